@@ -69,7 +69,7 @@ static void read_until(uint64_t begin_ns, uint64_t end_ns)
     struct hf_grant *grant;
 
     opts.kind = HF_KIND_READ;
-    if (hf_client_open(url, NULL, &client, NULL) != HF_OK ||
+    if (hf_client_open(url, NULL, &client) != HF_OK ||
         hf_lock_open(client, "bench", &opts, &lock) != HF_OK)
         exit(1);
     while (bench_now_ns() < begin_ns)

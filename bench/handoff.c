@@ -58,7 +58,7 @@ static void contend_by_library(void)
     struct hf_grant *grant;
     bool more = true;
 
-    if (hf_client_open(url, NULL, &client, NULL) != HF_OK ||
+    if (hf_client_open(url, NULL, &client) != HF_OK ||
         hf_lock_open(client, "bench", NULL, &lock) != HF_OK)
         exit(1);
     while (more) {

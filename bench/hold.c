@@ -51,7 +51,7 @@ static void hold_one(struct holder *holder, unsigned number)
     char text[NAME_BYTES];
 
     snprintf(text, sizeof(text), "%s/%u", name, number);
-    if (hf_client_open_uv(&loop, url, NULL, &holder->client, NULL) != HF_OK ||
+    if (hf_client_open_uv(&loop, url, NULL, &holder->client) != HF_OK ||
         hf_lock_open(holder->client, text, NULL, &holder->lock) != HF_OK ||
         hf_lock_acquire_start(holder->lock, NULL, done, NULL) != HF_OK)
         bench_fail("no more sessions could be opened");

@@ -59,7 +59,7 @@ static void open_handle(const char *port)
     char url[URL_BYTES];
 
     (void)snprintf(url, sizeof url, "zk://127.0.0.1:%s?timeout=30s", port);
-    if (hf_zookeeper_open(url, NULL, &zookeeper, NULL) != HF_OK)
+    if (hf_zookeeper_open(url, NULL, &zookeeper) != HF_OK)
         bench_fail("no handle could be opened");
     /* It is connected after this. */
     if (hf_zookeeper_get(zookeeper, "/", HF_FOREVER, &result) != HF_OK)

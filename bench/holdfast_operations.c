@@ -25,7 +25,7 @@ static void open_handle(int port, bool answers)
     (void)answers;
     (void)snprintf(url, sizeof url, "zk://127.0.0.1:%d?timeout=10s", port);
     (void)sem_init(&all_ended, 0, 0);
-    if (hf_zookeeper_open(url, NULL, &zookeeper, NULL) != HF_OK)
+    if (hf_zookeeper_open(url, NULL, &zookeeper) != HF_OK)
         bench_fail("no handle could be opened");
 }
 

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Locks on a real Redis and on a real PostgreSQL: ours, what programs use
-there otherwise, and what the server itself takes.
+"""Locks on a real Redis, a real PostgreSQL and a real etcd: ours, what programs
+use there otherwise, and what the server itself takes.
 
-usage: leased.py redis|postgres BUILD [ITERATIONS]
+usage: leased.py redis|postgres|etcd BUILD [ITERATIONS]
 
 The server keeps its data in memory (files, if any, on tmpfs) and is otherwise
 as it comes.  Method and reading are those of zookeeper.py; docs/speed.md says
@@ -18,6 +18,7 @@ sys.dont_write_bytecode = True
 from contest import (  # noqa: E402
     HERE, Contender, interleave, ratio, spread, table, print_facts,
     print_load)
+import etcd  # noqa: E402
 import postgres  # noqa: E402
 import redis_server  # noqa: E402
 
@@ -84,6 +85,29 @@ class Postgres:
             "pg_advisory_lock": lambda: theirs.ask("advisory", PAIRS)}
 
 
+class Etcd:
+    """One member, whose data is in memory.  Of the others there is no client that
+    stays: etcdctl is a process for each lock."""
+
+    packages = "etcd-server libnghttp2-14 libuv1".split()
+    baseline = "the two transactions, bare"
+    notice = "deletion to event, bare"
+    rivals = ("holdfast",)
+
+    def server(self):
+        return etcd.Server()
+
+    def contenders(self, build, server):
+        bare = Contender(self.baseline, [
+            build + "/bench/bench-bare-etcd", server.host.address,
+            str(server.port)])
+        ours = library(build, "etcd://%s/bench?ttl=10s" % server.address())
+        return [bare, ours], {
+            self.baseline: lambda: bare.ask("pair", PAIRS),
+            "a proof, bare": lambda: bare.ask("prove", PAIRS),
+            "holdfast": lambda: ours.ask("pair", PAIRS)}
+
+
 # ---- what was found
 
 def print_pairs(kind, results):
@@ -126,7 +150,7 @@ def measure(kind, server, build, iterations):
 
 
 def main():
-    kind = {"redis": Redis, "postgres": Postgres}[sys.argv[1]]()
+    kind = {"redis": Redis, "postgres": Postgres, "etcd": Etcd}[sys.argv[1]]()
     build = os.path.abspath(sys.argv[2])
     iterations = int(sys.argv[3]) if len(sys.argv) > 3 else 5
     print_facts(kind.packages, iterations)

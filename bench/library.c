@@ -44,7 +44,7 @@ static pthread_barrier_t start, finish;
 static void contender_open(struct contender *contender, unsigned number)
 {
     *contender = (struct contender){.number = number};
-    if (hf_client_open(url, NULL, &contender->client, NULL) != HF_OK ||
+    if (hf_client_open(url, NULL, &contender->client) != HF_OK ||
         hf_lock_open(contender->client, name, NULL, &contender->lock) != HF_OK)
         bench_fail("no client could be opened");
 }

@@ -60,14 +60,12 @@ int main(int count, char **arguments)
     double library[ITERATIONS], plain[ITERATIONS];
     struct hf_client *client;
     struct hf_lock *lock;
-    struct hf_error error;
     int fd;
 
     if (count != 3)
         return 64;
     fd = open(arguments[2], O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (fd < 0 ||
-        hf_client_open(arguments[1], NULL, &client, &error) != HF_OK ||
+    if (fd < 0 || hf_client_open(arguments[1], NULL, &client) != HF_OK ||
         hf_lock_open(client, "bench", NULL, &lock) != HF_OK)
         return 1;
     for (int i = 0; i < ITERATIONS; i++) {

@@ -122,7 +122,7 @@ class Version:
     def __init__(self, server, name, folder):
         server.sql('CREATE DATABASE "%s"' % name)
         functions, = set(re.findall(r"holdfast_\d+\b",
-                                    schema.file("pair.sql", folder)))
+                                    schema.file("acquire_release.sql", folder)))
         server.sql("".join(schema.file(file, folder)
                            for file in schema.FILES) +
                    "CREATE TABLE public.bare (number bigint PRIMARY KEY)",

@@ -132,7 +132,7 @@ static void await(sem_t *sem, unsigned times)
 
 static void open_session(struct session *session)
 {
-    if (hf_client_open(url, NULL, &session->client, NULL) != HF_OK ||
+    if (hf_client_open(url, NULL, &session->client) != HF_OK ||
         hf_lock_open(session->client, name, NULL, &session->lock) != HF_OK)
         bench_fail("no client could be opened");
 }

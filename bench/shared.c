@@ -136,9 +136,9 @@ int main(int count, char **arguments)
 
     if (count != 2)
         return 64;
-    must(hf_client_open(arguments[1], NULL, &client, NULL), "open");
+    must(hf_client_open(arguments[1], NULL, &client), "open");
     must(hf_lock_open(client, "bench", NULL, &lock), "lock");
-    must(hf_zookeeper_open(arguments[1], NULL, &own.zookeeper, NULL), "open");
+    must(hf_zookeeper_open(arguments[1], NULL, &own.zookeeper), "open");
     must(hf_client_zookeeper(client, &shared.zookeeper), "share");
     must(hf_zookeeper_create(own.zookeeper, "/filled", NULL, 0,
                              HF_ZOOKEEPER_PERSISTENT, WAIT_MS, NULL),

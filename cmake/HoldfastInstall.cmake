@@ -1,21 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
-# What "cmake --install" puts where.  tests/install tries all of it.
+# What "cmake --install" puts where of the library: all of it, or one component
+# ("cmake --install build --component runtime"):
+#
+#   runtime    the shared library
+#   dev        what it takes to compile and link: headers, the archive, files for
+#              pkg-config and CMake, the manual of the library
+#   engine-redis, engine-postgresql, engine-etcd, transport-tls, transport-sasl
+#              the module of that name, if it was built
+#   tools      the commands, their manual and completion: HoldfastInstallTools
+#   python     the package for Python: python/CMakeLists.txt
+#   doc        documents, examples, the licence: there, too
+#
+# Another project that this is a part of may have components of the same names,
+# so ours begin with "holdfast-" there.  tests/install tries all of it.
 include(CMakePackageConfigHelpers)
+set(HF_COMPONENT "")
+if(NOT PROJECT_IS_TOP_LEVEL)
+  set(HF_COMPONENT holdfast-)
+endif()
 
 install(DIRECTORY include/holdfast DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-        FILES_MATCHING PATTERN "*.h")
+        COMPONENT ${HF_COMPONENT}dev FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 install(TARGETS holdfast_shared EXPORT holdfast-shared
-        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+                COMPONENT ${HF_COMPONENT}runtime
+                NAMELINK_COMPONENT ${HF_COMPONENT}dev)
 install(TARGETS holdfast_static EXPORT holdfast-static
-        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(TARGETS holdfast-cli-installed RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(TARGETS holdfast-torture-installed holdfast-zk-installed
-        RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/holdfast)
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+                COMPONENT ${HF_COMPONENT}dev)
 foreach(module IN ITEMS transport-tls transport-sasl engine-redis
-                     engine-postgresql)
+                     engine-postgresql engine-etcd)
   if(TARGET ${module})
     install(TARGETS ${module}
-            LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/holdfast)
+            LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/${HF_MODULES}
+                    COMPONENT ${HF_COMPONENT}${module})
   endif()
 endforeach()
 
@@ -34,7 +52,8 @@ if(NOT IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}" AND
 endif()
 configure_file(packaging/holdfast.pc.in holdfast.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/holdfast.pc
-        DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
+        COMPONENT ${HF_COMPONENT}dev)
 
 # Two export sets: only who asks for the static library needs libuv's
 # development files.
@@ -52,8 +71,8 @@ write_basic_package_version_file(
   COMPATIBILITY ${HF_COMPATIBILITY})
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/holdfast-config.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/holdfast-config-version.cmake
-        DESTINATION ${HF_PACKAGE_DIR})
+        DESTINATION ${HF_PACKAGE_DIR} COMPONENT ${HF_COMPONENT}dev)
 install(EXPORT holdfast-shared NAMESPACE holdfast::
-        DESTINATION ${HF_PACKAGE_DIR})
+        DESTINATION ${HF_PACKAGE_DIR} COMPONENT ${HF_COMPONENT}dev)
 install(EXPORT holdfast-static NAMESPACE holdfast::
-        DESTINATION ${HF_PACKAGE_DIR})
+        DESTINATION ${HF_PACKAGE_DIR} COMPONENT ${HF_COMPONENT}dev)

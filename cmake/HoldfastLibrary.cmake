@@ -12,13 +12,6 @@ foreach(part IN LISTS HF_PARTS)
 endforeach()
 set(HF_MAP ${PROJECT_SOURCE_DIR}/src/holdfast.map)
 
-# Until 1.0 a minor version may break the ABI: see version.h.
-if(PROJECT_VERSION_MAJOR EQUAL 0)
-  set(HF_SOVERSION 0.${PROJECT_VERSION_MINOR})
-else()
-  set(HF_SOVERSION ${PROJECT_VERSION_MAJOR})
-endif()
-
 # Not called "holdfast", which in build.ninja is the tool.
 add_library(holdfast_shared SHARED ${HF_PART_OBJECTS})
 add_library(holdfast::holdfast ALIAS holdfast_shared)

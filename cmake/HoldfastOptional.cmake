@@ -43,7 +43,7 @@ endfunction()
 
 hf_optional(HF_TLS PREFIX OPENSSL MODULES libssl>=3.0 libcrypto>=3.0
   NEEDS "OpenSSL 3.0 or later" DEBIAN libssl-dev
-  BUILDS "TLS for zks: and rediss:" INTO transport-tls.so)
+  BUILDS "TLS for zks:, rediss: and etcds:" INTO transport-tls.so)
 hf_optional(HF_REDIS PREFIX HIREDIS MODULES hiredis>=0.14
   NEEDS "hiredis 0.14 or later" DEBIAN libhiredis-dev
   BUILDS "The engine for redis:, rediss: and quorum:" INTO engine-redis.so)
@@ -51,11 +51,16 @@ hf_optional(HF_REDIS PREFIX HIREDIS MODULES hiredis>=0.14
 hf_optional(HF_POSTGRES PREFIX LIBPQ MODULES libpq>=14
   NEEDS "libpq 14 or later" DEBIAN libpq-dev
   BUILDS "The engine for postgresql:" INTO engine-postgresql.so)
+# nghttp2_session_mem_recv() and the allocator's hook are older; 1.40 is what
+# the oldest distributions in use have.
+hf_optional(HF_ETCD PREFIX NGHTTP2 MODULES libnghttp2>=1.40
+  NEEDS "nghttp2 1.40 or later" DEBIAN libnghttp2-dev
+  BUILDS "The engine for etcd: and etcds:" INTO engine-etcd.so)
 hf_optional(HF_SASL PREFIX SASL2 MODULES libsasl2>=2.1
   NEEDS "libsasl2 2.1 or later" DEBIAN libsasl2-dev
   BUILDS "SASL for zk: and zks:" INTO transport-sasl.so)
 # For holdfast --version -v.
 set(HF_WHY_DEFINITIONS "")
-foreach(option IN ITEMS HF_TLS HF_REDIS HF_POSTGRES HF_SASL)
+foreach(option IN ITEMS HF_TLS HF_REDIS HF_POSTGRES HF_ETCD HF_SASL)
   list(APPEND HF_WHY_DEFINITIONS "${option}_WHY=\"${${option}_WHY}\"")
 endforeach()

@@ -13,9 +13,10 @@
 
 #include <holdfast/holdfast.h>
 
-static int complain(const struct hf_error *error)
+/* Say why the last call failed. */
+static int complain(void)
 {
-    fprintf(stderr, "%s\n", error->text);
+    fprintf(stderr, "%s\n", hf_last_error()->text);
     return 1;
 }
 
@@ -24,13 +25,10 @@ static int work_under(struct hf_lock *lock)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct hf_grant *grant;
-    struct hf_error error;
 
     opts.wait_ms = 10000;
-    if (hf_lock_acquire(lock, &opts, &grant) != HF_OK) {
-        hf_lock_error(lock, &error);
-        return complain(&error);
-    }
+    if (hf_lock_acquire(lock, &opts, &grant) != HF_OK)
+        return complain();
     printf("holding %s with token %" PRIu64 "\n", hf_lock_name(lock),
            hf_grant_token(grant));
 
@@ -48,15 +46,13 @@ int main(int argc, char **argv)
     const char *name = argc > 1 ? argv[1] : "nightly-report";
     struct hf_client *client;
     struct hf_lock *lock;
-    struct hf_error error;
     int status;
 
-    if (hf_client_open(NULL, NULL, &client, &error) != HF_OK)
-        return complain(&error);
+    if (hf_client_open(NULL, NULL, &client) != HF_OK)
+        return complain();
     if (hf_lock_open(client, name, NULL, &lock) != HF_OK) {
-        hf_client_error(client, &error);
         hf_client_close(client);
-        return complain(&error);
+        return complain();
     }
     status = work_under(lock);
     hf_lock_free(lock);

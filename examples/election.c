@@ -16,9 +16,10 @@
 
 #include <holdfast/holdfast.h>
 
-static int complain(const struct hf_error *error)
+/* Say why the last call failed. */
+static int complain(void)
 {
-    fprintf(stderr, "%s\n", error->text);
+    fprintf(stderr, "%s\n", hf_last_error()->text);
     return 1;
 }
 
@@ -46,7 +47,7 @@ static void on_ended(void *arg, struct hf_election *election,
 {
     (void)arg;
     (void)election;
-    (void)complain(why);
+    fprintf(stderr, "%s\n", why->text);
     kill(getpid(), SIGTERM);
 }
 
@@ -65,13 +66,10 @@ static void show_leader(struct hf_election *election)
 /* Campaign until a signal comes. */
 static int stand(struct hf_election *election, const sigset_t *stops)
 {
-    struct hf_error error;
     int signal;
 
-    if (hf_election_campaign_start(election) != HF_OK) {
-        hf_election_error(election, &error);
-        return complain(&error);
-    }
+    if (hf_election_campaign_start(election) != HF_OK)
+        return complain();
     (void)sigwait(stops, &signal);
     show_leader(election);
     return hf_election_resign(election) == HF_OK ? 0 : 1;
@@ -82,7 +80,6 @@ int main(int argc, char **argv)
     struct hf_election_opts opts = HF_ELECTION_OPTS_INIT;
     struct hf_client *client;
     struct hf_election *election;
-    struct hf_error error;
     sigset_t stops;
     int status;
 
@@ -90,17 +87,16 @@ int main(int argc, char **argv)
     sigaddset(&stops, SIGINT);
     sigaddset(&stops, SIGTERM);
     sigprocmask(SIG_BLOCK, &stops, NULL);
-    if (hf_client_open(NULL, NULL, &client, &error) != HF_OK)
-        return complain(&error);
+    if (hf_client_open(NULL, NULL, &client) != HF_OK)
+        return complain();
     opts.text = "an example";
     opts.on_elected.fn = on_elected;
     opts.on_deposed.fn = on_deposed;
     opts.on_ended.fn = on_ended;
     if (hf_election_open(client, argc > 1 ? argv[1] : "scheduler", &opts,
                          &election) != HF_OK) {
-        hf_client_error(client, &error);
         hf_client_close(client);
-        return complain(&error);
+        return complain();
     }
     status = stand(election, &stops);
     hf_election_free(election);

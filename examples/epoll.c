@@ -74,11 +74,10 @@ int main(void)
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
     struct program program = {.done = false};
     struct hf_done done = {on_acquired, &program, NULL};
-    struct hf_error error;
 
     opts.delivery = HF_DELIVER_DISPATCH;
-    if (hf_client_open(NULL, &opts, &program.client, &error) != HF_OK) {
-        fprintf(stderr, "%s\n", error.text);
+    if (hf_client_open(NULL, &opts, &program.client) != HF_OK) {
+        fprintf(stderr, "%s\n", hf_last_error()->text);
         return 1;
     }
     if (hf_lock_open(program.client, "nightly-report", NULL, &program.lock) ==

@@ -75,15 +75,14 @@ int main(int argc, char **argv)
 {
     struct hf_client *client;
     struct hf_lock *lock;
-    struct hf_error error;
     bool good = false;
 
     if (argc != 2) {
         fprintf(stderr, "usage: %s FILE\n", argv[0]);
         return 64;
     }
-    if (hf_client_open(NULL, NULL, &client, &error) != HF_OK) {
-        fprintf(stderr, "%s\n", error.text);
+    if (hf_client_open(NULL, NULL, &client) != HF_OK) {
+        fprintf(stderr, "%s\n", hf_last_error()->text);
         return 1;
     }
     if (hf_lock_open(client, "store", NULL, &lock) == HF_OK)

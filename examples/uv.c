@@ -76,10 +76,9 @@ int main(void)
     uv_loop_t *loop = uv_default_loop();
     struct program program = {.status = 0};
     struct hf_done done = {on_acquired, &program, NULL};
-    struct hf_error error;
 
-    if (hf_client_open_uv(loop, NULL, NULL, &program.client, &error) != HF_OK) {
-        fprintf(stderr, "%s\n", error.text);
+    if (hf_client_open_uv(loop, NULL, NULL, &program.client) != HF_OK) {
+        fprintf(stderr, "%s\n", hf_last_error()->text);
         return 1;
     }
     uv_timer_init(loop, &program.work);

@@ -18,12 +18,9 @@
 #define WAIT_MS 10000
 
 /* Say why the last call failed. */
-static int complain(const struct hf_zookeeper *zookeeper)
+static int complain(void)
 {
-    struct hf_error error;
-
-    hf_zookeeper_error(zookeeper, &error);
-    fprintf(stderr, "%s\n", error.text);
+    fprintf(stderr, "%s\n", hf_last_error()->text);
     return 1;
 }
 
@@ -137,19 +134,18 @@ static int count_lines(struct hf_zookeeper *zookeeper, const char *path)
     while (status == HF_OK && fgets(line, sizeof line, stdin) != NULL)
         status = add_one(zookeeper, path);
     hf_zookeeper_watch_free(watching);
-    return status == HF_OK ? 0 : complain(zookeeper);
+    return status == HF_OK ? 0 : complain();
 }
 
 int main(int argc, char **argv)
 {
     const char *path = argc > 2 ? argv[2] : "/examples/counter";
     struct hf_zookeeper *zookeeper;
-    struct hf_error error;
     int status;
 
     if (hf_zookeeper_open(argc > 1 ? argv[1] : "zk://127.0.0.1:2181", NULL,
-                          &zookeeper, &error) != HF_OK) {
-        fprintf(stderr, "%s\n", error.text);
+                          &zookeeper) != HF_OK) {
+        fprintf(stderr, "%s\n", hf_last_error()->text);
         return 1;
     }
     status = count_lines(zookeeper, path);

@@ -27,14 +27,17 @@ class Malformed(Exception):
 class Option:
     """A row.
 
-    .letter, .name  of -t, --timeout
+    .letter, .name  of -w, --timeout; "": it has no letter
+    .letters        the letter, and another one that means the same, if there is
+                    one
     .value          "DURATION", or None: it takes none
     .choices        what the value can be, if it is one of a few, else []
     .help           what --help says
     """
 
-    def __init__(self, letter, name, value, choices, about):
+    def __init__(self, letter, name, value, choices, about, also=None):
         self.letter, self.name, self.value = letter, name, value
+        self.letters = letter + (also or "")
         self.choices, self.help = choices, about
 
 
@@ -141,10 +144,11 @@ def read_option(tokens, arrays):
         raise Malformed(f"expected a row, not {' '.join(tokens)}")
     row = fields(tokens[1:-1])
     choices = arrays[row["choices"][0]] if "choices" in row else []
-    option = Option(literal(row.get("letter")), literal(row.get("name")),
+    letter = "" if row.get("letter") == ["0"] else literal(row.get("letter"))
+    option = Option(letter, literal(row.get("name")),
                     literal(row.get("value")), choices,
-                    literal(row.get("help")))
-    if not option.letter or not option.name or not option.help:
+                    literal(row.get("help")), literal(row.get("also")))
+    if option.letter is None or not option.name or not option.help:
         raise Malformed("a row has no letter, no name or no help: "
                         + " ".join(tokens))
     return option

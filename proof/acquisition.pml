@@ -185,7 +185,7 @@ inline ahead_gone(a)
 #define FORGETS_GONE(a) (false)
 #endif
 
-/* gone() in own_ticket_requests.c, for .nearest and for .second */
+/* gone() in own_ticket_answers.c, for the first and the second of .ahead */
 inline nearest_gone(a)
 {
     if

@@ -51,6 +51,10 @@ CONFIGURATIONS = {
                       "-DFAULTS=0"),
     "safe-until": (True, "2 grants and an election are read, sessions are lost",
                    "safe_until", ""),
+    "etcd-lease": (True, "a lease of etcd is proven while another leader is "
+                   "elected", "etcd_lease", "-DLEARNS_LATE"),
+    "etcd-lease-any": (False, "the same; members may learn of it earlier",
+                       "etcd_lease", "-DTIMES=4"),
     "mutex-2-two": (False, "2 want a mutex, 2 faults", "mutex",
                     "-DCLIENTS=2 -DATTEMPTS=5 -DFAULTS=2"),
     "mutex-2-two-ends": (False, "the same: every history ends", "mutex",
@@ -160,6 +164,20 @@ MUTATIONS = {
                               "a value from before a leadership counts as its"),
     "COHORT_LOSS_NOT_NOTIFIED": ("cohort", SMALL_COHORT, "loss",
                            "the waiter that holds a lost ticket is not notified"),
+    "ETCD_KEEP_ALIVE_ALONE": ("etcd_lease", "", "exclusion",
+                              "a keep-alive proves without a write"),
+    "ETCD_TERMS_NOT_COMPARED": ("etcd_lease", "", "exclusion",
+                                "a write of another term proves"),
+    "ETCD_WRITE_FIRST": ("etcd_lease", "", "exclusion",
+                         "a write from before the keep-alive proves"),
+    "ETCD_READ_PROVES": ("etcd_lease", "", "exclusion",
+                         "a member that has not applied the write proves"),
+    "ETCD_SAFE_FROM_ANSWER": ("etcd_lease", "", "exclusion",
+                              "a keep-alive proves from its answer"),
+    "ETCD_LATE_KEEP_ALIVE": ("etcd_lease", "", "exclusion",
+                             "one that was answered after safe-until proves"),
+    "ETCD_OLD_LEADER_REVOKES": ("etcd_lease", "", "exclusion",
+                                "what an old leader decided is committed"),
     "SUSPENDED_ENDS": ("mutex", TWO, "wait",
                        "a waiter gives up when the link drops"),
     "LOST_SESSION_ENDS": ("mutex", TWO, "wait",
@@ -172,7 +190,7 @@ SAMPLE = ("ADMIT_EXPIRED", "OLD_SNAPSHOT", "GONE_ADMITS_WRITER",
           "ONE_LEASE_TOO_MANY", "COHORT_SHARES", "TOKEN_KEPT",
           "GONE_SKIPS_ONE", "GONE_FORGOTTEN", "SEARCH_SKIPPED",
           "CANCEL_KEEPS_TICKET", "WATCH_FIRST", "LOST_NOT_NOTIFIED", "FLAG_FIRST",
-          "STORE_BEFORE_CLEAR",
+          "STORE_BEFORE_CLEAR", "ETCD_READ_PROVES",
           "LOST_SESSION_ENDS")
 INVARIANTS = {"exclusion": 1, "token": 2, "order": 3, "progress": 4,
               "leak": 5, "herd": 6, "loss": 7, "wait": 9}
@@ -228,11 +246,11 @@ class Run:
         return found.group(1) if found else "?"
 
     def figures(self):
-        seconds = self.number(r"elapsed time ([\d.]+)")
-        return "%10d states  depth %4s  %8s MB  %7s s" % (
+        return "%10d states  depth %4s  %8s MB  %7g s" % (
             float(self.number(r"([\d.e+]+) states, stored")),
             self.number(r"depth reached (\d+)"),
-            self.number(r"([\d.]+)\s+total actual memory"), seconds)
+            self.number(r"([\d.]+)\s+total actual memory"),
+            float(self.number(r"elapsed time ([\d.e+-]+)")))
 
     def counterexample(self):
         """The steps that led to a broken property."""

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How readers read safe-until (src/core/safe_until.h), a configuration of its
+ * How readers read safe-until (src/core/published_safe_until.h), a configuration of its
  * own.
  *
  * There is one word for the session of a client and one flag for each grant.

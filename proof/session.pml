@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The events of a session (src/core/session.c, and its events in core.c):
+/* The events of a session (src/core/session.c, and its events in core_session.c):
  * links that are cut, sessions that are lost, safe-until that passes, proofs,
  * crashes. */
 
@@ -110,7 +110,7 @@ inline session_over(c)
     y = 0
 }
 
-/* expire() in core.c: safe-until has passed. */
+/* hf_core_expire() in core_session.c: safe-until has passed. */
 inline expired(c)
 {
     lease[c] = false;

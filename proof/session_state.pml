@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The state of a session, at the client and at the engine
- * (src/core/session.c, and its events in core.c).
+ * (src/core/session.c, and its events in core_session.c).
  *
  * The model has no clock.  It knows of a time only what ends with it.  The
  * lease is what the engine keeps at least: it ends no session whose lease is

@@ -11,7 +11,7 @@ says what it does:
     .It Fl -timeout
     Wait for the lock at most this long.
 
-The forms come from the table: ".It Fl t , Fl -timeout Ar duration".  A page with
+The forms come from the table: ".It Fl w , Fl -timeout Ar duration".  A page with
 a text for an option that there is not, or without one for an option that there
 is, is refused.
 
@@ -35,8 +35,9 @@ def forms(option):
     """The line that an item becomes."""
     value = " ".join("Ar " + word.lower() if word.isalnum() else f"Ns {word} Ns"
                      for word in re.findall(r"\w+|\W+", option.value or ""))
-    return (".It Fl %s , Fl -%s %s" % (option.letter, option.name, value)
-            ).rstrip()
+    forms = ["Fl " + letter for letter in option.letters]
+    forms.append("Fl -" + option.name)
+    return (".It %s %s" % (" , ".join(forms), value)).rstrip()
 
 
 def sections(text):

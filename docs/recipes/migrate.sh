@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Bring a PostgreSQL database to the newest version of its schema:
 #
-#     holdfast run -c postgresql:// -t 10m migrate-shop -- ./migrate.sh
+#     holdfast run -c postgresql:// -w 10m migrate-shop -- ./migrate.sh
 #
 # Both find the database by PGHOST, PGDATABASE, PGUSER and their like.
 set -eu

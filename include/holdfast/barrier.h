@@ -18,7 +18,7 @@ struct hf_double_barrier;
 
 /*
  * A barrier blocks every wait for it while it is set.  Any client may set it
- * (hf_barrier_raise()) and any may clear it (hf_barrier_lower()).  It has no
+ * (hf_barrier_set()) and any may clear it (hf_barrier_clear()).  It has no
  * owner and outlives the client that set it: in ZooKeeper it is a persistent
  * node, the one that Curator's DistributedBarrier makes; on files it stays as
  * long as the directory does, which on a tmpfs is until the machine goes down.
@@ -31,7 +31,7 @@ struct hf_double_barrier;
  * barrier one of its own, that no lock has nor any name below it.
  *   Ownership ${name} is copied.  ${barrier} must be freed with
  *             hf_barrier_free() and keeps the memory of ${client} alive.
- *   Fails     as hf_lock_open(); the text is at hf_client_error().
+ *   Fails     as hf_lock_open().
  */
 HF_API hf_status hf_barrier_open(struct hf_client *client, const char *name,
                                  struct hf_barrier **barrier)
@@ -45,15 +45,7 @@ HF_API hf_status hf_barrier_open(struct hf_client *client, const char *name,
 HF_API void hf_barrier_free(struct hf_barrier *barrier);
 
 /**
- * hf_barrier_error(barrier, error):
- * Copy the last failure on ${barrier} to ${error}, as hf_lock_error() does.
- *   Ownership ${error} is yours.
- */
-HF_API void hf_barrier_error(const struct hf_barrier *barrier,
-                             struct hf_error *error) HF_NONNULL(1, 2);
-
-/**
- * hf_barrier_raise(barrier, wait_ms), hf_barrier_lower(barrier, wait_ms):
+ * hf_barrier_set(barrier, wait_ms), hf_barrier_clear(barrier, wait_ms):
  * See that it is set, or that it is clear, whether or not it was so before.
  *   Time      at most ${wait_ms}; HF_FOREVER: no limit but that of the first
  *             connection.  After HF_ETIMEDOUT and HF_ECLOSED it may have been
@@ -63,9 +55,9 @@ HF_API void hf_barrier_error(const struct hf_barrier *barrier,
  *             HF_EFULL HF_ELIMIT HF_ENOMEM HF_EPROTOCOL HF_EREENTRANT
  *             HF_EFORKED.
  */
-HF_API hf_status hf_barrier_raise(struct hf_barrier *barrier, uint64_t wait_ms)
+HF_API hf_status hf_barrier_set(struct hf_barrier *barrier, uint64_t wait_ms)
     HF_NONNULL(1) HF_MUST_CHECK;
-HF_API hf_status hf_barrier_lower(struct hf_barrier *barrier, uint64_t wait_ms)
+HF_API hf_status hf_barrier_clear(struct hf_barrier *barrier, uint64_t wait_ms)
     HF_NONNULL(1) HF_MUST_CHECK;
 
 /**
@@ -76,25 +68,25 @@ HF_API hf_status hf_barrier_lower(struct hf_barrier *barrier, uint64_t wait_ms)
  *   Time      at most ${wait_ms}; 0: one answer of the engine, at most
  *             connect_ms of the client.
  *   Fails     HF_ETIMEDOUT; HF_EBUSY if ${wait_ms} is 0 and it is set; and as
- *             hf_barrier_raise().
+ *             hf_barrier_set().
  */
 HF_API hf_status hf_barrier_wait(struct hf_barrier *barrier, uint64_t wait_ms)
     HF_NONNULL(1) HF_MUST_CHECK;
 
 /**
- * hf_barrier_raise_start(barrier, wait_ms, done),
- * hf_barrier_lower_start(barrier, wait_ms, done),
+ * hf_barrier_set_start(barrier, wait_ms, done),
+ * hf_barrier_clear_start(barrier, wait_ms, done),
  * hf_barrier_wait_start(barrier, wait_ms, done, op):
- * Begin hf_barrier_raise() and so on.  Set ${op}, if not NULL, to a handle for
+ * Begin hf_barrier_set() and so on.  Set ${op}, if not NULL, to a handle for
  * hf_op_cancel() that must be freed with hf_op_free().
  *   Callback  ${done} once, with HF_OK or with a status; HF_ECANCELLED from a
  *             wait that was cancelled.
  *   Fails     HF_ECLOSED HF_ELIMIT HF_ENOMEM HF_EFORKED.
  */
-HF_API hf_status hf_barrier_raise_start(struct hf_barrier *barrier,
-                                        uint64_t wait_ms, struct hf_done done)
+HF_API hf_status hf_barrier_set_start(struct hf_barrier *barrier,
+                                      uint64_t wait_ms, struct hf_done done)
     HF_NONNULL(1) HF_MUST_CHECK;
-HF_API hf_status hf_barrier_lower_start(struct hf_barrier *barrier,
+HF_API hf_status hf_barrier_clear_start(struct hf_barrier *barrier,
                                         uint64_t wait_ms, struct hf_done done)
     HF_NONNULL(1) HF_MUST_CHECK;
 HF_API hf_status hf_barrier_wait_start(struct hf_barrier *barrier,
@@ -105,56 +97,50 @@ HF_API hf_status hf_barrier_wait_start(struct hf_barrier *barrier,
 /* ------------------------------------ double barrier: hf_double_barrier -- */
 
 /*
- * A double barrier has its parties begin together and end together: they enter
- * once ${parties} of them are there, and leave once all that were admitted want
- * to leave.  Whatever wakes a party, it goes on only if what it then reads
- * allows it: to enter, that enough parties were there at one time since it
- * came; to leave, that no party of its round is there.  A party that comes
- * while the others are inside, and completes their number, is admitted to them.
- * In ZooKeeper it is what Curator's DistributedDoubleBarrier makes.
+ * A double barrier has its participants begin together and end together: they
+ * enter once ${participants} of them are there, and leave once all that were
+ * admitted want to leave.  Whatever wakes a participant, it goes on only if
+ * what it then reads allows it: to enter, that enough participants were there
+ * at one time since it came; to leave, that no participant of its round is
+ * there.  A participant that comes while the others are inside, and completes
+ * their number, is admitted to them.  In ZooKeeper it is what Curator's
+ * DistributedDoubleBarrier makes.
  */
 
-/* The most parties that a double barrier can have. */
-#define HF_PARTIES_MAX 128
+/* The most participants that a double barrier can have. */
+#define HF_PARTICIPANTS_MAX 128
 
 /**
- * hf_double_barrier_open(client, name, parties, barrier):
- * Set ${barrier} to a handle for one party to the double barrier called
+ * hf_double_barrier_open(client, name, participants, barrier):
+ * Set ${barrier} to a handle for one participant of the double barrier called
  * ${name}, outside of it.  No request is made.  Names are those of locks; give
  * it one of its own, that no lock has nor any name below it, and the same
- * ${parties} everywhere.
+ * ${participants} everywhere.
  *   Ownership ${name} is copied.  ${barrier} must be freed with
  *             hf_double_barrier_free() and keeps the memory of ${client} alive.
- *   Fails     as hf_lock_open(); HF_EINVAL if ${parties} is 0 or more than
- *             HF_PARTIES_MAX.  The text is at hf_client_error().
+ *   Fails     as hf_lock_open(); HF_EINVAL if ${participants} is 0 or more than
+ *             HF_PARTICIPANTS_MAX.
  */
 HF_API hf_status hf_double_barrier_open(struct hf_client *client,
-                                        const char *name, uint32_t parties,
+                                        const char *name, uint32_t participants,
                                         struct hf_double_barrier **barrier)
     HF_NONNULL(1, 2, 4) HF_MUST_CHECK;
 
 /**
  * hf_double_barrier_free(barrier):
- * Free ${barrier} (NULL is fine).  A party that is inside leaves without
+ * Free ${barrier} (NULL is fine).  A participant that is inside leaves without
  * waiting for the others.  An operation that is under way goes on; if it would
- * end inside, the party leaves as well.
+ * end inside, the participant leaves as well.
  */
 HF_API void hf_double_barrier_free(struct hf_double_barrier *barrier);
 
 /**
- * hf_double_barrier_error(barrier, error):
- * Copy the last failure on ${barrier} to ${error}, as hf_lock_error() does.
- *   Ownership ${error} is yours.
- */
-HF_API void hf_double_barrier_error(const struct hf_double_barrier *barrier,
-                                    struct hf_error *error) HF_NONNULL(1, 2);
-
-/**
  * hf_double_barrier_enter(barrier, wait_ms):
- * Enter the barrier and wait until ${parties} parties have entered.  Survives a
- * lost connection; after a lost session it enters again.  Unless this is HF_OK,
- * the party is outside, and is not counted any more as soon as the engine can
- * be asked to remove its ticket.
+ * Enter the barrier and wait until as many participants have entered as
+ * hf_double_barrier_open() was given.  Survives a lost connection; after a lost
+ * session it enters again.  Unless this is HF_OK, the participant is outside,
+ * and is not counted any more as soon as the engine can be asked to remove its
+ * ticket.
  *   Time      at most ${wait_ms}; 0: one answer of the engine, at most
  *             connect_ms of the client.
  *   Fails     HF_ETIMEDOUT; HF_EBUSY if ${wait_ms} is 0 and too few are there;
@@ -168,10 +154,10 @@ HF_API hf_status hf_double_barrier_enter(struct hf_double_barrier *barrier,
 
 /**
  * hf_double_barrier_leave(barrier, wait_ms):
- * Wait until all parties that were admitted with this one, or before, leave
- * too, or are gone: a party that dies, or loses its session, does not hold up
- * the others.  Whatever the status, except HF_ESTATE, HF_EREENTRANT and
- * HF_EFORKED, the party is outside afterwards.
+ * Wait until all participants that were admitted with this one, or before,
+ * leave too, or are gone: a participant that dies, or loses its session, does
+ * not hold up the others.  Whatever the status, except HF_ESTATE, HF_EREENTRANT
+ * and HF_EFORKED, the participant is outside afterwards.
  *   Time      at most ${wait_ms}, and the time that it takes to remove its
  *             ticket, as with hf_grant_release(); 0: without waiting for
  *             others.
@@ -209,8 +195,8 @@ HF_API hf_status hf_double_barrier_participants_start(
  * Begin hf_double_barrier_enter() and so on.  Set ${op}, if not NULL, to a
  * handle for hf_op_cancel() that must be freed with hf_op_free().
  *   Callback  ${done} once, with HF_OK or with a status, and without a grant;
- *             HF_ECANCELLED if it was cancelled: the party is then outside.  It
- *             is inside, or outside, from the call of ${done} on.
+ *             HF_ECANCELLED if it was cancelled: the participant is then
+ *             outside.  It is inside, or outside, from the call of ${done} on.
  *   Fails     HF_ESTATE HF_ECLOSED HF_ELIMIT HF_ENOMEM HF_EFORKED.
  */
 HF_API hf_status hf_double_barrier_enter_start(

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include <holdfast/status.h>
+#include <holdfast/success.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -39,10 +40,12 @@ struct hf_result {
                                     NULL; yours to free */
     struct hf_findings *findings; /* of hf_client_examine_start() that gave
                                      HF_OK, else NULL; yours to free */
+    struct hf_success success; /* of a read of it that gave HF_OK, else zeros */
 };
 
 /* Called once when an operation has ended.  ${result} is valid until it
- * returns.  .fn may be NULL where the end brings a status only: the end is not
+ * returns; unless its status is HF_OK, hf_last_error() has that and the text
+ * here.  .fn may be NULL where the end brings a status only: the end is not
  * reported then.  A call whose end brings a grant or tickets refuses NULL with
  * HF_EINVAL, because they would be lost. */
 struct hf_done {
@@ -144,13 +147,13 @@ enum hf_delivery {
                                readable */
 };
 
-/* When the holder of a lock, a leader, or a party inside a double barrier is
- * notified that this is over.  At SUSPENDED it is notified as soon as the link
- * is down, although its ticket may live and no other client has been admitted;
- * the ticket leaves its queue when the link is back (not that of an hf_mutex
- * that no thread holds then, but that threads of this client wait for).  Waits
- * go on in either case.  On an engine without sessions over a network there is
- * no difference. */
+/* When the holder of a lock, a leader, or a participant inside a double barrier
+ * is notified that this is over.  At SUSPENDED it is notified as soon as the
+ * link is down, although its ticket may live and no other client has been
+ * admitted; the ticket leaves its queue when the link is back (not that of an
+ * hf_mutex that no thread holds then, but that threads of this client wait
+ * for).  Waits go on in either case.  On an engine without sessions over a
+ * network there is no difference. */
 enum hf_loss_at {
     HF_LOSS_AT_LOST = 0, /* when safe-until passes or the session is over; with
                             proof=lazy only the latter */
@@ -250,23 +253,33 @@ struct hf_client_opts {
     }
 
 /**
- * hf_client_open(url, opts, client, error):
+ * hf_client_opts_init(opts, size):
+ * Set ${opts} to HF_CLIENT_OPTS_INIT, for a program in a language that has not
+ * the macros of C.  ${size} is that of the struct as the program knows it, and
+ * becomes .size: no more is written, and what this library does not know of it
+ * is 0.
+ *   Thread    any.
+ */
+HF_API void hf_client_opts_init(struct hf_client_opts *opts, size_t size)
+    HF_NONNULL(1);
+
+/**
+ * hf_client_open(url, opts, client):
  * Set ${client} to a new client of the engine at ${url}, for instance
  * "file:/run/holdfast".  NULL asks the environment: HOLDFAST_URL or, where
  * there is no such variable, "file:", which stands for $HOLDFAST_DIR or,
  * without it, a directory of this user's own.  A variable that is empty is
  * refused, because no engine is to be used by accident.  A session over a
- * network is begun but not waited for: the first acquire waits. Ownership
- * ${url} and ${opts} (NULL: all defaults) are copied.  ${error} (may be NULL)
- * is filled on failure.  ${client} must be closed with hf_client_close().
+ * network is begun but not waited for: the first acquire waits.
+ *   Ownership ${url} and ${opts} (NULL: all defaults) are copied.  ${client}
+ *             must be closed with hf_client_close().
  *   Callback  ${opts}->on_state, from then on.
  *   Fails     HF_EINVAL HF_EURL HF_EUNSUPPORTED HF_EDIR HF_EDENIED HF_EFULL
  *             HF_ELIMIT HF_ENOMEM; ${client} is then NULL.
  */
 HF_API hf_status hf_client_open(const char *url,
                                 const struct hf_client_opts *opts,
-                                struct hf_client **client,
-                                struct hf_error *error)
+                                struct hf_client **client)
     HF_NONNULL(3) HF_MUST_CHECK;
 
 /**
@@ -339,15 +352,6 @@ HF_API void hf_client_remove_listener(struct hf_client *client,
  */
 HF_API void hf_client_describe(const struct hf_client *client, char *buffer,
                                size_t bytes) HF_NONNULL(1, 2);
-
-/**
- * hf_client_error(client, error):
- * Copy the last failure on ${client} to ${error}: HF_OK and "" if there was
- * none.  The text begins with the name of the call.
- *   Ownership ${error} is yours.
- */
-HF_API void hf_client_error(const struct hf_client *client,
-                            struct hf_error *error) HF_NONNULL(1, 2);
 
 /**
  * hf_client_fd(client):

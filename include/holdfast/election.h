@@ -22,8 +22,8 @@ struct hf_on_election {
 };
 
 /* Called when a campaign has ended for good without a resignation; ${why} is
- * valid until the callback returns.  hf_election_campaign_start() begins
- * another campaign, from here as well. */
+ * what hf_last_error() has here, and valid until the callback returns.
+ * hf_election_campaign_start() begins another campaign, from here as well. */
 struct hf_on_ended {
     void (*fn)(void *arg, struct hf_election *election,
                const struct hf_error *why);
@@ -43,8 +43,9 @@ struct hf_election_opts {
     const char *text; /* as in struct hf_acquire_opts */
     /* This candidate leads, and does not lead any more.  They alternate,
      * on_elected first; a leadership that was over before it could be reported
-     * is not reported at all. on_deposed comes before anything else that
-     * follows from the same loss.  Not called for a resignation. */
+     * is not reported at all.  on_deposed comes before anything else that
+     * follows from the same loss, and hf_last_error() says there why it was
+     * lost: HF_ELOST and the reason.  Not called for a resignation. */
     struct hf_on_election on_elected;
     struct hf_on_election on_deposed;
     /* Another program asks this candidate to resign while it leads, or asked
@@ -65,6 +66,14 @@ struct hf_election_opts {
             {NULL, NULL, NULL}, {NULL, NULL, NULL}, {NULL, NULL, NULL},        \
             {NULL, NULL, NULL}, NULL                                           \
     }
+
+/**
+ * hf_election_opts_init(opts, size):
+ * As hf_client_opts_init(), to HF_ELECTION_OPTS_INIT.
+ *   Thread    any.
+ */
+HF_API void hf_election_opts_init(struct hf_election_opts *opts, size_t size)
+    HF_NONNULL(1);
 
 /**
  * hf_election_open(client, name, opts, election):
@@ -112,8 +121,9 @@ HF_API hf_status hf_election_campaign_start(struct hf_election *election)
 /**
  * hf_election_wait(election, wait_ms):
  * Wait until ${election} leads.  HF_OK means that it has led at some moment
- * since this call.  A wait survives a lost session, as the campaign does, and
- * the end of the wait leaves the campaign as it is.
+ * since this call.  It may return before on_elected is called, which runs where
+ * callbacks do.  A wait survives a lost session, as the campaign does, and the
+ * end of the wait leaves the campaign as it is.
  *   Time      at most ${wait_ms}.
  *   Fails     HF_ETIMEDOUT; HF_EBUSY if ${wait_ms} is 0 and another candidate
  *             is ahead; HF_ESTATE if it is not a candidate, because
@@ -175,7 +185,9 @@ HF_API hf_status hf_election_resign_start(struct hf_election *election,
  * Whether this candidate leads; the fencing token of its leadership, 0 if it
  * does not lead; until when no other candidate can lead, as
  * hf_grant_safe_until_ms(), 0 if it does not lead.  They change before
- * on_elected and on_deposed are called.  A write that depends on the leadership
+ * on_elected and on_deposed are called.  A candidate that is deposed is one
+ * again at once, so between two looks it may have lost the leadership and won
+ * it again: then the token is greater.  A write that depends on the leadership
  * needs the token: see hf_grant_token().  With proof=lazy in a ZooKeeper URL it
  * leads until the session is known to be over, also when safe-until is past,
  * and no call of an election has it proven.
@@ -210,14 +222,6 @@ HF_API hf_status hf_election_tickets_start(struct hf_election *election,
                                            uint64_t wait_ms,
                                            struct hf_done done)
     HF_NONNULL(1) HF_MUST_CHECK;
-
-/**
- * hf_election_error(election, error):
- * As hf_lock_error().  The loss of a leadership is a failure, too: on_deposed
- * finds HF_ELOST here, and why it came.
- */
-HF_API void hf_election_error(const struct hf_election *election,
-                              struct hf_error *error) HF_NONNULL(1, 2);
 
 #ifdef __cplusplus
 }

@@ -55,7 +55,7 @@ HF_API const char *hf_severity_name(enum hf_severity severity);
  *   Fails     HF_EUNSUPPORTED if the engine has no findings; HF_ETIMEDOUT
  *             HF_EUNREACHABLE HF_ECLOSED HF_EDENIED HF_EDIR HF_ELIMIT HF_ENOMEM
  *             HF_EPROTOCOL HF_EURL HF_EREENTRANT HF_EFORKED.  ${findings} is
- *             then NULL, and the text is at hf_client_error().
+ *             then NULL.
  */
 HF_API hf_status hf_client_examine(struct hf_client *client, uint64_t wait_ms,
                                    struct hf_findings **findings)

@@ -36,11 +36,16 @@ HF_API uint64_t hf_grant_token_of(const struct hf_grant *grant,
  * The instant on CLOCK_BOOTTIME, in milliseconds, before which no other client
  * can have been admitted.  It moves forward while the session lives, and comes
  * nearer only while the clocks of this machine are slewed to be slow, by what
- * they lose: the engine's clock does not lose it.  0 once the grant is lost,
- * and in a child of a fork; HF_FOREVER on an engine without leases, where only
- * the end of the ticket itself ends the grant.  With proof=lazy in a ZooKeeper
- * URL it moves only when a call has the session proven, as hf_grant_check()
- * does, and is in the past until then; reading it sends no request.
+ * they lose: the engine's clock does not lose it.  0 once the grant is known to
+ * be lost, and in a child of a fork.  HF_FOREVER on an engine without leases,
+ * where a grant ends early only if somebody removes its ticket by force.
+ * Reading this does not find that out.  A thread notices it at once if the
+ * acquire had .on_loss or .on_revoke, if hf_grant_loss_fd() was called, and
+ * while another call of the client waits.  Else the next call of the client
+ * that does more than read notices it, as hf_grant_check().  With proof=lazy in
+ * a ZooKeeper URL it moves only when a call has the session proven, as
+ * hf_grant_check() does, and is in the past until then; reading it sends no
+ * request.
  *   Thread    any; also async-signal-safe.
  */
 HF_API uint64_t hf_grant_safe_until_ms(const struct hf_grant *grant)
@@ -50,7 +55,8 @@ HF_API uint64_t hf_grant_safe_until_ms(const struct hf_grant *grant)
  * hf_grant_check(grant):
  * Process what the engine has sent so far, then return HF_OK if ${grant} is
  * valid, HF_ELOST if not.  This is advice and not a fence: it can be out of
- * date when it returns.  With proof=lazy it first has the session proven,
+ * date when it returns.  Once ${grant} is lost, each call says why
+ * (hf_last_error()).  With proof=lazy it first has the session proven,
  * unless that was done within the last quarter of its timeout and a quarter is
  * left: HF_OK then means that safe-until was in the future when the proof came.
  *   Time      none; with proof=lazy one answer of the engine; while cut off,
@@ -63,20 +69,10 @@ HF_API uint64_t hf_grant_safe_until_ms(const struct hf_grant *grant)
 HF_API hf_status hf_grant_check(struct hf_grant *grant) HF_NONNULL(1);
 
 /**
- * hf_grant_error(grant, error):
- * Copy the last failure on ${grant} to ${error}, as hf_lock_error() does.  A
- * loss is a failure: HF_ELOST and its reason, for instance that the ticket was
- * evicted, or that the lease was not renewed in time.  After hf_grant_release()
- * the failure is at hf_lock_error() of the lock, because the grant is freed.
- *   Ownership ${error} is yours.
- */
-HF_API void hf_grant_error(const struct hf_grant *grant, struct hf_error *error)
-    HF_NONNULL(1, 2);
-
-/**
  * hf_grant_loss_fd(grant, fd):
  * Set ${fd} to a descriptor that becomes readable, and stays so, when ${grant}
- * is lost.  Made on the first request; close-on-exec.  Do not read it.
+ * is lost; hf_grant_check() then says why.  Made on the first request;
+ * close-on-exec.  Do not read it.
  *   Ownership ${grant}'s, until the release.
  *   Fails     HF_ELIMIT HF_EFORKED.
  */
@@ -134,6 +130,62 @@ HF_API hf_status hf_grant_downgrade(struct hf_grant *grant) HF_NONNULL(1);
  */
 HF_API hf_status hf_grant_downgrade_start(struct hf_grant *grant,
                                           struct hf_done done)
+    HF_NONNULL(1) HF_MUST_CHECK;
+
+/**
+ * hf_grant_last_success(grant, wait_ms, success):
+ * Set ${success} to the last success of the name that ${grant} is of.  It has
+ * what every holder before has written.  Its age is by the engine's clock,
+ * whatever the clocks of clients show: the difference of two times of that
+ * clock, on files CLOCK_BOOTTIME unless the machine was booted in between.  If
+ * that clock was set back so far that the success is in the future, it is
+ * written again with the present time, and .age_ms is 0.
+ *   Time      at most ${wait_ms}.
+ *   Fails     HF_ELOST if ${grant} is, or gets, lost; HF_ESTATE if it excludes
+ *             not all others: a reader's, a semaphore's, or of several locks;
+ *             HF_ETIMEDOUT HF_ECLOSED HF_EDENIED HF_EDIR HF_EFULL HF_ELIMIT
+ *             HF_ENOMEM HF_EUNSURE HF_EPROTOCOL HF_EREENTRANT HF_EFORKED.
+ */
+HF_API hf_status hf_grant_last_success(struct hf_grant *grant, uint64_t wait_ms,
+                                       struct hf_success *success)
+    HF_NONNULL(1, 3) HF_MUST_CHECK;
+
+/**
+ * hf_grant_last_success_start(grant, wait_ms, done):
+ * Begin hf_grant_last_success().
+ *   Callback  ${done} once, with HF_OK and .success or with a status.
+ *   Fails     HF_EINVAL if ${done} has no function (see struct hf_done);
+ *             HF_ELOST HF_ESTATE HF_ECLOSED HF_ELIMIT HF_ENOMEM HF_EFORKED.
+ */
+HF_API hf_status hf_grant_last_success_start(struct hf_grant *grant,
+                                             uint64_t wait_ms,
+                                             struct hf_done done)
+    HF_NONNULL(1) HF_MUST_CHECK;
+
+/**
+ * hf_grant_write_success(grant, wait_ms):
+ * Write the token of ${grant} and the present time of the engine's clock as the
+ * last success of its name.  The engine does that at an instant at which the
+ * ticket of ${grant} is there, and not if a later ticket has succeeded.  It is
+ * sent again after an outage.
+ *   Time      at most ${wait_ms}.
+ *   Fails     HF_ELOST if ${grant} is, or gets, lost, or a later ticket has
+ *             succeeded: nothing is written.  HF_EUNSURE if it is lost and an
+ *             answer was lost before, and HF_ETIMEDOUT: it may be written.  The
+ *             rest as hf_grant_last_success().
+ */
+HF_API hf_status hf_grant_write_success(struct hf_grant *grant,
+                                        uint64_t wait_ms) HF_NONNULL(1);
+
+/**
+ * hf_grant_write_success_start(grant, wait_ms, done):
+ * Begin hf_grant_write_success().
+ *   Callback  ${done} once, with HF_OK or with a status.
+ *   Fails     HF_ELOST HF_ESTATE HF_ECLOSED HF_ELIMIT HF_ENOMEM HF_EFORKED.
+ */
+HF_API hf_status hf_grant_write_success_start(struct hf_grant *grant,
+                                              uint64_t wait_ms,
+                                              struct hf_done done)
     HF_NONNULL(1) HF_MUST_CHECK;
 
 /**

@@ -3,21 +3,25 @@
  * holdfast: distributed locks for C.
  *
  * A lock is a fair queue of tickets that an engine (a directory on this
- * machine, ZooKeeper, Redis, PostgreSQL) keeps in order and clears of the dead.
+ * machine, ZooKeeper, etcd, Redis, PostgreSQL) keeps in order and clears of the
+ * dead.
  *
  *     struct hf_client *client;
  *     struct hf_lock *lock;
  *     struct hf_grant *grant;
  *
- *     if (hf_client_open(NULL, NULL, &client, NULL) == HF_OK) {
- *         hf_lock_open(client, "nightly-report", NULL, &lock);
- *         if (hf_lock_acquire(lock, NULL, &grant) == HF_OK) {
- *             write_report(hf_grant_token(grant));
- *             hf_grant_release(grant);
- *         }
- *         hf_lock_free(lock);
- *         hf_client_close(client);
- *     }
+ *     if (hf_client_open(NULL, NULL, &client) != HF_OK ||
+ *         hf_lock_open(client, "nightly-report", NULL, &lock) != HF_OK ||
+ *         hf_lock_acquire(lock, NULL, &grant) != HF_OK)
+ *         errx(1, "%s", hf_last_error()->text);
+ *     write_report(hf_grant_token(grant));
+ *     if (hf_grant_release(grant) != HF_OK)
+ *         errx(1, "%s", hf_last_error()->text);
+ *     hf_lock_free(lock);
+ *     hf_client_close(client);
+ *
+ * hf_lock_run() does all of that in one call.  In the description of a call
+ * ${client} is its argument of that name.
  *
  * What holds for every call
  *
@@ -54,9 +58,9 @@
  *            but that of the first connection (connect_ms of the client), and
  *            0 is one answer of the engine: no wait for another owner, and for
  *            the link at most connect_ms.
- * Failure    Every failure is an hf_status from one table.  The text of the
- *            last failure is kept on the handle it happened to, where its
- *            ..._error() finds it; in a child of a fork that says HF_EFORKED.
+ * Failure    Every failure is an hf_status from one table.  hf_last_error() has
+ *            the last one of the thread and a text that explains it: of a call,
+ *            whatever it was a call on, and in a callback of what that reports.
  * fork       A child must not use its parent's handles: every call on one
  *            answers HF_EFORKED there, and nothing it does, exit included,
  *            disturbs the parent's locks.
@@ -78,7 +82,8 @@
  * Growth     Enumerations, statuses included, may get new values, and structs
  *            that the library fills may get new fields at their end: switch
  *            with a default, and treat an unknown status by its class.  A
- *            struct of options begins with its .size, which its _INIT sets,
+ *            struct of options begins with its .size, which its _INIT sets
+ *            and its ..._init() where there are no macros,
  *            and may get new fields at its end, whose default is 0.  So
  *            programs and libraries of different versions work together:
  *            a program that was compiled with an earlier header gets the
@@ -108,6 +113,7 @@
 #include <holdfast/mutex.h>
 #include <holdfast/names.h>
 #include <holdfast/status.h>
+#include <holdfast/success.h>
 #include <holdfast/tickets.h>
 #include <holdfast/version.h>
 

@@ -1,6 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A lock, and the wait for it.
+ *
+ * A call that ends in _start calls back by a struct hf_done (client.h) when
+ * what it began has ended:
+ *
+ *     static void on_acquired(void *arg, const struct hf_result *result)
+ *     {
+ *         struct job *job = arg;
+ *
+ *         if (result->status == HF_OK)
+ *             job->grant = result->grant;
+ *         else
+ *             fprintf(stderr, "%s\n", result->text);
+ *     }
+ *
+ *     status = hf_lock_acquire_start(
+ *         lock, NULL, (struct hf_done){on_acquired, &job, NULL}, NULL);
  */
 #ifndef HOLDFAST_LOCK_H
 #define HOLDFAST_LOCK_H
@@ -11,7 +27,10 @@
 extern "C" {
 #endif
 
-struct hf_lock; /* a name that can be acquired, and a kind */
+/* A name that can be acquired, and a kind.  It is not recursive: an acquire of
+ * a lock that this program holds already waits for itself.  hf_mutex_open() is
+ * for one that an owner may lock again. */
+struct hf_lock;
 
 /* What a lock is acquired for.  The kind belongs to the name: while tickets of
  * one kind are in its queue, another kind is refused with HF_EKIND.  Reading
@@ -29,7 +48,7 @@ enum hf_kind {
     /* Only in a struct hf_ticket_view: a mutex, a writer or a candidate of an
      * election, and the ticket does not say which (kazoo's do not). */
     HF_KIND_EXCLUSIVE = 15,
-    /* The same: a party to a double barrier, see
+    /* The same: a participant of a double barrier, see
      * hf_double_barrier_participants(). */
     HF_KIND_PARTICIPANT = 16
 };
@@ -53,6 +72,14 @@ struct hf_lock_opts {
         sizeof(struct hf_lock_opts), HF_KIND_MUTEX, 1, 1                       \
     }
 
+/**
+ * hf_lock_opts_init(opts, size):
+ * As hf_client_opts_init(), to HF_LOCK_OPTS_INIT.
+ *   Thread    any.
+ */
+HF_API void hf_lock_opts_init(struct hf_lock_opts *opts, size_t size)
+    HF_NONNULL(1);
+
 /* Bytes in the longest lock name and in its longest component. */
 #define HF_NAME_BYTES 1024
 #define HF_NAME_COMPONENT_BYTES 255
@@ -67,7 +94,8 @@ struct hf_lock_opts {
  * HF_NAME_COMPONENT_BYTES; one leading '/' is dropped and a trailing one
  * refused; no empty component, ".", "..", control characters, nor what
  * ZooKeeper refuses (the private use area, U+FFF0 and above); none may look
- * like a ticket ("lock-0000000007"), and the first must not be "zookeeper".
+ * like a ticket ("lock-0000000007") or begin with "holdfast-success-", and the
+ * first must not be "zookeeper".
  *
  * A lock is not recursive, and has no owner but the grant: an acquire of a lock
  * that this program, thread or handle holds waits for that grant to be
@@ -79,8 +107,7 @@ struct hf_lock_opts {
  * queues, the one that comes later fails with HF_EKIND.
  *   Ownership ${name} is copied.  ${lock} must be freed with
  *             hf_lock_free() and keeps the memory of ${client} alive.
- *   Fails     HF_EINVAL HF_ENAME HF_ECLOSED HF_EFORKED HF_ENOMEM; the text is
- *             at hf_client_error().
+ *   Fails     HF_EINVAL HF_ENAME HF_ECLOSED HF_EFORKED HF_ENOMEM.
  */
 HF_API hf_status hf_lock_open(struct hf_client *client, const char *name,
                               const struct hf_lock_opts *opts,
@@ -94,13 +121,31 @@ HF_API hf_status hf_lock_open(struct hf_client *client, const char *name,
 HF_API void hf_lock_free(struct hf_lock *lock);
 
 /**
- * hf_lock_error(lock, error):
- * Copy the last failure on ${lock}, or of a call on a grant of it, to ${error},
- * as hf_client_error() does.
- *   Ownership ${error} is yours.
+ * hf_lock_last_success(lock, wait_ms, success):
+ * Set ${success} to the last success of the name of ${lock}, for people: who
+ * does not hold the lock may find one that is out of date when this returns.
+ * In ZooKeeper, whose clock cannot be read without writing, the age is by the
+ * clock of this machine.
+ *   Time      at most ${wait_ms}.
+ *   Fails     HF_ESTATE if ${lock} is a semaphore; HF_ETIMEDOUT HF_EUNREACHABLE
+ *             HF_ECLOSED HF_EDENIED HF_EDIR HF_ELIMIT HF_ENOMEM HF_EPROTOCOL
+ *             HF_EREENTRANT HF_EFORKED.
  */
-HF_API void hf_lock_error(const struct hf_lock *lock, struct hf_error *error)
-    HF_NONNULL(1, 2);
+HF_API hf_status hf_lock_last_success(struct hf_lock *lock, uint64_t wait_ms,
+                                      struct hf_success *success)
+    HF_NONNULL(1, 3) HF_MUST_CHECK;
+
+/**
+ * hf_lock_last_success_start(lock, wait_ms, done):
+ * Begin hf_lock_last_success().
+ *   Callback  ${done} once, with HF_OK and .success or with a status.
+ *   Fails     HF_EINVAL if ${done} has no function (see struct hf_done);
+ *             HF_ESTATE HF_ECLOSED HF_ELIMIT HF_ENOMEM HF_EFORKED.
+ */
+HF_API hf_status hf_lock_last_success_start(struct hf_lock *lock,
+                                            uint64_t wait_ms,
+                                            struct hf_done done)
+    HF_NONNULL(1) HF_MUST_CHECK;
 
 /**
  * hf_lock_set_limit(lock, limit):
@@ -144,8 +189,10 @@ struct hf_on_wait {
     void (*drop)(void *arg);
 };
 
-/* Called at most once, when a grant ends before it is released;
- * hf_grant_error() says why, here and later.  The handle must still be
+/* Called at most once, when a grant ends before it is released.  Here
+ * hf_last_error() says why: HF_ELOST and, for instance, that the ticket was
+ * evicted, or that the lease was not renewed in time; later hf_grant_check()
+ * and the release fail with the same reason.  The handle must still be
  * released.  Not called once hf_grant_release() or hf_grant_release_start() has
  * been called. */
 struct hf_on_loss {
@@ -204,6 +251,14 @@ struct hf_acquire_opts {
         sizeof(struct hf_acquire_opts), HF_FOREVER, {NULL, NULL, NULL}, 0,     \
             {NULL, NULL, NULL}, {NULL, NULL, NULL}, NULL, 0, false             \
     }
+
+/**
+ * hf_acquire_opts_init(opts, size):
+ * As hf_client_opts_init(), to HF_ACQUIRE_OPTS_INIT.
+ *   Thread    any.
+ */
+HF_API void hf_acquire_opts_init(struct hf_acquire_opts *opts, size_t size)
+    HF_NONNULL(1);
 
 /**
  * hf_lock_acquire(lock, opts, grant):
@@ -276,8 +331,7 @@ HF_API hf_status hf_lock_acquire_start(struct hf_lock *lock,
  *   Time      at most ${opts}->wait_ms, for all.
  *   Ownership ${locks} is borrowed for the call.
  *   Fails     as hf_lock_acquire(); HF_EINVAL if there are none or more than
- *             HF_LOCKS_MAX, one is given twice, or is of another client.  The
- *             text is at hf_lock_error() of the first.
+ *             HF_LOCKS_MAX, one is given twice, or is of another client.
  */
 HF_API hf_status hf_locks_acquire(struct hf_lock *const *locks, size_t count,
                                   const struct hf_acquire_opts *opts,
@@ -294,6 +348,30 @@ HF_API hf_status hf_locks_acquire_start(struct hf_lock *const *locks,
                                         const struct hf_acquire_opts *opts,
                                         struct hf_done done, struct hf_op **op)
     HF_NONNULL(1) HF_MUST_CHECK;
+
+/* What hf_lock_run() calls with the lock held; it returns what it likes. */
+typedef int hf_lock_fn(void *arg, struct hf_grant *grant);
+
+/**
+ * hf_lock_run(url, name, wait_ms, fn, arg, result):
+ * Call ${fn} with ${arg} and a grant of the lock called ${name}, on this
+ * thread: open a client of the engine at ${url} as hf_client_open() does (NULL:
+ * that of the environment), acquire the lock, call ${fn}, release the lock and
+ * close the client.  HF_OK means that ${fn} was called and that the lock was
+ * held until it had returned.  If ${result} is not NULL it is set to what ${fn}
+ * has returned, and left as it is if ${fn} was not called.
+ *   Time      at most ${wait_ms} for the grant, as hf_lock_acquire(); and that
+ *             of ${fn}, hf_grant_release() and hf_client_close().
+ *   Ownership the grant that ${fn} gets is released when it has returned; it
+ *             must not release it, and may ask hf_grant_check() and others
+ *             whether it still holds.
+ *   Fails     before ${fn} is called, as hf_client_open(), hf_lock_open() and
+ *             hf_lock_acquire(); after it has returned, as hf_grant_release():
+ *             HF_ELOST if the grant was lost meanwhile.
+ */
+HF_API hf_status hf_lock_run(const char *url, const char *name,
+                             uint64_t wait_ms, hf_lock_fn *fn, void *arg,
+                             int *result) HF_NONNULL(2, 4) HF_MUST_CHECK;
 
 #ifdef __cplusplus
 }

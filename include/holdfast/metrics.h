@@ -7,7 +7,7 @@
  *     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
  *
  *     opts.metrics = HF_METRICS_COUNT | HF_METRICS_DIR;
- *     hf_client_open(NULL, &opts, &client, NULL);
+ *     hf_client_open(NULL, &opts, &client);
  *     ...
  *     hf_client_metrics_write(client,
  *                             (struct hf_metrics_write){send_part, peer});

@@ -67,6 +67,14 @@ struct hf_mutex_opts {
     }
 
 /**
+ * hf_mutex_opts_init(opts, size):
+ * As hf_client_opts_init(), to HF_MUTEX_OPTS_INIT.
+ *   Thread    any.
+ */
+HF_API void hf_mutex_opts_init(struct hf_mutex_opts *opts, size_t size)
+    HF_NONNULL(1);
+
+/**
  * hf_mutex_open(client, name, opts, mutex):
  * Set ${mutex} to the lock called ${name}, counted per owner: an owner that
  * locks it again counts up, without traffic.
@@ -167,15 +175,6 @@ HF_API hf_status hf_mutex_tickets(struct hf_mutex *mutex,
                                   struct hf_tickets **tickets)
     HF_NONNULL(1, 4) HF_MUST_CHECK;
 
-/**
- * hf_mutex_error(mutex, error):
- * Copy the last failure on ${mutex}, whichever owner it happened to, to
- * ${error}, as hf_lock_error() does.
- *   Ownership ${error} is yours.
- */
-HF_API void hf_mutex_error(const struct hf_mutex *mutex, struct hf_error *error)
-    HF_NONNULL(1, 2);
-
 /* ------------------------------------------- read/write lock: hf_rwlock -- */
 
 /* As struct hf_on_mutex_revoke. */
@@ -199,6 +198,14 @@ struct hf_rwlock_opts {
         sizeof(struct hf_rwlock_opts), NULL, NULL, NULL, {NULL, NULL, NULL},   \
             false                                                              \
     }
+
+/**
+ * hf_rwlock_opts_init(opts, size):
+ * As hf_client_opts_init(), to HF_RWLOCK_OPTS_INIT.
+ *   Thread    any.
+ */
+HF_API void hf_rwlock_opts_init(struct hf_rwlock_opts *opts, size_t size)
+    HF_NONNULL(1);
 
 /**
  * hf_rwlock_open(client, name, opts, rwlock):
@@ -293,13 +300,6 @@ HF_API hf_status hf_rwlock_tickets(struct hf_rwlock *rwlock,
                                    uint64_t wait_ms,
                                    struct hf_tickets **tickets)
     HF_NONNULL(1, 4) HF_MUST_CHECK;
-
-/**
- * hf_rwlock_error(rwlock, error):
- * As hf_mutex_error().
- */
-HF_API void hf_rwlock_error(const struct hf_rwlock *rwlock,
-                            struct hf_error *error) HF_NONNULL(1, 2);
 
 #ifdef __cplusplus
 }

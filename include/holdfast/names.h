@@ -42,6 +42,14 @@ struct hf_names_opts {
     }
 
 /**
+ * hf_names_opts_init(opts, size):
+ * As hf_client_opts_init(), to HF_NAMES_OPTS_INIT.
+ *   Thread    any.
+ */
+HF_API void hf_names_opts_init(struct hf_names_opts *opts, size_t size)
+    HF_NONNULL(1);
+
+/**
  * hf_names_open(client, prefix, opts, names):
  * Set ${names} to a walk over the names of locks that are ${prefix} or below it
  * ("a" and "a/b", but not "ab"); "": all.  No request is made.
@@ -60,8 +68,7 @@ struct hf_names_opts {
  *   Ownership ${prefix} is copied.  ${names} must be freed with
  *             hf_names_free() and keeps the memory of ${client} alive.
  *   Fails     HF_EINVAL HF_EUNSUPPORTED HF_ENAME HF_ECLOSED HF_ENOMEM
- *             HF_EFORKED; ${names} is then NULL, and the text is at
- *             hf_client_error().
+ *             HF_EFORKED; ${names} is then NULL.
  */
 HF_API hf_status hf_names_open(struct hf_client *client, const char *prefix,
                                const struct hf_names_opts *opts,
@@ -97,14 +104,6 @@ HF_API hf_status hf_names_next_start(struct hf_names *names, uint64_t wait_ms,
     HF_NONNULL(1) HF_MUST_CHECK;
 
 /**
- * hf_names_error(names, error):
- * Copy the last failure on ${names} to ${error}, as hf_client_error() does.
- *   Ownership ${error} is yours.
- */
-HF_API void hf_names_error(const struct hf_names *names, struct hf_error *error)
-    HF_NONNULL(1, 2);
-
-/**
  * hf_names_free(names):
  * End the walk (NULL is fine).  A page that is under way still comes.
  */
@@ -123,10 +122,10 @@ HF_API const struct hf_name_view *hf_names_at(const struct hf_names_page *page,
 /**
  * hf_names_looked_at(page), hf_names_unreadable(page):
  * Of the walk up to the end of this page: how many nodes (ZooKeeper), keys
- * (Redis, by its own count), rows (PostgreSQL) or directories (files) it has
- * looked at; and how many of these, or of the names found, could not be read:
- * for lack of rights, because what is there is no queue, or because it is too
- * long for an answer.
+ * (etcd; Redis, by its own count), rows (PostgreSQL) or directories (files) it
+ * has looked at; and how many of these, or of the names found, could not be
+ * read: for lack of rights, because what is there is no queue, or because it is
+ * too long for an answer.
  */
 HF_API uint64_t hf_names_looked_at(const struct hf_names_page *page)
     HF_NONNULL(1);

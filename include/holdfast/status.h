@@ -138,6 +138,28 @@ struct hf_error {
     char text[HF_ERROR_TEXT_BYTES]; /* NUL-terminated, valid UTF-8, no secret */
 };
 
+/**
+ * hf_last_error():
+ * The last failure of this thread: its status, and a text that explains it.
+ * HF_OK and "" if there was none yet.
+ *
+ * A call that returns a failure sets it, also one with _start, one that opens,
+ * and one in a child of a fork.  The text begins with the name of the call.  A
+ * call that succeeds leaves it as it is.
+ *
+ * A callback that reports a failure finds it here, with the text of the result
+ * or the event, which names no call: struct hf_done, hf_zookeeper_done,
+ * hf_on_loss and hf_zookeeper_on_registration, and on_deposed and on_ended of
+ * an election.  Other callbacks leave it as it is.
+ *
+ * A thread that learns of a loss in another way, such as hf_grant_loss_fd(),
+ * calls hf_grant_check(), which fails with the reason.
+ *   Ownership the library's; valid until the next failure on this thread, and
+ *             not after the end of the thread.  Never NULL.
+ *   Thread    any; each has its own.
+ */
+HF_API const struct hf_error *hf_last_error(void);
+
 #ifdef __cplusplus
 }
 #endif

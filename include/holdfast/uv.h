@@ -14,7 +14,7 @@ extern "C" {
 #endif
 
 /**
- * hf_client_open_uv(loop, url, opts, client, error):
+ * hf_client_open_uv(loop, url, opts, client):
  * As hf_client_open(), with every callback run by ${loop}.  No thread is
  * started.  Two handles of the library keep ${loop} alive until the client is
  * closed with hf_client_close_start() and its callback has run.
@@ -26,12 +26,11 @@ extern "C" {
  */
 HF_API hf_status hf_client_open_uv(uv_loop_t *loop, const char *url,
                                    const struct hf_client_opts *opts,
-                                   struct hf_client **client,
-                                   struct hf_error *error)
+                                   struct hf_client **client)
     HF_NONNULL(1, 4) HF_MUST_CHECK;
 
 /**
- * hf_zookeeper_open_uv(loop, url, opts, zookeeper, error):
+ * hf_zookeeper_open_uv(loop, url, opts, zookeeper):
  * As hf_zookeeper_open(), with every callback run by ${loop}, as
  * hf_client_open_uv() does it.  The handle is closed with
  * hf_zookeeper_close_start().
@@ -43,8 +42,7 @@ HF_API hf_status hf_client_open_uv(uv_loop_t *loop, const char *url,
  */
 HF_API hf_status hf_zookeeper_open_uv(uv_loop_t *loop, const char *url,
                                       const struct hf_zookeeper_opts *opts,
-                                      struct hf_zookeeper **zookeeper,
-                                      struct hf_error *error)
+                                      struct hf_zookeeper **zookeeper)
     HF_NONNULL(1, 4) HF_MUST_CHECK;
 
 #ifdef __cplusplus

@@ -6,7 +6,7 @@
  *     struct hf_zookeeper *zookeeper;
  *     struct hf_zookeeper_result *result;
  *
- *     if (hf_zookeeper_open("zk://h1,h2/app", NULL, &zookeeper, NULL) != HF_OK)
+ *     if (hf_zookeeper_open("zk://h1,h2/app", NULL, &zookeeper) != HF_OK)
  *         return;
  *     if (hf_zookeeper_get(zookeeper, "/config", 5000, &result) == HF_OK)
  *         use_config(result->data, result->bytes, result->stat.version);
@@ -122,14 +122,22 @@ struct hf_zookeeper_opts {
     }
 
 /**
- * hf_zookeeper_open(url, opts, zookeeper, error):
+ * hf_zookeeper_opts_init(opts, size):
+ * As hf_client_opts_init(), to HF_ZOOKEEPER_OPTS_INIT.
+ *   Thread    any.
+ */
+HF_API void hf_zookeeper_opts_init(struct hf_zookeeper_opts *opts, size_t size)
+    HF_NONNULL(1);
+
+/**
+ * hf_zookeeper_open(url, opts, zookeeper):
  * Set ${zookeeper} to a new session with the servers of ${url}, such as
  * "zk://user:password@h1:2181,h2/app?timeout=10s", or zks:// for TLS
  * (docs/zookeeper.md).  The session is begun but not waited for.
  * hf_zookeeper_open_uv() in <holdfast/uv.h> does the same on a borrowed loop.
  *   Ownership ${url} and ${opts} (NULL: all defaults) are copied, with their
- *             credentials and session.  ${error} (may be NULL) is filled on
- *             failure.  ${zookeeper} must be closed with hf_zookeeper_close().
+ *             credentials and session.  ${zookeeper} must be closed with
+ *             hf_zookeeper_close().
  *   Callback  ${opts}->on_state, from then on: perhaps before this returns and
  *             ${zookeeper} is set.
  *   Fails     HF_EINVAL HF_EURL HF_EUNSUPPORTED HF_EDENIED HF_ELIMIT HF_ENOMEM;
@@ -137,8 +145,7 @@ struct hf_zookeeper_opts {
  */
 HF_API hf_status hf_zookeeper_open(const char *url,
                                    const struct hf_zookeeper_opts *opts,
-                                   struct hf_zookeeper **zookeeper,
-                                   struct hf_error *error)
+                                   struct hf_zookeeper **zookeeper)
     HF_NONNULL(3) HF_MUST_CHECK;
 
 /**
@@ -164,8 +171,7 @@ HF_API hf_status hf_zookeeper_open(const char *url,
  *             ${client} or after it.
  *   Thread    any, also in a callback.
  *   Fails     HF_EUNSUPPORTED if the engine of ${client} is not ZooKeeper;
- *             HF_ECLOSED HF_ENOMEM HF_EFORKED.  hf_client_error() says why;
- *             ${zookeeper} is then NULL.
+ *             HF_ECLOSED HF_ENOMEM HF_EFORKED.  ${zookeeper} is then NULL.
  */
 HF_API hf_status hf_client_zookeeper(struct hf_client *client,
                                      struct hf_zookeeper **zookeeper)
@@ -276,16 +282,6 @@ HF_API hf_status hf_zookeeper_add_listener(struct hf_zookeeper *zookeeper,
 HF_API void hf_zookeeper_remove_listener(struct hf_zookeeper *zookeeper,
                                          struct hf_listener *listener)
     HF_NONNULL(1);
-
-/**
- * hf_zookeeper_error(zookeeper, error):
- * Copy the last failure of a call on ${zookeeper}, on any thread, to ${error}:
- * HF_OK and "" if there was none.  The text begins with the name of the call.
- * How a started operation ended is in its result only.
- *   Ownership ${error} is yours.
- */
-HF_API void hf_zookeeper_error(const struct hf_zookeeper *zookeeper,
-                               struct hf_error *error) HF_NONNULL(1, 2);
 
 /**
  * hf_zookeeper_fd(zookeeper), hf_zookeeper_dispatch(zookeeper):
@@ -457,7 +453,8 @@ struct hf_zookeeper_result {
 };
 
 /* Called once when an operation has ended.  ${result} is valid until it
- * returns. */
+ * returns; unless its status is HF_OK, hf_last_error() has that and the text
+ * here. */
 struct hf_zookeeper_done {
     void (*fn)(void *arg, const struct hf_zookeeper_result *result);
     void *arg;

@@ -108,6 +108,14 @@ struct hf_zookeeper_cache_opts {
     }
 
 /**
+ * hf_zookeeper_cache_opts_init(opts, size):
+ * As hf_client_opts_init(), to HF_ZOOKEEPER_CACHE_OPTS_INIT.
+ *   Thread    any.
+ */
+HF_API void hf_zookeeper_cache_opts_init(struct hf_zookeeper_cache_opts *opts,
+                                         size_t size) HF_NONNULL(1);
+
+/**
  * hf_zookeeper_cache_open(zookeeper, path, opts, on_change, cache):
  * Set ${cache} to a copy of ${path} and of what is below it, as ${opts} say
  * (NULL: the whole tree with data).  It begins to fill and is not waited for.

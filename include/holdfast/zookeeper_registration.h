@@ -60,7 +60,8 @@ struct hf_zookeeper_registration_event {
 };
 
 /* Called for the events of a registration, one at a time.  ${event} is valid
- * until it returns.  REGISTERED and UNREGISTERED alternate; what was over
+ * until it returns; unless its status is HF_OK, hf_last_error() has that and
+ * the text here.  REGISTERED and UNREGISTERED alternate; what was over
  * before it could be reported is not reported. */
 struct hf_zookeeper_on_registration {
     void (*fn)(void *arg, struct hf_zookeeper_registration *registration,
@@ -83,6 +84,15 @@ struct hf_zookeeper_registration_opts {
         sizeof(struct hf_zookeeper_registration_opts), {NULL, NULL, NULL},     \
             NULL, 0                                                            \
     }
+
+/**
+ * hf_zookeeper_registration_opts_init(opts, size):
+ * As hf_client_opts_init(), to HF_ZOOKEEPER_REGISTRATION_OPTS_INIT.
+ *   Thread    any.
+ */
+HF_API void
+hf_zookeeper_registration_opts_init(struct hf_zookeeper_registration_opts *opts,
+                                    size_t size) HF_NONNULL(1);
 
 /**
  * hf_zookeeper_registration_open(zookeeper, path, data, bytes, opts,

@@ -16,7 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import command_tables  # noqa: E402
 
 SCHEMES = ("file:", "zk://", "zks://", "redis://", "rediss://", "quorum:",
-           "postgresql://")
+           "postgresql://", "etcd://", "etcds://")
 # Operands that are files, besides those called FILE.
 FILES = ("HISTORY",)
 
@@ -61,7 +61,8 @@ def for_bash(commands):
     for command in commands:
         key = command.name.replace(" ", "/")
         for one in command.options:
-            options.append(" ".join([key, "-" + one.letter, "--" + one.name,
+            options.append(" ".join([key, "-" + (one.letter or "-" + one.name),
+                                     "--" + one.name,
                                      one.value or "", *one.choices]).rstrip())
         positions += [" ".join([key, str(at), called, *choices])
                       for at, called, choices in operands(command)]
@@ -97,9 +98,10 @@ def zsh_value(called, choices):
 
 
 def zsh_option(option):
-    """The two forms of an option, which exclude each other."""
-    forms = ("-%s" % option.letter, "--%s" % option.name)
-    for form, ends in zip(forms, "+="):
+    """The forms of an option, which exclude each other."""
+    forms = [*("-" + letter for letter in option.letters), "--" + option.name]
+    for form in forms:
+        ends = "=" if form.startswith("--") else "+"
         yield quoted("(%s)%s%s[%s]%s" % (
             " ".join(forms), form, ends if option.value else "",
             zsh_text(described(option)),
@@ -161,8 +163,8 @@ def fish_command(command):
     here = "complete -c holdfast -n " + fish_quoted(
         "__holdfast_is " + command.name)
     for one in command.options:
-        yield "%s -s %s -l %s%s -d %s" % (
-            here, one.letter, one.name,
+        yield "%s%s -l %s%s -d %s" % (
+            here, "".join(" -s " + letter for letter in one.letters), one.name,
             fish_value(one.value, one.choices) if one.value else "",
             fish_quoted(described(one)))
     for at, called, choices in operands(command):
@@ -182,7 +184,9 @@ def fish_menu(commands, zk):
 
 def for_fish(commands):
     valued = {command.name: [form for one in command.options if one.value
-                             for form in ("-" + one.letter, "--" + one.name)]
+                             for form in (*("-" + letter
+                                            for letter in one.letters),
+                                          "--" + one.name)]
               for command in commands}
     return {
         "VALUED": "\n".join(

@@ -26,7 +26,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <holdfast/holdfast.h>
+#include <holdfast/client.h>
+#include <holdfast/status.h>
 
 #include "base/random.h"
 #include "base/reconnect.h"

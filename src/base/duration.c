@@ -77,8 +77,7 @@ bool hf_duration_parse(const char *text, uint64_t *ms)
 }
 
 /* Write ${ms} in whole seconds or more: in its largest unit and the next
- * smaller one.
- * ${skip_zero}: leave the second part out if it is 0. */
+ * smaller one.  ${skip_zero}: leave the second part out if it is 0. */
 static void format_two_units(uint64_t ms, bool skip_zero,
                              char text[HF_DURATION_BYTES])
 {

@@ -5,7 +5,8 @@
 #ifndef HF_BASE_ENGINE_HOST_H
 #define HF_BASE_ENGINE_HOST_H
 
-#include <holdfast/holdfast.h>
+#include <holdfast/client.h>
+#include <holdfast/status.h>
 
 struct hf_allocator;
 struct hf_event;
@@ -47,8 +48,9 @@ struct hf_engine_host {
      * which one the program has set; NULL: the one of that copy. */
     const struct hf_allocator *allocator;
     void *host;
-    /* Only LIST, NAMES and EXAMINE will be requested, and REMOVE and REVOKE of
-     * tickets of others; the engine creates nothing at its server. */
+    /* Only LIST, NAMES, EXAMINE and READ_SUCCESS will be requested, and REMOVE
+     * and REVOKE of tickets of others; the engine creates nothing at its
+     * server. */
     bool list_only;
 };
 

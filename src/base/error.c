@@ -2,6 +2,7 @@
 #include "base/error.h"
 
 #include <assert.h>
+#include <locale.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -102,4 +103,39 @@ void hf_error_prefix(struct hf_error *error, const char *context)
     if (error != NULL && error->status != HF_OK)
         (void)hf_error_set(error, error->status, "%s: %s", context,
                            error->text);
+}
+
+/* ---------------------------------------------------------------- errno -- */
+
+/* POSIX's strerror_l(), because glibc before 2.32 and musl have no
+ * strerrordesc_np(), and because glibc's strerror() before 2.32 shares one
+ * buffer between threads.  Neither of the two libraries allocates the locale
+ * "C": both return a static object, which needs no freelocale(). */
+const char *hf_errno_text(int number)
+{
+    return strerror_l(number, newlocale(LC_ALL_MASK, "C", (locale_t)0));
+}
+
+/* -------------------------------------------------- the last of a thread -- */
+
+/* It needs no memory when something fails, and none is left when the thread
+ * ends. */
+static _Thread_local struct hf_error last;
+
+hf_status hf_fail(const char *api_name, const struct hf_error *error)
+{
+    return hf_error_set(&last, error->status, "%s: %s", api_name,
+                        error->text[0] != '\0' ? error->text
+                                               : hf_status_text(error->status));
+}
+
+void hf_last_error_report(hf_status status, const char *text)
+{
+    if (status != HF_OK)
+        (void)hf_error_set(&last, status, "%s", text);
+}
+
+const struct hf_error *hf_last_error(void)
+{
+    return &last;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions that fill in a struct hf_error. */
+/* Functions that fill in a struct hf_error, and what an errno means. */
 #ifndef HF_BASE_ERROR_H
 #define HF_BASE_ERROR_H
 
-#include <holdfast/holdfast.h>
+#include <holdfast/status.h>
 
 /* Set ${error} (may be NULL) to ${status} and the formatted text, cut at a
  * UTF-8 boundary and made printable.  Returns ${status}, so that a failing path
@@ -15,5 +15,21 @@ hf_status hf_error_set(struct hf_error *error, hf_status status,
 /* Put "${context}: " in front of the text, where an error crosses to a caller.
  */
 void hf_error_prefix(struct hf_error *error, const char *context);
+
+/* What ${number}, a value of errno, means: never NULL, and in English in any
+ * locale.  Safe in every thread; valid until the next call of the same thread.
+ * Not for the child of a process with threads before its exec, because it may
+ * take locks. */
+const char *hf_errno_text(int number);
+
+/* Remember ${error} as the failure of the public call ${api_name}, so that
+ * hf_last_error() has it on this thread, and return its status.  Each call that
+ * returns a failure does this last, on the thread that called it. */
+hf_status hf_fail(const char *api_name, const struct hf_error *error);
+
+/* A callback of the user is called next on this thread, because something has
+ * ended with ${status}, for the reason ${text}: have hf_last_error() say that
+ * there.  Nothing happens if ${status} is HF_OK. */
+void hf_last_error_report(hf_status status, const char *text);
 
 #endif

@@ -8,6 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <holdfast/client.h>
+#include <holdfast/status.h>
+
+#include "base/error.h"
+
 #define FIRST_ROOM 16 /* elements of an array that grows */
 
 static void *default_allocate(size_t bytes, void *arg)
@@ -37,7 +42,7 @@ static struct hf_allocator allocator = {default_allocate, default_resize,
 
 /* The first use fixes the allocator for the life of the process, because memory
  * must go back to where it came from. */
-static const struct hf_allocator *fix_allocator(void)
+const struct hf_allocator *hf_allocator_in_use(void)
 {
     if (!atomic_load_explicit(&fixed, memory_order_acquire)) {
         pthread_mutex_lock(&mutex);
@@ -49,28 +54,27 @@ static const struct hf_allocator *fix_allocator(void)
 
 hf_status hf_set_allocator(const struct hf_allocator *wanted)
 {
-    hf_status st = HF_OK;
+    static const char api_name[] = "hf_set_allocator";
+    struct hf_error error;
+    hf_status status = HF_OK;
 
     if (wanted->allocate == NULL || wanted->resize == NULL ||
         wanted->release == NULL)
-        return HF_EINVAL;
+        status = hf_error_set(&error, HF_EINVAL,
+                              "a function is NULL; expected all three");
     pthread_mutex_lock(&mutex);
-    if (atomic_load_explicit(&fixed, memory_order_relaxed))
-        st = HF_ESTATE;
-    else
+    if (status == HF_OK && atomic_load_explicit(&fixed, memory_order_relaxed))
+        status = hf_error_set(&error, HF_ESTATE,
+                              "memory was allocated already; call it first");
+    if (status == HF_OK)
         allocator = *wanted;
     pthread_mutex_unlock(&mutex);
-    return st;
-}
-
-const struct hf_allocator *hf_allocator_in_use(void)
-{
-    return fix_allocator();
+    return status == HF_OK ? HF_OK : hf_fail(api_name, &error);
 }
 
 void *hf_alloc(size_t bytes)
 {
-    const struct hf_allocator *from = fix_allocator();
+    const struct hf_allocator *from = hf_allocator_in_use();
     void *memory;
 
     assert(bytes > 0);
@@ -82,7 +86,7 @@ void *hf_alloc(size_t bytes)
 
 void *hf_realloc(void *memory, size_t bytes)
 {
-    const struct hf_allocator *from = fix_allocator();
+    const struct hf_allocator *from = hf_allocator_in_use();
 
     assert(bytes > 0);
     return from->resize(memory, bytes, from->arg);

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include <holdfast/holdfast.h>
+struct hf_allocator;
 
 /* The allocator in use, for modules, which have their own copy of these
  * functions. */

@@ -25,7 +25,8 @@ struct hf_quoted hf_quote(const char *text, size_t bytes);
 
 /* Write the character at the start of ${text}, of which ${bytes} > 0 may be
  * read, to ${to} as hf_quote() does, without a NUL; ${written} is set to how
- * many bytes that are.  Returns the bytes of the character in ${text}. */
+ * many bytes that are.  Returns the bytes of the character in ${text}.  A byte
+ * that begins no valid character becomes \xNN, and 1 is returned. */
 size_t hf_quote_character(const char *text, size_t bytes,
                           char to[HF_QUOTE_CHARACTER_BYTES], size_t *written);
 

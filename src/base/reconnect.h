@@ -28,7 +28,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <holdfast/holdfast.h>
+#include <holdfast/client.h>
+#include <holdfast/status.h>
 
 #include "base/random.h"
 #include "base/url.h"

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include <holdfast/holdfast.h>
+#include <holdfast/client.h>
 
 /* The instant ${ms} after ${at_ms}. */
 static inline uint64_t hf_after_ms(uint64_t at_ms, uint64_t ms)
@@ -15,8 +15,7 @@ static inline uint64_t hf_after_ms(uint64_t at_ms, uint64_t ms)
 }
 
 /* When a wait of ${wait_ms} that begins at ${now_ms} is over.  One more,
- * because
- * ${now_ms} was rounded down. */
+ * because ${now_ms} was rounded down. */
 static inline uint64_t hf_deadline_ms(uint64_t now_ms, uint64_t wait_ms)
 {
     return hf_after_ms(now_ms, hf_after_ms(wait_ms, 1));

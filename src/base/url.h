@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <holdfast/holdfast.h>
+#include <holdfast/status.h>
 
 #define HF_URL_BYTES 4096
 #define HF_URL_OPTIONS 32

@@ -77,7 +77,7 @@ static struct duration_text format_duration(uint64_t ms)
         const char *unit;
     } units[] = {{3600000, "h"}, {60000, "m"}, {1000, "s"}, {1, "ms"}};
     struct duration_text formatted;
-    size_t i = 0;
+    size_t i = ms == 0 ? 2 : 0; /* 0s, not 0h */
 
     while (ms % units[i].ms != 0)
         i++;

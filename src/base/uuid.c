@@ -44,25 +44,20 @@ static const uint8_t digit_values[256] = {
     ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
 };
 
-static int digit_value(char c)
-{
-    return digit_values[(unsigned char)c] - 1;
-}
-
 bool hf_uuid_parse(uint8_t uuid[HF_UUID_BYTES], const char *text, size_t bytes)
 {
     if (bytes != HF_UUID_TEXT_BYTES - 1)
         return false;
     for (size_t i = 0; i < HF_UUID_BYTES; i++) {
-        int high, low;
+        unsigned high, low;
 
         if (hyphen_before(i) && *text++ != '-')
             return false;
-        high = digit_value(*text++);
-        low = digit_value(*text++);
-        if (high < 0 || low < 0)
+        high = digit_values[(unsigned char)*text++];
+        low = digit_values[(unsigned char)*text++];
+        if (high == 0 || low == 0)
             return false;
-        uuid[i] = (uint8_t)(high << 4 | low);
+        uuid[i] = (uint8_t)((high - 1) << 4 | (low - 1));
     }
     return true;
 }

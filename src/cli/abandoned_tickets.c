@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See abandoned_tickets.h. */
-#include "cli/abandoned_tickets.h"
+/*
+ * Tickets of a supervisor that was killed.  Under a lease they would stay in
+ * their queues until it ends, and nobody would hold the lock meanwhile.
+ */
+#include "cli/launcher.h"
+
+#include <holdfast/tickets.h>
 
 #include "cli/list_client.h"
 #include "command/clock.h"
@@ -38,10 +43,9 @@ void hf_abandoned_tickets_remove(const struct hf_run *run)
 {
     uint64_t until_ms = hf_clock_now_ms() + HF_REMOVAL_MS;
     struct hf_client *client;
-    struct hf_error error;
 
     if (hf_list_client_open(run->options->url, HF_REMOVAL_MS, HF_LOG_ERROR,
-                            &client, &error) != HF_OK)
+                            &client) != HF_OK)
         return;
     for (int i = 0; i < run->options->name_count; i++)
         if (remove_ticket(client, run, i, until_ms) != HF_OK)

@@ -6,7 +6,7 @@
 #ifndef HF_CLI_COMMAND_SUMMARY_H
 #define HF_CLI_COMMAND_SUMMARY_H
 
-#include <holdfast/holdfast.h>
+#include <holdfast/lock.h>
 
 #define HF_COMMAND_SUMMARY_BYTES (HF_OWNER_TEXT_BYTES + 1)
 

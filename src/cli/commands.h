@@ -6,9 +6,11 @@
 
 int hf_run_main(int argc, char **argv);
 int hf_elect_main(int argc, char **argv);
+int hf_hold_main(int argc, char **argv);
 int hf_show_main(int argc, char **argv);
 int hf_metrics_main(int argc, char **argv);
 int hf_ls_main(int argc, char **argv);
+int hf_last_main(int argc, char **argv);
 int hf_doctor_main(int argc, char **argv);
 int hf_revoke_main(int argc, char **argv);
 int hf_evict_main(int argc, char **argv);

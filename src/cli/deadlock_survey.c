@@ -4,6 +4,9 @@
 
 #include <string.h>
 
+#include <holdfast/tickets.h>
+
+#include "base/container_of.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "client/lock.h"
@@ -82,7 +85,7 @@ static hf_status list(struct hf_client *client, const char *queue,
         return HF_OK;
     }
     if (status != HF_OK) {
-        hf_client_error(client, error);
+        *error = *hf_last_error();
         return status;
     }
     status = hf_lock_tickets(lock, HF_TICKETS_ALL, wait_of(times), &tickets);
@@ -93,7 +96,7 @@ static hf_status list(struct hf_client *client, const char *queue,
         hf_deadlock_search_listed(search, &empty);
         status = HF_OK;
     } else {
-        hf_lock_error(lock, error);
+        *error = *hf_last_error();
     }
     hf_tickets_free(tickets);
     hf_lock_free(lock);
@@ -155,13 +158,14 @@ bool hf_deadlock_survey_sees(struct hf_deadlock_survey *survey,
 
 /* A waiter of a deadlock that was found. */
 struct known_waiter {
-    struct hf_tree_node node; /* first */
+    struct hf_tree_node node;
     struct hf_ticket_id id;
 };
 
 static int compare_waiters(const void *id, const struct hf_tree_node *node)
 {
-    const struct known_waiter *waiter = (const void *)node;
+    const struct known_waiter *waiter =
+        container_of(node, const struct known_waiter, node);
 
     return memcmp(id, &waiter->id, sizeof waiter->id);
 }
@@ -189,7 +193,8 @@ static size_t count_known(const struct hf_deadlock_survey *survey)
 static void forget_known(struct hf_deadlock_survey *survey)
 {
     while (survey->waiters.root != NULL) {
-        struct known_waiter *waiter = (void *)survey->waiters.root;
+        struct known_waiter *waiter =
+            container_of(survey->waiters.root, struct known_waiter, node);
 
         hf_tree_remove(&survey->waiters, &waiter->node, &waiter->id);
         hf_free(waiter);

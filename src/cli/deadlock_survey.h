@@ -12,11 +12,13 @@
 #ifndef HF_CLI_DEADLOCK_SURVEY_H
 #define HF_CLI_DEADLOCK_SURVEY_H
 
-#include <holdfast/holdfast.h>
+#include <holdfast/status.h>
 
 #include "base/tree.h"
 #include "cli/session_table.h"
 #include "core/deadlock_search.h"
+
+struct hf_ticket_view;
 
 /* How many names a search begins with. */
 #define HF_SURVEY_NAMES 256

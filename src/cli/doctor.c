@@ -39,34 +39,27 @@ static const struct hf_option_row rows[] = {
     HF_OPTION('c', "url", "URL", hf_option_url, FIELD(url),
               .help = "the engine, or @PROFILE; else HOLDFAST_URL, "
                       "else file:"),
-    HF_OPTION('t', "timeout", "DURATION", hf_option_duration, FIELD(wait_ms),
+    HF_OPTION('w', "timeout", "DURATION", hf_option_wait, FIELD(wait_ms),
               .help = "wait at most so long for each answer; else 15s"),
-    HF_OPTION('p', "probe", NULL, hf_option_set, FIELD(probe), .set = true,
+    HF_OPTION('P', "probe", NULL, hf_option_set, FIELD(probe), .set = true,
               .help = "also take and release the lock NAME, else one of "
                       "doctor's own, and measure that"),
     HF_OPTION('j', "json", NULL, hf_option_set, FIELD(json), .set = true,
               .help = "write JSON"),
 };
 
-static hf_status read_operands(const struct hf_command_line *line,
-                               void *read_options, struct hf_error *error)
+static hf_status check(const struct hf_command_line *line, void *read_options,
+                       struct hf_error *error)
 {
-    struct doctor_options *options = read_options;
-    char **operands = line->argv + line->operands;
-    int count = line->argc - line->operands;
+    const struct doctor_options *options = read_options;
 
-    if (count > 1)
-        return hf_error_set(error, HF_EINVAL,
-                            "'%.80s': one NAME at a time; expected holdfast "
-                            "doctor --probe NAME",
-                            operands[1]);
-    if (count == 1 && !options->probe)
-        return hf_error_set(error, HF_EINVAL,
-                            "'%.80s': a NAME is for the probe alone; expected "
-                            "--probe with it, or holdfast show for one lock",
-                            operands[0]);
-    options->name = count == 1 ? operands[0] : NULL;
-    return HF_OK;
+    (void)line;
+    if (options->name == NULL || options->probe)
+        return HF_OK;
+    return hf_error_set(error, HF_EINVAL,
+                        "'%.80s': a NAME is for the probe alone; expected "
+                        "--probe with it, or holdfast show for one lock",
+                        options->name);
 }
 
 static const struct hf_command doctor_command = {
@@ -81,7 +74,9 @@ static const struct hf_command doctor_command = {
         "holdfast-doctor(1).\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof *rows,
-    .read_operands = read_operands,
+    .operands = {HF_OPERAND("NAME", struct doctor_options, name,
+                            .is_optional = true)},
+    .check = check,
 };
 
 /* ------------------------------------------------------------ the engine -- */
@@ -151,7 +146,7 @@ static bool examine_engine(struct hf_client *client,
     else if (hf_client_examine_start(client, options->wait_ms, done) == HF_OK)
         await_end(&answer);
     else
-        hf_client_error(client, &answer.error);
+        answer.error = *hf_last_error();
     if (answer.fd >= 0)
         (void)close(answer.fd);
     if (answer.error.status != HF_OK) {
@@ -255,11 +250,13 @@ int hf_doctor_main(int argc, char **argv)
                               &exit_code))
         return exit_code;
     hf_command_line_warn_password(options.url);
-    if (hf_list_client_open(options.url, options.wait_ms, HF_LOG_ERROR, &client,
-                            &error) != HF_OK &&
-        is_of_command(error.status)) {
-        hf_ui_print_error(&error);
-        return hf_exit_status(error.status);
+    if (hf_list_client_open(options.url, options.wait_ms, HF_LOG_ERROR,
+                            &client) != HF_OK) {
+        error = *hf_last_error();
+        if (is_of_command(error.status)) {
+            hf_ui_print_error(&error);
+            return hf_exit_status(error.status);
+        }
     }
     if (client != NULL)
         hf_client_describe(client, engine, sizeof engine);

@@ -5,7 +5,8 @@
 
 #include <stdio.h>
 
-#include <holdfast/holdfast.h>
+#include <holdfast/findings.h>
+#include <holdfast/status.h>
 
 #include "cli/deadlock_survey.h"
 #include "core/finding_list.h"

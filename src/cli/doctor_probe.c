@@ -6,6 +6,9 @@
 #include <string.h>
 #include <time.h>
 
+#include <holdfast/grant.h>
+#include <holdfast/tickets.h>
+
 #include "cli/doctor.h"
 #include "cli/list_client.h"
 #include "command/clock.h"
@@ -43,7 +46,7 @@ static void add_failure(const struct probe *probe, const char *what,
     bool busy = error->status == HF_ETIMEDOUT || error->status == HF_EBUSY;
     struct hf_finding_head head = {
         busy ? HF_SEVERITY_WARNING : HF_SEVERITY_ERROR, "probe", probe->name,
-        busy ? "probe another name, or wait longer (-t)"
+        busy ? "probe another name, or wait longer (-w)"
              : "see the other findings, and holdfast-run(1)"};
     char text[HF_ERROR_TEXT_BYTES + HF_FORMAT_BYTES];
 
@@ -105,12 +108,10 @@ static bool list(const struct probe *probe, uint64_t from_ms)
 {
     uint64_t began_us = now_us();
     struct hf_tickets *tickets;
-    struct hf_error error;
 
     if (hf_lock_tickets(probe->lock, HF_TICKETS_HOLDERS, probe->wait_ms,
                         &tickets) != HF_OK) {
-        hf_lock_error(probe->lock, &error);
-        add_failure(probe, "its queue cannot be listed", &error);
+        add_failure(probe, "its queue cannot be listed", hf_last_error());
         return false;
     }
     probe->report->probe.round_trip_us = now_us() - began_us;
@@ -123,13 +124,11 @@ static bool acquire(struct probe *probe)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     uint64_t began_us = now_us();
-    struct hf_error error;
 
     opts.wait_ms = probe->wait_ms;
     opts.text = "holdfast doctor --probe";
     if (hf_lock_acquire(probe->lock, &opts, &probe->grant) != HF_OK) {
-        hf_lock_error(probe->lock, &error);
-        add_failure(probe, "it cannot be taken", &error);
+        add_failure(probe, "it cannot be taken", hf_last_error());
         return false;
     }
     probe->report->probe.acquire_us = now_us() - began_us;
@@ -158,15 +157,13 @@ static bool release(struct probe *probe)
 static bool connect_first(const struct probe *probe)
 {
     struct hf_tickets *tickets;
-    struct hf_error error;
 
     if (hf_lock_tickets(probe->lock, HF_TICKETS_HOLDERS, probe->wait_ms,
                         &tickets) == HF_OK) {
         hf_tickets_free(tickets);
         return true;
     }
-    hf_lock_error(probe->lock, &error);
-    add_failure(probe, "its queue cannot be listed", &error);
+    add_failure(probe, "its queue cannot be listed", hf_last_error());
     return false;
 }
 
@@ -193,21 +190,19 @@ void hf_doctor_run_probe(const char *url, const char *name, uint64_t wait_ms,
 {
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
     struct probe probe = {.report = report, .name = name, .wait_ms = wait_ms};
-    struct hf_error error;
 
     report->probe.name = name;
     opts.connect_ms = wait_ms;
     hf_list_client_set_log(&opts, HF_LOG_ERROR);
-    if (hf_client_open(url, &opts, &probe.client, &error) != HF_OK) {
-        add_failure(&probe, "no client can be opened", &error);
+    if (hf_client_open(url, &opts, &probe.client) != HF_OK) {
+        add_failure(&probe, "no client can be opened", hf_last_error());
         return;
     }
     if (hf_lock_open(probe.client, name, NULL, &probe.lock) == HF_OK) {
         run(&probe);
         hf_lock_free(probe.lock);
     } else {
-        hf_client_error(probe.client, &error);
-        add_failure(&probe, "it cannot be the name of a lock", &error);
+        add_failure(&probe, "it cannot be the name of a lock", hf_last_error());
     }
     (void)hf_client_close(probe.client);
 }

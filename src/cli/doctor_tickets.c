@@ -11,6 +11,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <holdfast/names.h>
+
 #include "cli/doctor.h"
 #include "cli/process.h"
 #include "command/clock.h"
@@ -235,15 +237,13 @@ static void report_totals(struct walk *walk)
 static void walk_names(struct walk *walk, struct hf_names *names)
 {
     struct hf_names_page *page;
-    struct hf_error error;
     bool more = true;
 
     while (more) {
         if (hf_names_next(names, walk->wait_ms, &page) != HF_OK) {
-            hf_names_error(names, &error);
-            report_failure(walk, &error);
-            walk->deadlocks.status = error.status;
-            walk->deadlocks.error = error;
+            walk->deadlocks.error = *hf_last_error();
+            walk->deadlocks.status = walk->deadlocks.error.status;
+            report_failure(walk, &walk->deadlocks.error);
             break;
         }
         more = page != NULL && check_page(walk, page);
@@ -257,7 +257,6 @@ void hf_doctor_examine_tickets(struct hf_client *client, uint64_t wait_ms,
     struct walk walk = {.client = client, .list = list, .wait_ms = wait_ms};
     struct hf_names *names;
     struct utsname machine;
-    struct hf_error error;
 
     if (uname(&machine) == 0)
         memcpy(walk.host, machine.nodename, sizeof walk.host);
@@ -270,7 +269,6 @@ void hf_doctor_examine_tickets(struct hf_client *client, uint64_t wait_ms,
         hf_ui_clear_wait();
         report_totals(&walk);
     } else {
-        hf_client_error(client, &error);
-        report_failure(&walk, &error);
+        report_failure(&walk, hf_last_error());
     }
 }

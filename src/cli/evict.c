@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See evict.h.  A ticket that is removed may be that of a program which goes on
- * as if it held the lock, so the user sees whose it is and what that means
- * before it is removed, and is asked.  A script answers in advance, by --yes.
+ * holdfast evict: removes a ticket by force.  It may be that of a program which
+ * goes on as if it held the lock, so the user sees whose it is and what that
+ * means before it is removed, and is asked.  A script answers in advance, by
+ * --yes.
  */
 #include "cli/commands.h"
 
@@ -49,7 +50,7 @@ struct evict_options {
 static const struct hf_option_row rows[] = {
     HF_URL_OPTION(FIELD(url)),
     HF_ANSWER_TIMEOUT_OPTION(FIELD(wait_ms)),
-    HF_OPTION('r', "reason", "TEXT", hf_option_text, FIELD(reason),
+    HF_OPTION('m', "reason", "TEXT", hf_option_text, FIELD(reason),
               .help = "say why; its owner sees that, with user and host"),
     HF_OPTION('y', "yes", NULL, hf_option_set, FIELD(yes), .set = true,
               .help = "do not ask; without a terminal this is needed"),
@@ -63,26 +64,17 @@ static bool has_terminal(void)
     return isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1;
 }
 
-static hf_status read_operands(const struct hf_command_line *line,
-                               void *read_options, struct hf_error *error)
+static hf_status check(const struct hf_command_line *line, void *read_options,
+                       struct hf_error *error)
 {
-    struct evict_options *options = read_options;
-    char **operands = line->argv + line->operands;
-    int count = line->argc - line->operands;
+    const struct evict_options *options = read_options;
 
-    if (count < 2)
+    (void)line;
+    if (options->word == NULL)
         return hf_error_set(error, HF_EINVAL,
-                            "%s is missing; expected holdfast evict "
+                            "TICKET is missing; expected holdfast evict "
                             "[OPTION...] NAME TICKET; 'holdfast show NAME' "
-                            "lists the tickets",
-                            count == 0 ? "NAME" : "TICKET");
-    if (count > 2)
-        return hf_error_set(error, HF_EINVAL,
-                            "'%.80s': one TICKET at a time; evict each by "
-                            "itself",
-                            operands[2]);
-    options->name = operands[0];
-    options->word = operands[1];
+                            "lists the tickets");
     if (options->reason != NULL &&
         hf_owner_text_check_value("reason", options->reason, REASON_BYTES,
                                   error) != HF_OK)
@@ -90,7 +82,7 @@ static hf_status read_operands(const struct hf_command_line *line,
     if (!options->yes && !has_terminal())
         return hf_error_set(error, HF_EINVAL,
                             "there is no terminal to ask on; expected --yes");
-    return hf_ticket_choice_check(options->word, error);
+    return HF_OK;
 }
 
 static const struct hf_command evict_command = {
@@ -108,7 +100,11 @@ static const struct hf_command evict_command = {
         "'holdfast revoke' asks the owner instead.\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof *rows,
-    .read_operands = read_operands,
+    .operands = {HF_OPERAND("NAME", struct evict_options, name),
+                 HF_OPERAND("TICKET", struct evict_options, word,
+                            .is_optional = true,
+                            .check = hf_ticket_choice_check)},
+    .check = check,
 };
 
 /* ------------------------------------------------------------- question -- */
@@ -203,7 +199,7 @@ static hf_status evict(const struct evict_options *options,
         outcome->note = consequence(outcome->view);
     if (status == HF_OK || status == HF_EGONE)
         return HF_OK;
-    hf_lock_error(lock, error);
+    *error = *hf_last_error();
     return status;
 }
 
@@ -269,8 +265,8 @@ int hf_evict_main(int argc, char **argv)
         return exit_code;
     hf_command_line_warn_password(options.url);
     if (hf_list_client_open(options.url, options.wait_ms, HF_LOG_WARNING,
-                            &client, &error) != HF_OK)
-        return fail(&error);
+                            &client) != HF_OK)
+        return fail(hf_last_error());
     if (hf_queue_view_load(client, options.name, HF_TICKETS_ALL,
                            options.wait_ms, &queue, &error) == HF_OK)
         exit_code = find_and_evict(client, &options, &queue);

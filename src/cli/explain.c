@@ -11,6 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <holdfast/names.h>
+#include <holdfast/tickets.h>
+
 #include "base/error.h"
 #include "cli/deadlock_survey.h"
 #include "cli/list_client.h"
@@ -37,9 +40,9 @@ struct explain_options {
 
 static const struct hf_option_row rows[] = {
     HF_URL_OPTION(FIELD(url)),
-    HF_OPTION('t', "timeout", "DURATION", hf_option_duration, FIELD(wait_ms),
+    HF_OPTION('w', "timeout", "DURATION", hf_option_wait, FIELD(wait_ms),
               .help = "wait at most so long for all answers; else 15s"),
-    HF_OPTION('w', "within", "PREFIX", hf_option_text, FIELD(within),
+    HF_OPTION('i', "within", "PREFIX", hf_option_text, FIELD(within),
               .help = "look for what the holders wait for at all names that "
                       "are PREFIX or below it; in ZooKeeper each node costs a "
                       "request"),
@@ -50,8 +53,8 @@ static const struct hf_option_row rows[] = {
               .help = "write JSON, with the id of each ticket"),
 };
 
-static hf_status read_operands(const struct hf_command_line *line,
-                               void *read_options, struct hf_error *error)
+static hf_status check(const struct hf_command_line *line, void *read_options,
+                       struct hf_error *error)
 {
     struct explain_options *options = read_options;
     char **operands = line->argv + line->operands;
@@ -61,7 +64,7 @@ static hf_status read_operands(const struct hf_command_line *line,
         return hf_error_set(error, HF_EINVAL,
                             "--within is about one NAME, and --all about all; "
                             "expected one of the two");
-    if (count == 0 && !options->all)
+    if (options->name == NULL && !options->all)
         return hf_error_set(error, HF_EINVAL,
                             "NAME is missing; expected holdfast explain "
                             "[OPTION...] NAME, or holdfast explain --all "
@@ -70,7 +73,8 @@ static hf_status read_operands(const struct hf_command_line *line,
         return hf_error_set(error, HF_EINVAL,
                             "'%.80s': one %s at a time; explain each by itself",
                             operands[1], options->all ? "PREFIX" : "NAME");
-    options->name = count == 1 ? operands[0] : "";
+    if (options->name == NULL)
+        options->name = "";
     return HF_OK;
 }
 
@@ -87,7 +91,10 @@ static const struct hf_command explain_command = {
              "holdfast-explain(1).\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof *rows,
-    .read_operands = read_operands,
+    .operands = {HF_OPERAND("NAME", struct explain_options, name,
+                            .is_optional = true)},
+    .more_operands = true,
+    .check = check,
 };
 
 /* --------------------------------------------------------------- explain -- */
@@ -126,20 +133,13 @@ static hf_status search(const struct question *question,
  * that its session may be part of a deadlock? */
 static bool sessions_wait(const struct hf_explanation *explanation)
 {
-    const struct hf_deadlock_locks *locks =
-        &explanation->search.readings[explanation->search.current].locks;
+    const struct hf_deadlock_graph *graph =
+        hf_deadlock_search_graph(&explanation->search);
+    const struct hf_deadlock_ticket *ticket;
 
-    for (size_t i = 0; i < locks->count; i++) {
-        for (int role = 0; role < HF_DEADLOCK_ROLES; role++) {
-            const struct hf_deadlock_queue *queue =
-                &locks->locks[i].queues[role];
-
-            for (size_t k = 0; k < queue->count; k++) {
-                if (queue->tickets[k].session != 0 &&
-                    !queue->tickets[k].admitted)
-                    return true;
-            }
-        }
+    FOR_EACH_TICKET (ticket, graph) {
+        if (ticket->session != 0 && ticket->state != HF_DEADLOCK_ADMITTED)
+            return true;
     }
     return false;
 }
@@ -281,15 +281,13 @@ static int explain(struct hf_client *client,
                    const struct explain_options *options)
 {
     struct question question = {.client = client};
-    struct hf_error error;
     int exit_code;
 
     if (open_question(&question, options) == HF_OK) {
         exit_code = answer(&question, options);
     } else {
-        hf_client_error(client, &error);
-        hf_ui_print_error(&error);
-        exit_code = hf_exit_status(error.status);
+        hf_ui_print_error(hf_last_error());
+        exit_code = hf_exit_status(hf_last_error()->status);
     }
     hf_names_free(question.names);
     hf_lock_free(question.lock);
@@ -300,7 +298,6 @@ int hf_explain_main(int argc, char **argv)
 {
     struct explain_options options = {.wait_ms = WAIT_DEFAULT_MS};
     struct hf_client *client;
-    struct hf_error error;
     int exit_code;
 
     if (!hf_command_line_read(&explain_command, argc, argv, &options,
@@ -308,9 +305,9 @@ int hf_explain_main(int argc, char **argv)
         return exit_code;
     hf_command_line_warn_password(options.url);
     if (hf_list_client_open(options.url, options.wait_ms, HF_LOG_WARNING,
-                            &client, &error) != HF_OK) {
-        hf_ui_print_error(&error);
-        return hf_exit_status(error.status);
+                            &client) != HF_OK) {
+        hf_ui_print_error(hf_last_error());
+        return hf_exit_status(hf_last_error()->status);
     }
     exit_code = options.all ? hf_explain_all(client, options.name,
                                              options.wait_ms, options.json)

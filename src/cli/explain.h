@@ -8,7 +8,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include <holdfast/holdfast.h>
+#include <holdfast/lock.h>
+#include <holdfast/status.h>
 
 #include "cli/session_table.h"
 #include "cli/waiters_walk.h"

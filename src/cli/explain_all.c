@@ -3,6 +3,9 @@
  * waits to a survey, and each deadlock is printed as it is found. */
 #include <inttypes.h>
 
+#include <holdfast/names.h>
+#include <holdfast/tickets.h>
+
 #include "cli/deadlock_survey.h"
 #include "cli/explain.h"
 #include "command/command_line.h"
@@ -160,14 +163,12 @@ int hf_explain_all(struct hf_client *client, const char *prefix,
 {
     struct explain_all all = {.prefix = prefix};
     struct hf_names_opts opts = HF_NAMES_OPTS_INIT;
-    struct hf_error error;
     int exit_code;
 
     opts.all = true;
     if (hf_names_open(client, prefix, &opts, &all.walk.names) != HF_OK) {
-        hf_client_error(client, &error);
-        hf_ui_print_error(&error);
-        return hf_exit_status(error.status);
+        hf_ui_print_error(hf_last_error());
+        return hf_exit_status(hf_last_error()->status);
     }
     all.survey.client = all.walk.client = client;
     all.survey.wait_ms = all.walk.wait_ms = wait_ms;

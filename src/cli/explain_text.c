@@ -10,13 +10,6 @@
 #include "command/format.h"
 #include "command/json.h"
 
-/* The reading of ${explanation} that is the last one. */
-static const struct hf_deadlock_reading *
-reading_of(const struct hf_explanation *explanation)
-{
-    return &explanation->search.readings[explanation->search.current];
-}
-
 /* The ticket that ${hold} of ${waiter} means, if its owner is another process:
  * the run that the waiter was started in.  Else NULL. */
 static const struct hf_deadlock_ticket *
@@ -31,33 +24,27 @@ outer_run_of(const struct hf_deadlock_ticket *waiter,
     return target;
 }
 
-/* The queues of the lock that is explained: the reading has found it first. */
-static const struct hf_deadlock_queue *
-queue_of(const struct hf_explanation *explanation, int role)
-{
-    return &reading_of(explanation)->locks.locks[0].queues[role];
-}
-
-/* Call ${visit} for each ticket of that lock that holds it, or for each that
- * waits; return how many these are. */
+/* Call ${visit} for each ticket of the lock that is explained that holds it, or
+ * for each that waits; return how many these are.  That lock was read first. */
 static size_t for_each(const struct hf_explanation *explanation, bool holds,
                        void (*visit)(void *arg,
                                      const struct hf_explanation *explanation,
                                      const struct hf_deadlock_ticket *ticket),
                        void *arg)
 {
+    const struct hf_deadlock_graph *graph =
+        hf_deadlock_search_graph(&explanation->search);
+    const struct hf_deadlock_ticket *ticket;
     size_t found = 0;
 
-    for (int role = 0; role < HF_DEADLOCK_ROLES; role++) {
-        const struct hf_deadlock_queue *queue = queue_of(explanation, role);
-
-        for (size_t i = 0; i < queue->count; i++) {
-            if (queue->tickets[i].admitted != holds)
-                continue;
-            found++;
-            if (visit != NULL)
-                visit(arg, explanation, &queue->tickets[i]);
-        }
+    FOR_EACH_TICKET (ticket, graph) {
+        if (ticket->lock > 0)
+            break;
+        if ((ticket->state == HF_DEADLOCK_ADMITTED) != holds)
+            continue;
+        found++;
+        if (visit != NULL)
+            visit(arg, explanation, ticket);
     }
     return found;
 }
@@ -71,19 +58,13 @@ static bool is_cut(const struct hf_explanation *explanation)
 /* How many of the tickets that were read do not say it. */
 static size_t count_silent(const struct hf_explanation *explanation)
 {
-    const struct hf_deadlock_locks *locks = &reading_of(explanation)->locks;
+    const struct hf_deadlock_graph *graph =
+        hf_deadlock_search_graph(&explanation->search);
+    const struct hf_deadlock_ticket *ticket;
     size_t count = 0;
 
-    for (size_t i = 0; i < locks->count; i++) {
-        for (int role = 0; role < HF_DEADLOCK_ROLES; role++) {
-            const struct hf_deadlock_queue *queue =
-                &locks->locks[i].queues[role];
-
-            for (size_t k = 0; k < queue->count; k++)
-                count += hf_ticket_is_silent(queue->tickets[k].kind,
-                                             queue->tickets[k].text);
-        }
-    }
+    FOR_EACH_TICKET (ticket, graph)
+        count += hf_ticket_is_silent(ticket->kind, ticket->text);
     return count;
 }
 
@@ -91,7 +72,7 @@ static size_t count_silent(const struct hf_explanation *explanation)
 static const char *lock_of(const struct hf_deadlock_search *search,
                            const struct hf_deadlock_hold *hold)
 {
-    return search->readings[search->current].locks.locks[hold->lock].name;
+    return hf_deadlock_search_graph(search)->locks[hold->lock].name;
 }
 
 /* ------------------------------------------------------------------ text -- */
@@ -118,9 +99,9 @@ static void print_holds(FILE *out, const struct hf_deadlock_search *search,
         const struct hf_deadlock_hold *hold = &ticket->holds[i];
         const struct hf_deadlock_ticket *outer = outer_run_of(ticket, hold);
 
-        fputs(i > 0                ? ", "
-              : ticket->by_session ? "; its session holds "
-                                   : "; holds ",
+        fputs(i > 0                                  ? ", "
+              : ticket->owner == HF_DEADLOCK_SESSION ? "; its session holds "
+                                                     : "; holds ",
               out);
         print_name(out, lock_of(search, hold));
         if (outer != NULL)
@@ -174,7 +155,7 @@ static void print_waiter(void *arg, const struct hf_explanation *explanation,
 static const char *doubt_of(const struct hf_deadlock_search *search)
 {
     for (size_t i = 0; i < search->cycle.count; i++) {
-        if (search->cycle.waiters[i]->by_session)
+        if (search->cycle.waiters[i]->owner == HF_DEADLOCK_SESSION)
             return "; but what a session holds may be held by another thread "
                    "than the one that waits";
     }
@@ -220,7 +201,7 @@ void hf_explain_unknown(FILE *out, bool cut, uint64_t silent)
 /* No deadlock was found: print what is known of that. */
 static void print_none(FILE *out, const struct hf_explanation *explanation)
 {
-    size_t queues = hf_deadlock_reading_lists(reading_of(explanation));
+    size_t queues = hf_deadlock_search_lists(&explanation->search);
     size_t silent = count_silent(explanation);
 
     if (is_cut(explanation) || silent > 0) {
@@ -375,7 +356,7 @@ static void write_waiter(void *arg, const struct hf_explanation *explanation,
                            hf_ticket_text_number(outer->text, "pid"));
         else
             hf_json_null(json, "outer_run_pid");
-        hf_json_bool(json, "by_session", ticket->by_session);
+        hf_json_bool(json, "by_session", ticket->owner == HF_DEADLOCK_SESSION);
         hf_json_end_object(json);
     }
     hf_json_end_list(json);
@@ -451,7 +432,7 @@ void hf_explain_json(FILE *out, const struct hf_explanation *explanation)
     hf_json_string(&json, "engine", explanation->engine);
     hf_json_bool(&json, "complete", !is_cut(explanation));
     hf_json_number(&json, "queues",
-                   hf_deadlock_reading_lists(reading_of(explanation)));
+                   hf_deadlock_search_lists(&explanation->search));
     write_tickets(&json, explanation);
     write_cycle(&json, "deadlock", false, explanation);
     write_cycle(&json, "possible_deadlock", true, explanation);

@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+#include <holdfast/tickets.h>
+
 #include "base/error.h"
 #include "base/memory.h"
 
@@ -25,20 +27,18 @@ struct waiting_ticket {
 static const struct hf_deadlock_ticket *
 find_holder(const struct hf_explanation *explanation, uint32_t digits)
 {
-    const struct hf_deadlock_reading *reading =
-        &explanation->search.readings[explanation->search.current];
+    const struct hf_deadlock_graph *graph =
+        hf_deadlock_search_graph(&explanation->search);
+    const struct hf_deadlock_ticket *ticket;
 
     if (hf_queue_has_roles(explanation->name))
         return NULL;
-    for (int role = 0; role < HF_DEADLOCK_ROLES; role++) {
-        const struct hf_deadlock_queue *queue =
-            &reading->locks.locks[0].queues[role];
-
-        for (size_t i = 0; i < queue->count; i++) {
-            if (queue->tickets[i].admitted &&
-                hf_ticket_text_hold_id(&queue->tickets[i].id) == digits)
-                return &queue->tickets[i];
-        }
+    FOR_EACH_TICKET (ticket, graph) {
+        if (ticket->lock > 0)
+            break;
+        if (ticket->state == HF_DEADLOCK_ADMITTED &&
+            hf_ticket_text_hold_id(&ticket->id) == digits)
+            return ticket;
     }
     return NULL;
 }
@@ -106,32 +106,21 @@ static bool consider(struct hf_explanation *explanation,
 /* ---------------------------------------------------------- of the search --
  */
 
-/* Consider the tickets of one queue that was read. */
-static bool consider_queue(struct hf_explanation *explanation, const char *lock,
-                           const struct hf_deadlock_queue *queue)
+bool hf_explain_waits_of_search(struct hf_explanation *explanation)
 {
-    for (size_t i = 0; i < queue->count; i++) {
-        const struct hf_deadlock_ticket *ticket = &queue->tickets[i];
-        struct waiting_ticket waiting = {lock, ticket->id, ticket->text};
+    const struct hf_deadlock_graph *graph =
+        hf_deadlock_search_graph(&explanation->search);
+    const struct hf_deadlock_ticket *ticket;
 
-        if (!ticket->admitted && !consider(explanation, &waiting))
+    FOR_EACH_TICKET (ticket, graph) {
+        struct waiting_ticket waiting = {graph->locks[ticket->lock].name,
+                                         ticket->id, ticket->text};
+
+        if (ticket->state != HF_DEADLOCK_ADMITTED &&
+            !consider(explanation, &waiting))
             return false;
     }
     return true;
-}
-
-bool hf_explain_waits_of_search(struct hf_explanation *explanation)
-{
-    const struct hf_deadlock_reading *reading =
-        &explanation->search.readings[explanation->search.current];
-    bool memory = true;
-
-    for (size_t i = 0; i < reading->locks.count; i++) {
-        for (int role = 0; role < HF_DEADLOCK_ROLES && memory; role++)
-            memory = consider_queue(explanation, reading->locks.locks[i].name,
-                                    &reading->locks.locks[i].queues[role]);
-    }
-    return memory;
 }
 
 /* -------------------------------------------------------------- of names -- */

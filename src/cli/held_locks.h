@@ -26,7 +26,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-#include <holdfast/holdfast.h>
+#include <holdfast/lock.h>
 
 #define HF_HELD_LOCKS_VARIABLE "HOLDFAST_HELD"
 #define HF_HELD_LOCK_ENGINE_BYTES 17

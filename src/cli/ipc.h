@@ -15,7 +15,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include <holdfast/holdfast.h>
+#include <holdfast/client.h>
+#include <holdfast/status.h>
 
 #include "core/ticket.h"
 
@@ -30,7 +31,7 @@ enum hf_ipc_kind {
     HF_IPC_STARTED, /* .signal.instance: the command is in the launcher's group;
                        .signal.token */
     HF_IPC_ENDED,   /* elect: nothing of the command runs.  Which signals has it
-                       got   that were not passed on yet? */
+                       got that were not passed on yet? */
     HF_IPC_STOPPED, /* .signal: the command, .process, stopped */
     HF_IPC_CLOSE_TICKETS, /* the tree is gone: close the tickets */
     /* Launcher to supervisor. */
@@ -96,8 +97,8 @@ bool hf_ipc_send_droppable(int end, const struct hf_ipc_message *message);
 
 /* Receive the next message into ${message}, and into ${fd} the descriptor that
  * came with it, then the caller's, or -1.  1: there was one; 0: there is none
- * now; -1: there will be none, because the other side is gone or
- * has closed its direction. */
+ * now; -1: there will be none, because the other side is gone or has closed its
+ * direction. */
 int hf_ipc_receive(int end, struct hf_ipc_message *message, int *fd);
 
 #endif

@@ -7,14 +7,12 @@
  * ticket, watches that the supervisor proves in time that the lock is still
  * held, and ends the command's tree if the supervisor cannot.  It exits last.
  */
-#include "cli/run.h"
+#include "cli/launcher.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
@@ -23,14 +21,9 @@
 #include <unistd.h>
 
 #include "base/time_math.h"
-#include "cli/abandoned_tickets.h"
-#include "cli/guard.h"
-#include "cli/ipc.h"
-#include "cli/notify_socket.h"
 #include "cli/tree_termination.h"
 #include "command/clock.h"
 #include "command/exit_status.h"
-#include "command/format.h"
 #include "command/ui.h"
 
 /* How often to look when no timerfd could be made (no descriptor is free). */
@@ -44,219 +37,7 @@
  * last moments, until it has exited. */
 #define HF_KILL_AGAIN_MS 5
 
-struct hf_launcher {
-    struct hf_run *run;
-    struct hf_alarm alarm;
-    int ticket_fds[HF_LOCKS_MAX]; /* each keeps one ticket in its queue for as
-                                     long as it is open */
-    size_t ticket_fd_count;
-    bool started; /* HF_IPC_STARTED was received: the command is in our process
-                     group */
-    uint32_t instance;     /* how often it was started, as far as we know */
-    bool supervisor_hung;  /* we killed it, because it did not act before its
-                              deadline */
-    uint64_t killed_at_ms; /* when we last killed the tree at its deadline; 0:
-                              never */
-    int ending_signal; /* the signal that asked us to end the wait; 0: none */
-    struct hf_signal_arrival arrivals[NSIG]; /* indexed by signal number */
-    char leader[HF_FORMAT_BYTES];   /* elect: who leads, as last printed */
-    struct hf_notify_socket notify; /* elect: what a service manager knows */
-    uint64_t next_line_ms; /* without a terminal: print the next line once the
-                              wait has lasted this long */
-    uint32_t epoch; /* number of SIGCONTs received, see struct hf_ipc_message */
-    bool hung_up;   /* the supervisor has closed its end: it is exiting */
-    siginfo_t supervisor; /* how the supervisor ended; si_pid 0: it has not */
-};
-
-/* Send a message that has nothing but its kind.  False if it was not sent. */
-static bool send_kind(struct hf_launcher *launcher, enum hf_ipc_kind kind)
-{
-    const struct hf_ipc_message message = {.kind = kind};
-
-    return hf_ipc_send(launcher->run->launcher_end, &message, -1);
-}
-
-/* Send a message that the supervisor waits for.  If that is impossible, because
- * the socket is full or the kernel has no memory, send nothing any more: the
- * supervisor takes the end of what it receives as that of this process.  It
- * ends what runs, and releases. */
-static void send_awaited(struct hf_launcher *launcher, enum hf_ipc_kind kind)
-{
-    if (send_kind(launcher, kind))
-        return;
-    if (errno != EPIPE && errno != ECONNRESET)
-        hf_ui_print("the process that waits for '%.200s' or holds it cannot be "
-                    "notified: %s; the run ends; end some of what is running",
-                    launcher->run->options->label, strerror(errno));
-    (void)shutdown(launcher->run->launcher_end, SHUT_WR);
-}
-
-/* ------------------------------------------------------------- signals -- */
-
-/* Has this process a terminal, whose end a SIGHUP may report? */
-static bool has_terminal(void)
-{
-    int fd = open("/dev/tty", O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
-
-    if (fd >= 0)
-        close(fd);
-    return fd >= 0;
-}
-
-/* Does a signal end the wait, if no command runs?  Any does that would end a
- * process; but those that may be meant for the service, such as the SIGHUP of a
- * reload, end no candidate of elect. */
-static bool ends_wait(const struct hf_launcher *launcher,
-                      const struct signalfd_siginfo *info)
-{
-    int number = (int)info->ssi_signo;
-
-    if (!hf_signals_ends(number))
-        return false;
-    return !launcher->run->options->elect || hf_signals_asks_to_end(number) ||
-           hf_signals_from_terminal(info) ||
-           (number == SIGHUP && has_terminal());
-}
-
-/* Pass a signal on.  While the command runs it is the command's, which may have
- * got it from the terminal already.  The supervisor decides what else it means.
- */
-static void pass_signal(struct hf_launcher *launcher,
-                        const struct signalfd_siginfo *info)
-{
-    struct hf_ipc_message message = {.kind = HF_IPC_SIGNAL};
-
-    message.as.signal.number = (int)info->ssi_signo;
-    message.as.signal.instance = launcher->instance;
-    message.as.signal.ends_wait = ends_wait(launcher, info);
-    message.as.signal.delivered =
-        launcher->started && hf_signals_from_terminal(info);
-    (void)hf_ipc_send(launcher->run->launcher_end, &message, -1);
-}
-
-/* A signal that would end the process.  While the command runs it is the
- * command's, and the terminal has sent its own to the command already.  Before
- * that it ends the wait: the supervisor cancels the acquire and reports the
- * outcome. */
-static void on_ending_signal(struct hf_launcher *launcher,
-                             const struct signalfd_siginfo *info)
-{
-    bool relayed = info->ssi_pid == (uint32_t)launcher->run->supervisor;
-    int number = (int)info->ssi_signo;
-
-    if (hf_signals_is_duplicate(&launcher->arrivals[number], relayed,
-                                hf_clock_now_ms()))
-        return;
-    if (launcher->started) {
-        pass_signal(launcher, info);
-        return;
-    }
-    if (!ends_wait(launcher, info))
-        return;
-    /* Asked a second time: die at once.  The supervisor sees that and cancels
-     * the acquire by itself. */
-    if (launcher->ending_signal) {
-        hf_ui_clear_wait();
-        hf_signals_die(number);
-    }
-    launcher->ending_signal = number;
-    pass_signal(launcher, info);
-}
-
-/* Continue the whole group after the terminal's stop key, where no shell
- * controls jobs.  The kernel ignores the key for an orphaned process group,
- * because nobody could continue it.  Ours may not count as orphaned, while the
- * supervisor, the parent of the command, is in the same session and outside of
- * the group; so we do the same by hand. */
-static void undo_stop_key(void)
-{
-    kill(0, SIGCONT);
-}
-
-/* A signal of job control (SIGTSTP, SIGTTIN, SIGTTOU).  While the command
- * runs, the command gets it and this process stops when the command has
- * stopped (on_stopped()).  While we wait for the lock, stop at once; the
- * supervisor starts no command meanwhile. */
-static void on_stop_signal(struct hf_launcher *launcher,
-                           const struct signalfd_siginfo *info)
-{
-    int number = (int)info->ssi_signo;
-
-    if (launcher->started) {
-        if (!hf_signals_from_terminal(info))
-            pass_signal(launcher, info);
-        else if (number == SIGTSTP && !hf_process_under_job_control())
-            undo_stop_key();
-        return;
-    }
-    hf_ui_clear_wait();
-    (void)send_kind(launcher, HF_IPC_PAUSE);
-    hf_signals_stop(number);
-    send_awaited(launcher, HF_IPC_RESUME);
-}
-
-/* The shell, or somebody, has continued us: the supervisor decides whether the
- * command is to be continued too. */
-static void on_continue(struct hf_launcher *launcher)
-{
-    struct hf_ipc_message message = {.kind = HF_IPC_CONTINUED};
-
-    message.as.signal.epoch = ++launcher->epoch;
-    message.as.signal.no_job_control = !hf_process_under_job_control();
-    (void)hf_ipc_send(launcher->run->launcher_end, &message, -1);
-}
-
-/* A signal other than SIGCHLD was read from the descriptor. */
-static void on_signal(struct hf_launcher *launcher,
-                      const struct signalfd_siginfo *info)
-{
-    int number = (int)info->ssi_signo;
-
-    if (number == SIGCONT) {
-        on_continue(launcher);
-    } else if (hf_signals_stops(number)) {
-        on_stop_signal(launcher, info);
-    } else if (hf_signals_ends(number)) {
-        on_ending_signal(launcher, info);
-    }
-}
-
-/* Handle the signals that have arrived.  SIGCHLD needs no handling, because it
- * wakes the loop, which looks after the supervisor in each turn. */
-static void read_signals(struct hf_launcher *launcher)
-{
-    struct signalfd_siginfo infos[16];
-    ssize_t got = read(launcher->run->signal_fd, infos, sizeof infos);
-
-    for (size_t i = 0; got > 0 && i < (size_t)got / sizeof *infos; i++)
-        on_signal(launcher, &infos[i]);
-}
-
 /* ------------------------------------------------------------ messages -- */
-
-/* Has a SIGCONT arrived that is not read from the descriptor yet? */
-static bool continue_is_pending(void)
-{
-    sigset_t pending;
-
-    return sigpending(&pending) == 0 && sigismember(&pending, SIGCONT);
-}
-
-/* The command has stopped: stop as well, because the shell watches this
- * process and must see that the job has stopped. */
-static void on_stopped(struct hf_launcher *launcher, int number, uint32_t epoch,
-                       pid_t command)
-{
-    if (epoch != launcher->epoch || continue_is_pending())
-        return; /* the report is older than a SIGCONT: the command runs again */
-    if (hf_process_under_job_control()) {
-        if (!hf_signals_stop_with(number, command))
-            on_continue(launcher);
-        return;
-    }
-    if (number == SIGTSTP)
-        undo_stop_key();
-}
 
 /* elect: print who leads, when that has changed. */
 static void print_leader(struct hf_launcher *launcher, const char *leader)
@@ -368,7 +149,7 @@ static void on_granted(struct hf_launcher *launcher)
     hf_ui_clear_wait();
     if (hf_run_shows_wait(run->options) ||
         hf_shared_page_kill_at_ms(run->page) != HF_FOREVER)
-        send_awaited(launcher, HF_IPC_RESUME);
+        hf_launcher_send_awaited(launcher, HF_IPC_RESUME);
 }
 
 /* elect: the command has ended, perhaps of a key of the terminal, whose signal
@@ -378,7 +159,7 @@ static void on_ended(struct hf_launcher *launcher)
 {
     struct hf_ipc_message message = {.kind = HF_IPC_SIGNALS_PASSED};
 
-    read_signals(launcher);
+    hf_launcher_read_signals(launcher);
     launcher->started = false;
     message.as.signal.instance = launcher->instance;
     (void)hf_ipc_send(launcher->run->launcher_end, &message, -1);
@@ -422,12 +203,13 @@ static void on_message(struct hf_launcher *launcher,
         on_ended(launcher);
         break;
     case HF_IPC_STOPPED:
-        on_stopped(launcher, message->as.signal.number,
-                   message->as.signal.epoch, message->as.signal.process);
+        hf_launcher_command_stopped(launcher, message->as.signal.number,
+                                    message->as.signal.epoch,
+                                    message->as.signal.process);
         break;
     case HF_IPC_CLOSE_TICKETS:
         close_tickets(launcher);
-        send_awaited(launcher, HF_IPC_TICKETS_CLOSED);
+        hf_launcher_send_awaited(launcher, HF_IPC_TICKETS_CLOSED);
         break;
     case HF_IPC_SIGNAL:
     case HF_IPC_PAUSE:
@@ -536,7 +318,7 @@ static void run_once(struct hf_launcher *launcher)
     hf_notify_socket_retry(&launcher->notify, hf_clock_now_ms());
     launcher->hung_up = launcher->hung_up || (polled[1].revents & POLLHUP);
     read_messages(launcher);
-    read_signals(launcher);
+    hf_launcher_read_signals(launcher);
     waitid(P_PID, (id_t)run->supervisor, &launcher->supervisor,
            WEXITED | WNOHANG);
 }

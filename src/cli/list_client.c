@@ -22,11 +22,11 @@ void hf_list_client_set_log(struct hf_client_opts *opts,
 
 hf_status hf_list_client_open(const char *url, uint64_t wait_ms,
                               enum hf_log_level level,
-                              struct hf_client **client, struct hf_error *error)
+                              struct hf_client **client)
 {
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
 
     opts.connect_ms = wait_ms;
     hf_list_client_set_log(&opts, level);
-    return hf_client_open_list_only(url, &opts, client, error);
+    return hf_client_open_list_only(url, &opts, client);
 }

@@ -4,15 +4,15 @@
 #ifndef HF_CLI_LIST_CLIENT_H
 #define HF_CLI_LIST_CLIENT_H
 
-#include <holdfast/holdfast.h>
+#include <holdfast/client.h>
+#include <holdfast/status.h>
 
 /* Open a client of the engine at ${url} (NULL: the environment's) that makes
  * nothing there, waits ${wait_ms} for the first connection, and prints what the
  * library logs up to ${level} on stderr. */
 hf_status hf_list_client_open(const char *url, uint64_t wait_ms,
                               enum hf_log_level level,
-                              struct hf_client **client,
-                              struct hf_error *error);
+                              struct hf_client **client);
 
 /* Have a client with ${opts} print its log so, unless HOLDFAST_LOG asks for
  * another one. */

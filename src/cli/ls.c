@@ -11,7 +11,6 @@
 
 #include <holdfast/names.h>
 
-#include "base/error.h"
 #include "base/utf8.h"
 #include "cli/commands.h"
 #include "cli/list_client.h"
@@ -47,7 +46,7 @@ struct ls_options {
 
 static const struct hf_option_row rows[] = {
     HF_URL_OPTION(FIELD(url)),
-    HF_OPTION('t', "timeout", "DURATION", hf_option_duration, FIELD(wait_ms),
+    HF_OPTION('w', "timeout", "DURATION", hf_option_wait, FIELD(wait_ms),
               .help = "wait at most so long for each page of names; else 15s"),
     HF_OPTION('l', "long", NULL, hf_option_set, FIELD(format.long_form),
               .set = true,
@@ -59,22 +58,6 @@ static const struct hf_option_row rows[] = {
     HF_OPTION('j', "json", NULL, hf_option_set, FIELD(format.json), .set = true,
               .help = "write one line of JSON for each name"),
 };
-
-static hf_status read_operands(const struct hf_command_line *line,
-                               void *read_options, struct hf_error *error)
-{
-    struct ls_options *options = read_options;
-    char **operands = line->argv + line->operands;
-    int count = line->argc - line->operands;
-
-    if (count > 1)
-        return hf_error_set(error, HF_EINVAL,
-                            "'%.80s': one PREFIX at a time; list each by "
-                            "itself",
-                            operands[1]);
-    options->prefix = count == 1 ? operands[0] : "";
-    return HF_OK;
-}
 
 static const struct hf_command ls_command = {
     .name = "ls",
@@ -89,7 +72,8 @@ static const struct hf_command ls_command = {
         "'holdfast run'.\nSee holdfast-ls(1).\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof *rows,
-    .read_operands = read_operands,
+    .operands = {HF_OPERAND("PREFIX", struct ls_options, prefix,
+                            .is_optional = true)},
 };
 
 /* -------------------------------------------------------------- lines -- */
@@ -247,7 +231,6 @@ static int list(struct hf_names *names, const struct ls_options *options)
 {
     struct progress progress = {.names = 0};
     struct hf_names_page *page;
-    struct hf_error error;
     bool written = true;
 
     hf_progress_begin(&progress.shown);
@@ -262,13 +245,12 @@ static int list(struct hf_names *names, const struct ls_options *options)
     hf_ui_clear_wait();
     if (!written)
         return hf_command_line_end_output();
-    hf_names_error(names, &error);
-    hf_ui_print_error(&error);
+    hf_ui_print_error(hf_last_error());
     if (progress.names > 0)
         hf_ui_log(HF_LOG_WARNING,
                   "the list is not complete: it ends after %" PRIu64 " names",
                   progress.names);
-    return hf_exit_status(error.status);
+    return hf_exit_status(hf_last_error()->status);
 }
 
 /* Returns the exit status. */
@@ -277,15 +259,14 @@ static int open_and_list(struct hf_client *client,
 {
     struct hf_names_opts opts = HF_NAMES_OPTS_INIT;
     struct hf_names *names;
-    struct hf_error error;
     int exit_code;
 
     opts.all = options->all;
     if (hf_names_open(client, options->prefix, &opts, &names) != HF_OK) {
-        hf_client_error(client, &error);
-        hf_ui_print_error(&error);
-        return error.status == HF_ENAME ? HF_EXIT_USAGE
-                                        : hf_exit_status(error.status);
+        hf_ui_print_error(hf_last_error());
+        return hf_last_error()->status == HF_ENAME
+                   ? HF_EXIT_USAGE
+                   : hf_exit_status(hf_last_error()->status);
     }
     exit_code = list(names, options);
     hf_names_free(names);
@@ -294,18 +275,17 @@ static int open_and_list(struct hf_client *client,
 
 int hf_ls_main(int argc, char **argv)
 {
-    struct ls_options options = {.wait_ms = WAIT_DEFAULT_MS};
+    struct ls_options options = {.wait_ms = WAIT_DEFAULT_MS, .prefix = ""};
     struct hf_client *client;
-    struct hf_error error;
     int exit_code;
 
     if (!hf_command_line_read(&ls_command, argc, argv, &options, &exit_code))
         return exit_code;
     hf_command_line_warn_password(options.url);
     if (hf_list_client_open(options.url, options.wait_ms, HF_LOG_WARNING,
-                            &client, &error) != HF_OK) {
-        hf_ui_print_error(&error);
-        return hf_exit_status(error.status);
+                            &client) != HF_OK) {
+        hf_ui_print_error(hf_last_error());
+        return hf_exit_status(hf_last_error()->status);
     }
     exit_code = open_and_list(client, &options);
     (void)hf_client_close(client);

@@ -20,9 +20,11 @@
 static const char usage[] =
     "usage: holdfast run [OPTION...] NAME... -- COMMAND [ARG...]\n"
     "       holdfast elect [OPTION...] NAME -- COMMAND [ARG...]\n"
+    "       holdfast hold [OPTION...] NAME...\n"
     "       holdfast show [OPTION...] NAME\n"
     "       holdfast metrics [OPTION...] [NAME...] | --dir DIR\n"
     "       holdfast ls [OPTION...] [PREFIX]\n"
+    "       holdfast last [OPTION...] NAME\n"
     "       holdfast doctor [OPTION...] [--probe [NAME]]\n"
     "       holdfast revoke [OPTION...] NAME [TICKET...]\n"
     "       holdfast evict [OPTION...] NAME TICKET\n"
@@ -31,25 +33,29 @@ static const char usage[] =
     "       holdfast torture [OPTION...] [NAME]\n"
     "       holdfast verify [OPTION...] HISTORY\n"
     "       holdfast zk COMMAND [OPTION...] [ARG...]\n"
-    "       holdfast --version [-v]\n"
-    "       holdfast --help\n"
+    "       holdfast help [COMMAND]\n"
+    "       holdfast -V | --version [-v]\n"
     "\n"
-    "  run    run a command while holding a lock\n"
-    "  elect  run a command on one machine of several, the leader\n"
-    "  show   show who holds a lock, and who waits for it\n"
-    "  metrics print numbers of locks as OpenMetrics text\n"
-    "  ls     list the locks that somebody holds or waits for\n"
-    "  doctor examine an engine: what is wrong, and what to do\n"
-    "  revoke ask whoever holds a lock to release it\n"
-    "  evict  remove a ticket from a queue by force\n"
-    "  explain say what those who wait for a lock hold, and find deadlocks\n"
-    "  sql    print what makes a PostgreSQL database ready for locks\n"
-    "  torture let processes contend for a lock and check what happens\n"
-    "  verify check what the clients of a lock did and observed\n"
-    "  zk     read and change the nodes of ZooKeeper\n"
+    "  run      run a command while holding a lock\n"
+    "  elect    run a command on one machine of several, the leader\n"
+    "  hold     hold a lock without a command\n"
+    "  show     show who holds a lock, and who waits for it\n"
+    "  metrics  print numbers of locks as OpenMetrics text\n"
+    "  ls       list the locks that somebody holds or waits for\n"
+    "  last     print when a job has last succeeded\n"
+    "  doctor   examine an engine: what is wrong, and what to do\n"
+    "  revoke   ask the holder of a lock to release it\n"
+    "  evict    remove a ticket from a queue by force\n"
+    "  explain  say what those who wait for a lock hold, and find deadlocks\n"
+    "  sql      print what makes a PostgreSQL database ready for locks\n"
+    "  torture  let processes contend for a lock and check what happens\n"
+    "  verify   check what the clients of a lock did and observed\n"
+    "  zk       read and change the nodes of ZooKeeper\n"
     "\n"
-    "See 'holdfast run --help' and so on, holdfast(1) and holdfast-run(1) and "
-    "so on,\nand holdfast-url(7) for URLs.\n";
+    "See 'holdfast help run' and so on, holdfast(1) and holdfast-run(1) and so "
+    "on,\nand holdfast-url(7) for URLs.\n";
+
+static int help(int argc, char **argv);
 
 static int print_usage(int argc, char **argv)
 {
@@ -67,9 +73,11 @@ static const struct {
 } commands[] = {
     {"run", hf_run_main, NULL},
     {"elect", hf_elect_main, NULL},
+    {"hold", hf_hold_main, NULL},
     {"show", hf_show_main, NULL},
     {"metrics", hf_metrics_main, NULL},
     {"ls", hf_ls_main, NULL},
+    {"last", hf_last_main, NULL},
     {"doctor", hf_doctor_main, NULL},
     {"revoke", hf_revoke_main, NULL},
     {"evict", hf_evict_main, NULL},
@@ -78,10 +86,11 @@ static const struct {
     {"torture", NULL, &hf_program_torture},
     {"verify", NULL, &hf_program_torture},
     {"zk", NULL, &hf_program_zk},
+    {"help", help, NULL},
     {"--version", hf_version_main, NULL},
+    {"-V", hf_version_main, NULL},
     {"--help", print_usage, NULL},
     {"-h", print_usage, NULL},
-    {"help", print_usage, NULL},
 };
 
 /* Become ${program} with the words of ${argv}, of which the first is the
@@ -139,6 +148,29 @@ static void print_no_such_command(const char *word)
                 word, names);
 }
 
+/* Run the command that is called ${argv}[0]. */
+static int run_named(int argc, char **argv)
+{
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        if (strcmp(argv[0], commands[i].name) == 0)
+            return run_command(i, argc, argv);
+    print_no_such_command(argv[0]);
+    return HF_EXIT_USAGE;
+}
+
+/* "help run" is "run --help", and "help zk get" is "zk get --help". */
+static int help(int argc, char **argv)
+{
+    static char option[] = "--help";
+
+    if (argc == 1 || argv[1][0] == '-' || strcmp(argv[1], argv[0]) == 0)
+        return print_usage(argc, argv);
+    /* The word "help" leaves room for the option. */
+    memmove(argv, argv + 1, (size_t)(argc - 1) * sizeof *argv);
+    argv[argc - 1] = option;
+    return run_named(argc, argv);
+}
+
 int main(int argc, char **argv)
 {
     if (!hf_ui_open())
@@ -150,9 +182,5 @@ int main(int argc, char **argv)
             fputs(usage, stderr);
         return HF_EXIT_USAGE;
     }
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        if (strcmp(argv[1], commands[i].name) == 0)
-            return run_command(i, argc - 1, argv + 1);
-    print_no_such_command(argv[1]);
-    return HF_EXIT_USAGE;
+    return run_named(argc - 1, argv + 1);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See metrics.h.  There are two kinds of metrics, which are never printed
+ * holdfast metrics: there are two kinds of them, which are never printed
  * together: what an engine says of the queues of names (holdfast_queue_...),
  * and what clients have counted in the files of a directory
  * (holdfast_client_...).
@@ -150,16 +150,16 @@ static hf_status read_label(const struct hf_option_row *row, const char *name,
 
 static const struct hf_option_row rows[] = {
     HF_URL_OPTION(FIELD(url)),
-    HF_OPTION('t', "timeout", "DURATION", hf_option_duration, FIELD(wait_ms),
+    HF_OPTION('w', "timeout", "DURATION", hf_option_wait, FIELD(wait_ms),
               .help = "wait at most so long for the answers about each NAME, "
                       "or for each page of names; else 15s"),
-    HF_OPTION('w', "within", "PREFIX", read_within, FIELD(within),
+    HF_OPTION('i', "within", "PREFIX", read_within, FIELD(within),
               .help = "only names that are PREFIX or below it"),
     HF_OPTION('f', "fold", "PREFIX", read_fold, FIELD(folds),
               .help = "count PREFIX and all names below it as one, called "
                       "PREFIX; may be given 16 times, and the first that fits "
                       "counts"),
-    HF_OPTION('l', "label", "KEY=VALUE", read_label, FIELD(labels),
+    HF_OPTION('L', "label", "KEY=VALUE", read_label, FIELD(labels),
               .help = "a label for each sample, so that two engines can be "
                       "told apart; may be given 8 times"),
     HF_OPTION('a', "all", NULL, hf_option_set, FIELD(all), .set = true,
@@ -199,8 +199,8 @@ static hf_status name_all(struct metrics_options *options,
     return status;
 }
 
-static hf_status read_operands(const struct hf_command_line *line,
-                               void *read_options, struct hf_error *error)
+static hf_status check(const struct hf_command_line *line, void *read_options,
+                       struct hf_error *error)
 {
     struct metrics_options *options = read_options;
     bool walk_only =
@@ -231,7 +231,8 @@ static const struct hf_command metrics_command = {
              "holdfast-metrics(1) for all metrics.\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof *rows,
-    .read_operands = read_operands,
+    .more_operands = true,
+    .check = check,
 };
 
 /* ------------------------------------------------------------ the output -- */
@@ -428,7 +429,7 @@ static hf_status add_pages(struct hf_client *client,
     opts.all = options->all;
     status = hf_names_open(client, prefix, &opts, &names);
     if (status != HF_OK) {
-        hf_client_error(client, error);
+        *error = *hf_last_error();
         return status;
     }
     while ((status = hf_names_next(names, options->wait_ms, &page)) == HF_OK &&
@@ -437,7 +438,7 @@ static hf_status add_pages(struct hf_client *client,
         hf_names_page_free(page);
     }
     if (status != HF_OK)
-        hf_names_error(names, error);
+        *error = *hf_last_error();
     hf_names_free(names);
     hf_ui_clear_wait();
     return status;
@@ -473,14 +474,13 @@ static int print_all_names(struct hf_client *client,
 static int print_engine(const struct metrics_options *options)
 {
     struct hf_client *client;
-    struct hf_error error;
     int exit_code;
 
     hf_command_line_warn_password(options->url);
     if (hf_list_client_open(options->url, options->wait_ms, HF_LOG_WARNING,
-                            &client, &error) != HF_OK) {
-        hf_ui_print_error(&error);
-        return hf_exit_status(error.status);
+                            &client) != HF_OK) {
+        hf_ui_print_error(hf_last_error());
+        return hf_exit_status(hf_last_error()->status);
     }
     exit_code = options->name_count > 0 ? print_names(client, options)
                                         : print_all_names(client, options);

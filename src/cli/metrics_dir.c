@@ -11,58 +11,29 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/errno_text.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/quote.h"
-#include "base/sha256.h"
+#include "cli/metrics_folded.h"
 #include "cli/process.h"
 #include "command/clock.h"
 #include "command/ui.h"
 #include "metrics/metrics_file.h"
 
-#define FOLDED "folded"
-#define FOLDED_TEMPORARY "folded.tmp"
-/* The name of a file without its suffix. */
-#define ID_BYTES 32
 /* Users that have a folded file of their own.  What those who come later count
  * stays in their files. */
 #define FOLDS_MAX 64
-/* Files that one fold takes in; the rest waits for the next one. */
-#define ABSORBED_MAX ((size_t)65536)
-/* Names of files in "folded": those, and others that could not be removed. */
-#define IDS_MAX (2 * ABSORBED_MAX)
 /* How long another one may have the lock, and how often it is tried. */
 #define LOCK_WAIT_MS 5000
 #define LOCK_TRY_EVERY_MS 10
 /* A block that changes while it is read is read again, up to so often. */
 #define READ_TRIES 100
-
-/* Names of files, without a NUL. */
-struct ids {
-    char (*items)[ID_BYTES];
-    size_t count;
-    size_t room;
-};
-
-/* A folded file: of the directory's owner and root, or of one other user.  So
- * what a user makes up stays in a file that can be removed. */
-struct fold {
-    uid_t user;    /* ignored for the first one */
-    char name[32]; /* FOLDED, or that, '-' and the number of the user */
-    struct hf_metrics_sum sum;
-    struct ids in_file;  /* as the file says, in order */
-    struct ids absorbed; /* the dead of this pass, and of .in_file those that
-                            could not be removed */
-    bool is_bad;         /* the file cannot be read: fold nothing */
-};
 
 /* One pass through a directory. */
 struct pass {
@@ -73,46 +44,13 @@ struct pass {
     char boot[HF_METRICS_BOOT_BYTES];
     struct hf_metrics_block *block; /* what was read last */
     struct hf_metrics_dir *result;
-    struct fold
+    struct hf_metrics_fold
         folds[FOLDS_MAX]; /* the first one is of those who are trusted */
     size_t fold_count;
     bool no_memory;
     uint64_t entries; /* that were looked at */
     struct hf_progress shown;
 };
-
-static bool add_id(struct ids *ids, const char id[ID_BYTES])
-{
-    if (ids->count == ids->room) {
-        size_t room = ids->room != 0 ? 2 * ids->room : 64;
-        void *items = hf_realloc(ids->items, room * ID_BYTES);
-
-        if (items == NULL)
-            return false;
-        ids->items = items;
-        ids->room = room;
-    }
-    memcpy(ids->items[ids->count++], id, ID_BYTES);
-    return true;
-}
-
-static int compare_ids(const void *a, const void *b)
-{
-    return memcmp(a, b, ID_BYTES);
-}
-
-static void sort_ids(struct ids *ids)
-{
-    if (ids->count > 0)
-        qsort(ids->items, ids->count, ID_BYTES, compare_ids);
-}
-
-/* ${ids} are sorted. */
-static bool has_id(const struct ids *ids, const char id[ID_BYTES])
-{
-    return ids->count > 0 &&
-           bsearch(id, ids->items, ids->count, ID_BYTES, compare_ids) != NULL;
-}
 
 /* Print that ${name} is skipped, whose it is if it was opened, and why. */
 static void skip(struct pass *pass, const char *name, const struct stat *stat,
@@ -148,19 +86,6 @@ static bool read_all(int fd, void *to, size_t bytes)
     return true;
 }
 
-/* Is the header that of this version and machine?  NULL: yes; else what is
- * wrong. */
-static const char *check_header(const struct hf_metrics_header *header)
-{
-    if (memcmp(header->magic, HF_METRICS_MAGIC, sizeof header->magic) != 0)
-        return "no file of metrics";
-    if (header->byte_order != HF_METRICS_BYTE_ORDER)
-        return "written by a machine of another byte order";
-    if (header->version != HF_METRICS_VERSION)
-        return "written by another version of holdfast; read it with that";
-    return NULL;
-}
-
 /* Read the sequence number of a block.  False if the file is too short. */
 static bool read_sequence(int fd, uint64_t *sequence)
 {
@@ -188,7 +113,7 @@ static const char *read_block(int fd, struct hf_metrics_block *block)
         if (before == after && before % 2 == 0)
             break;
     }
-    if ((why = check_header(&block->header)) != NULL)
+    if ((why = hf_metrics_header_check(&block->header)) != NULL)
         return why;
     if (block->header.bytes != sizeof *block ||
         block->header.used > HF_METRICS_NAMES)
@@ -253,53 +178,9 @@ static void remove_unfinished(const struct pass *pass, const char *name)
 
 /* ----------------------------------------------------------- the folded -- */
 
-/* A folded file: a block with as many entries as there are names, the number of
- * ids, the ids, and a digest of all that. */
-static size_t folded_bytes(uint64_t names, uint64_t ids)
-{
-    return hf_metrics_block_bytes((size_t)names) + sizeof(uint64_t) +
-           (size_t)ids * ID_BYTES + HF_SHA256_BYTES;
-}
-
-/* Add the folded file in ${memory}.  NULL: done; else why not. */
-static const char *parse_folded(struct pass *pass, struct fold *fold,
-                                const char *memory, size_t bytes)
-{
-    const struct hf_metrics_block *block = (const void *)memory;
-    uint8_t digest[HF_SHA256_BYTES];
-    uint64_t names, ids;
-    const char *why;
-    size_t at;
-
-    if (bytes < folded_bytes(0, 0))
-        return "too short";
-    if ((why = check_header(&block->header)) != NULL)
-        return why;
-    names = block->header.used;
-    hf_sha256(memory, bytes - sizeof digest, digest);
-    if (names > HF_METRICS_SUM_NAMES || bytes < folded_bytes(names, 0) ||
-        memcmp(digest, memory + bytes - sizeof digest, sizeof digest) != 0)
-        return "damaged";
-    at = hf_metrics_block_bytes((size_t)names);
-    memcpy(&ids, memory + at, sizeof ids);
-    if (ids > IDS_MAX || folded_bytes(names, ids) != bytes)
-        return "damaged";
-    if (!hf_metrics_sum_check(block, (size_t)names, HF_METRICS_SUM_MAX))
-        return "damaged";
-    at += sizeof ids;
-    for (uint64_t i = 0; i < ids; i++, at += ID_BYTES)
-        if (!add_id(&fold->in_file, memory + at))
-            pass->no_memory = true;
-    sort_ids(&fold->in_file);
-    if (!hf_metrics_sum_add(&fold->sum, block, (size_t)names) ||
-        !hf_metrics_sum_add(&pass->result->sum, block, (size_t)names))
-        pass->no_memory = true;
-    return NULL;
-}
-
 /* Read the folded file, if it is there.  In a directory for all users another
  * one may have made it. */
-static void read_folded(struct pass *pass, struct fold *fold)
+static void read_folded(struct pass *pass, struct hf_metrics_fold *fold)
 {
     const char *why = "too large";
     char *memory = NULL;
@@ -312,15 +193,16 @@ static void read_folded(struct pass *pass, struct fold *fold)
     if (fd >= 0 && stat.st_uid != pass->owner && stat.st_uid != 0) {
         why = "its owner is neither that of the directory nor root";
     } else if (fd >= 0 && stat.st_size >= 0 &&
-               (uintmax_t)stat.st_size <=
-                   folded_bytes(HF_METRICS_SUM_NAMES, IDS_MAX)) {
+               (uintmax_t)stat.st_size <= hf_metrics_fold_bytes_max()) {
         bytes = (size_t)stat.st_size;
         memory = hf_alloc(bytes + 1);
         pass->no_memory |= memory == NULL;
         if (memory != NULL && !read_all(fd, memory, bytes))
             why = "it cannot be read";
-        else if (memory != NULL)
-            why = parse_folded(pass, fold, memory, bytes);
+        else if (memory != NULL &&
+                 !hf_metrics_fold_parse(fold, memory, bytes, &pass->result->sum,
+                                        &why))
+            pass->no_memory = true;
     }
     if (why != NULL && !pass->no_memory) {
         fold->is_bad = true;
@@ -335,9 +217,10 @@ static void read_folded(struct pass *pass, struct fold *fold)
         close(fd);
 }
 
-static struct fold *new_fold(struct pass *pass, uid_t user, const char *name)
+static struct hf_metrics_fold *new_fold(struct pass *pass, uid_t user,
+                                        const char *name)
 {
-    struct fold *fold = &pass->folds[pass->fold_count++];
+    struct hf_metrics_fold *fold = &pass->folds[pass->fold_count++];
 
     fold->user = user;
     (void)snprintf(fold->name, sizeof fold->name, "%s", name);
@@ -346,7 +229,7 @@ static struct fold *new_fold(struct pass *pass, uid_t user, const char *name)
 }
 
 /* Where the files of ${user} are folded.  NULL: there is no room. */
-static struct fold *get_fold(struct pass *pass, uid_t user)
+static struct hf_metrics_fold *get_fold(struct pass *pass, uid_t user)
 {
     char name[32];
 
@@ -357,96 +240,8 @@ static struct fold *get_fold(struct pass *pass, uid_t user)
             return &pass->folds[i];
     if (pass->fold_count == FOLDS_MAX)
         return NULL;
-    (void)snprintf(name, sizeof name, FOLDED "-%u", (unsigned)user);
+    (void)snprintf(name, sizeof name, HF_METRICS_FOLDED "-%u", (unsigned)user);
     return new_fold(pass, user, name);
-}
-
-static bool write_all(int fd, const void *from, size_t bytes)
-{
-    for (size_t done = 0; done < bytes;) {
-        ssize_t put = write(fd, (const char *)from + done, bytes - done);
-
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put < 0)
-            return false;
-        done += (size_t)put;
-    }
-    return true;
-}
-
-/* The new folded file in memory, ${bytes} long; NULL: no memory. */
-static char *build_folded(struct fold *fold, size_t *bytes)
-{
-    uint64_t ids = fold->absorbed.count;
-    struct hf_metrics_block *block;
-    char *memory, *at;
-
-    hf_metrics_sum_trim(&fold->sum);
-    *bytes = folded_bytes(fold->sum.count, ids);
-    if ((memory = hf_alloc(*bytes)) == NULL)
-        return NULL;
-    block = (void *)memory;
-    hf_metrics_sum_write(&fold->sum, block);
-    memcpy(block->header.magic, HF_METRICS_MAGIC, sizeof block->header.magic);
-    block->header.version = HF_METRICS_VERSION;
-    block->header.byte_order = HF_METRICS_BYTE_ORDER;
-    block->header.bytes = *bytes;
-    at = memory + hf_metrics_block_bytes(fold->sum.count);
-    memcpy(at, &ids, sizeof ids);
-    at += sizeof ids;
-    if (ids > 0)
-        memcpy(at, fold->absorbed.items, fold->absorbed.count * ID_BYTES);
-    hf_sha256(memory, *bytes - HF_SHA256_BYTES,
-              (uint8_t *)memory + *bytes - HF_SHA256_BYTES);
-    return memory;
-}
-
-/* Put the ${bytes} of ${memory} into a new file and give it the ${name}.  False
- * with errno. */
-static bool replace_folded(const struct pass *pass, const char *name,
-                           const char *memory, size_t bytes)
-{
-    bool done;
-    int fd;
-
-    if (unlinkat(pass->dir, FOLDED_TEMPORARY, 0) != 0 && errno != ENOENT)
-        return false;
-    fd = openat(pass->dir, FOLDED_TEMPORARY,
-                O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-    if (fd < 0)
-        return false;
-    done = write_all(fd, memory, bytes) && fsync(fd) == 0;
-    close(fd);
-    return done &&
-           renameat(pass->dir, FOLDED_TEMPORARY, pass->dir, name) == 0 &&
-           fsync(pass->dir) == 0;
-}
-
-/* The files of the dead are removed once the sum that has them is there. */
-static hf_status write_fold(const struct pass *pass, struct fold *fold,
-                            struct hf_error *error)
-{
-    char name[ID_BYTES + sizeof HF_METRICS_LIVE_SUFFIX];
-    char *memory;
-    size_t bytes;
-    bool done;
-
-    if ((memory = build_folded(fold, &bytes)) == NULL)
-        return hf_error_set(error, HF_ENOMEM, "out of memory");
-    done = replace_folded(pass, fold->name, memory, bytes);
-    hf_free(memory);
-    if (!done)
-        return hf_error_set(
-            error, errno == ENOSPC || errno == EDQUOT ? HF_EFULL : HF_EDIR,
-            "cannot fold the files of the dead in %.200s: %s", pass->path,
-            hf_errno_text(errno));
-    for (size_t i = 0; i < fold->absorbed.count; i++) {
-        (void)snprintf(name, sizeof name, "%.*s%s", ID_BYTES,
-                       fold->absorbed.items[i], HF_METRICS_LIVE_SUFFIX);
-        (void)unlinkat(pass->dir, name, 0);
-    }
-    return HF_OK;
 }
 
 static hf_status fold_all(struct pass *pass, struct hf_error *error)
@@ -455,7 +250,8 @@ static hf_status fold_all(struct pass *pass, struct hf_error *error)
 
     for (size_t i = 0; i < pass->fold_count && status == HF_OK; i++)
         if (pass->folds[i].absorbed.count > 0)
-            status = write_fold(pass, &pass->folds[i], error);
+            status = hf_metrics_fold_write(&pass->folds[i], pass->dir,
+                                           pass->path, error);
     return status;
 }
 
@@ -463,24 +259,25 @@ static hf_status fold_all(struct pass *pass, struct hf_error *error)
 
 /* Count a dead client, whose block was read last, in ${fold}; NULL: there is no
  * room for its user. */
-static void absorb(struct pass *pass, struct fold *fold, const char *name)
+static void absorb(struct pass *pass, struct hf_metrics_fold *fold,
+                   const char *name)
 {
     if (fold == NULL || !pass->may_fold || fold->is_bad ||
-        fold->absorbed.count >= ABSORBED_MAX)
+        fold->absorbed.count >= HF_METRICS_ABSORBED_MAX)
         return;
-    if (!hf_metrics_sum_add(&fold->sum, pass->block, HF_METRICS_NAMES) ||
-        !add_id(&fold->absorbed, name))
+    if (!hf_metrics_fold_absorb(fold, name, pass->block))
         pass->no_memory = true;
 }
 
 /* Is ${name} in a folded file already, because a fold was killed?  Then remove
  * it. */
-static bool was_absorbed(struct pass *pass, struct fold *fold, const char *name)
+static bool was_absorbed(struct pass *pass, struct hf_metrics_fold *fold,
+                         const char *name)
 {
-    if (fold == NULL || !has_id(&fold->in_file, name))
+    if (fold == NULL || !hf_metrics_fold_has(fold, name))
         return false;
     if (pass->may_fold && unlinkat(pass->dir, name, 0) != 0 &&
-        !add_id(&fold->absorbed, name))
+        !hf_metrics_fold_keep(fold, name))
         pass->no_memory = true;
     return true;
 }
@@ -491,7 +288,7 @@ static void add_open_client(struct pass *pass, const char *name, int fd,
                             const struct stat *stat)
 {
     struct hf_metrics_dir *result = pass->result;
-    struct fold *fold = get_fold(pass, stat->st_uid);
+    struct hf_metrics_fold *fold = get_fold(pass, stat->st_uid);
     const char *why;
     bool dead;
 
@@ -530,8 +327,8 @@ static void add_client(struct pass *pass, const char *name)
 /* Is ${name} the id of a client and then ${suffix}? */
 static bool has_form(const char *name, const char *suffix)
 {
-    return strspn(name, "0123456789abcdef") == ID_BYTES &&
-           strcmp(name + ID_BYTES, suffix) == 0;
+    return strspn(name, "0123456789abcdef") == HF_METRICS_ID_BYTES &&
+           strcmp(name + HF_METRICS_ID_BYTES, suffix) == 0;
 }
 
 /* Is ${name} the folded file of a user who is not among the trusted?  Read it,
@@ -541,17 +338,18 @@ static bool add_folded_of_user(struct pass *pass, const char *name)
     char expected[32];
     unsigned user;
 
-    if (sscanf(name, FOLDED "-%10u", &user) != 1 || user == 0 ||
+    if (sscanf(name, HF_METRICS_FOLDED "-%10u", &user) != 1 || user == 0 ||
         user == pass->owner)
         return false;
-    (void)snprintf(expected, sizeof expected, FOLDED "-%u", user);
+    (void)snprintf(expected, sizeof expected, HF_METRICS_FOLDED "-%u", user);
     return strcmp(name, expected) == 0 && get_fold(pass, user) != NULL;
 }
 
 static void add_entry(struct pass *pass, const char *name)
 {
     if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
-        strcmp(name, FOLDED) == 0 || strcmp(name, FOLDED_TEMPORARY) == 0)
+        strcmp(name, HF_METRICS_FOLDED) == 0 ||
+        strcmp(name, HF_METRICS_FOLDED_TEMPORARY) == 0)
         return;
     if (has_form(name, HF_METRICS_LIVE_SUFFIX))
         add_client(pass, name);
@@ -603,7 +401,7 @@ static hf_status read_entries(struct pass *pass, struct hf_error *error)
         return hf_error_set(error, HF_EDIR, "cannot list %.200s: %s",
                             pass->path, hf_errno_text(errno));
     }
-    (void)new_fold(pass, pass->owner, FOLDED);
+    (void)new_fold(pass, pass->owner, HF_METRICS_FOLDED);
     while (!pass->no_memory && (entry = readdir(listing)) != NULL) {
         add_entry(pass, entry->d_name);
         show_progress(pass);
@@ -636,11 +434,8 @@ static hf_status run_pass(struct pass *pass, struct hf_error *error)
 static void free_pass(struct pass *pass)
 {
     hf_free(pass->block);
-    for (size_t i = 0; i < pass->fold_count; i++) {
-        hf_free(pass->folds[i].in_file.items);
-        hf_free(pass->folds[i].absorbed.items);
-        hf_metrics_sum_free(&pass->folds[i].sum);
-    }
+    for (size_t i = 0; i < pass->fold_count; i++)
+        hf_metrics_fold_free(&pass->folds[i]);
     hf_free(pass);
 }
 

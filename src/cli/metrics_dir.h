@@ -6,9 +6,10 @@
  *   HEX.live  a block of one client (metrics/metrics_file.h)
  *   HEX.new   one that is being made
  *   folded    the sum of the blocks of dead clients of the directory's owner
- * and of root, and the names of the files that are in it and may not be removed
- * yet folded-N  the same for the user number N.  In a directory for several
- * users each can write what he likes, and it must not spoil the others
+ *             and of root, and the names of the files that are in it and may
+ *             not be removed yet
+ *   folded-N  the same for the user number N.  In a directory for several users
+ *             each can write what he likes, and it must not spoil the others
  *
  * Whoever sums has a lock on the directory, shared or exclusive.  The system
  * releases it if he is killed.  A fold writes the new sum with the names of the

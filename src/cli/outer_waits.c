@@ -206,18 +206,18 @@ static bool is_stuck(const struct line *line, pid_t launcher)
 }
 
 void hf_outer_waits_find(struct hf_outer_waits *waits, const char *text,
-                         pid_t launcher)
+                         pid_t waited_for)
 {
-    pid_t supervisor = getpid();
+    pid_t inside = getpid(), launcher = waited_for;
     struct line line;
 
     waits->count = 0;
     while (waits->count < HF_OUTER_WAITS_MAX && launcher > 1 &&
-           is_only_child(supervisor, launcher) &&
+           (inside == launcher || is_only_child(inside, launcher)) &&
            find_line(&line, text, launcher) && is_stuck(&line, launcher)) {
-        supervisor = line.outer.pid;
-        waits->supervisors[waits->count++] = supervisor;
-        launcher = hf_process_parent(supervisor);
+        inside = line.outer.pid;
+        waits->supervisors[waits->count++] = inside;
+        launcher = hf_process_parent(inside);
     }
 }
 

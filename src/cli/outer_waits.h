@@ -42,10 +42,11 @@ struct hf_outer_waits {
 };
 
 /* Set ${waits} to the runs that wait for this one.  To be called by its
- * supervisor, which has no children, with the pid of its ${launcher}; ${text}
- * is the value of HOLDFAST_HELD, or NULL. */
+ * supervisor, which has no children, with the pid of its launcher as
+ * ${waited_for}; or by a hold, which has none either, with its own.  ${text} is
+ * the value of HOLDFAST_HELD, or NULL. */
 void hf_outer_waits_find(struct hf_outer_waits *waits, const char *text,
-                         pid_t launcher);
+                         pid_t waited_for);
 
 /* Is the run with the supervisor ${pid} one of them? */
 bool hf_outer_waits_have(const struct hf_outer_waits *waits, pid_t pid);

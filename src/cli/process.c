@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -141,6 +142,14 @@ bool hf_process_is_ancestor(pid_t pid, uint64_t started)
         parent = hf_process_parent(parent);
     }
     return false;
+}
+
+bool hf_process_has_timer(void)
+{
+    struct itimerval timer;
+
+    return getitimer(ITIMER_REAL, &timer) != 0 || timer.it_value.tv_sec != 0 ||
+           timer.it_value.tv_usec != 0;
 }
 
 void hf_process_signal(const struct hf_process *process, int number)

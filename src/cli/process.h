@@ -51,6 +51,10 @@ uint64_t hf_process_started(pid_t pid);
 /* Is ${pid}, which was started at ${started}, an ancestor of this process? */
 bool hf_process_is_ancestor(pid_t pid, uint64_t started);
 
+/* Does this process have a timer from before it became holdfast?  Of the kinds
+ * of timers only these are kept by an exec (setitimer(2)). */
+bool hf_process_has_timer(void);
+
 /* Send signal ${number} to ${process} if it still has the parent it was found
  * under, and never to another process that got its pid.  For a child of our
  * own that has not been reaped this is certain. */

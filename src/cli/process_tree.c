@@ -13,7 +13,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/errno_text.h"
 #include "base/error.h"
 
 /* Set once by hf_process_tree_open(), before there are threads: the kernel has

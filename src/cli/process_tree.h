@@ -8,7 +8,7 @@
 #ifndef HF_CLI_PROCESS_TREE_H
 #define HF_CLI_PROCESS_TREE_H
 
-#include <holdfast/holdfast.h>
+#include <holdfast/status.h>
 
 #include "cli/process.h"
 

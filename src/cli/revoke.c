@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See revoke.h.  The queue is looked up first, so that the user learns whom the
- * request goes to, and then each owner is asked.  A request is a message: the
- * owner decides what it does.
+ * holdfast revoke: asks owners to release.  The queue is looked up first, so
+ * that the user learns whom the request goes to, and then each owner is asked.
+ * A request is a message: the owner decides what it does.
  */
 #include "cli/commands.h"
 
@@ -40,17 +40,12 @@ static const struct hf_option_row rows[] = {
               .help = "write JSON: each ticket, and what became of it"),
 };
 
-static hf_status read_operands(const struct hf_command_line *line,
-                               void *read_options, struct hf_error *error)
+static hf_status check(const struct hf_command_line *line, void *read_options,
+                       struct hf_error *error)
 {
     struct revoke_options *options = read_options;
     hf_status status = HF_OK;
 
-    if (line->operands == line->argc)
-        return hf_error_set(error, HF_EINVAL,
-                            "NAME is missing; expected holdfast revoke "
-                            "[OPTION...] NAME [TICKET...]");
-    options->name = line->argv[line->operands];
     options->words = line->argv + line->operands + 1;
     options->word_count = line->argc - line->operands - 1;
     for (int i = 0; i < options->word_count && status == HF_OK; i++)
@@ -61,7 +56,7 @@ static hf_status read_operands(const struct hf_command_line *line,
 static const struct hf_command revoke_command = {
     .name = "revoke",
     .synopsis = "[OPTION...] NAME [TICKET...]",
-    .about = "Ask whoever holds the lock NAME to release it, or the owners of "
+    .about = "Ask the holder of the lock NAME to release it, or the owners of "
              "the TICKETs.\nEach owner decides for itself what it does.\n",
     .notes =
         "TICKET is the TOKEN that 'holdfast show' prints, or the id of "
@@ -71,7 +66,9 @@ static const struct hf_command revoke_command = {
         "'holdfast run'.  See holdfast-revoke(1).\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof *rows,
-    .read_operands = read_operands,
+    .operands = {HF_OPERAND("NAME", struct revoke_options, name)},
+    .more_operands = true,
+    .check = check,
 };
 
 /* The tickets of one look at the queue. */
@@ -198,7 +195,7 @@ static hf_status ask(struct revocation *revocation,
     outcome->note = NULL;
     if (status == HF_EGONE)
         return HF_OK;
-    hf_lock_error(lock, error);
+    *error = *hf_last_error();
     return status;
 }
 
@@ -331,7 +328,6 @@ int hf_revoke_main(int argc, char **argv)
 {
     struct revoke_options options = {.wait_ms = WAIT_DEFAULT_MS};
     struct revocation revocation = {.options = &options};
-    struct hf_error error;
     int exit_code;
 
     if (!hf_command_line_read(&revoke_command, argc, argv, &options,
@@ -339,9 +335,9 @@ int hf_revoke_main(int argc, char **argv)
         return exit_code;
     hf_command_line_warn_password(options.url);
     if (hf_list_client_open(options.url, options.wait_ms, HF_LOG_WARNING,
-                            &revocation.client, &error) != HF_OK) {
-        hf_ui_print_error(&error);
-        return hf_exit_status(error.status);
+                            &revocation.client) != HF_OK) {
+        hf_ui_print_error(hf_last_error());
+        return hf_exit_status(hf_last_error()->status);
     }
     exit_code = revoke(&revocation);
     (void)hf_client_close(revocation.client);

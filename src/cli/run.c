@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * holdfast run and holdfast elect: parses the command line, sets up what
- * launcher and supervisor share, and forks.
+ * The main functions of holdfast run and holdfast elect: they read the command
+ * line, set up what launcher and supervisor share, and fork.  What the two
+ * processes then do is in launcher.c and supervisor.c; run.h says which does
+ * what.
  */
 #include "cli/run.h"
 #include "cli/commands.h"
@@ -11,7 +13,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,16 +34,6 @@ static int list_children(struct hf_process_list *spared)
     return hf_process_children(getpid(), spared) ? 0 : -1;
 }
 
-/* Does this process have a timer from before it became holdfast?  Of the kinds
- * of timers only these are kept by an exec (setitimer(2)). */
-static bool has_timer(void)
-{
-    struct itimerval timer;
-
-    return getitimer(ITIMER_REAL, &timer) != 0 || timer.it_value.tv_sec != 0 ||
-           timer.it_value.tv_usec != 0;
-}
-
 /* Everything that must exist before the fork.  -1 with errno; what was opened
  * is closed by the exit. */
 static int set_up(struct hf_run *run)
@@ -50,7 +41,7 @@ static int set_up(struct hf_run *run)
     int ends[2];
 
     run->launcher = getpid();
-    run->has_timer = has_timer();
+    run->has_timer = hf_process_has_timer();
     run->group = getpgrp();
     hf_signals_block(&run->signals);
     run->signal_fd =

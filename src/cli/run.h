@@ -4,10 +4,12 @@
  * while leading, again and again.
  *
  *   launcher     the process that the user started: terminal, signals, exit
- *                status
+ *                status (launcher.h)
  *   supervisor   its child: client, grant, command, termination, release
+ *                (supervisor.h)
  *   command      the supervisor's child, in the launcher's process group
- *   guard        another child of the launcher, under a lease: see guard.h
+ *                (supervisor_command.c)
+ *   guard        another child of the launcher, under a lease (guard.c)
  *
  * The lock must not pass to another holder while a process of the command's
  * tree is alive, even when one of our two processes is killed or frozen.
@@ -24,6 +26,9 @@
 #include "cli/run_options.h"
 #include "cli/shared_page.h"
 #include "cli/signals.h"
+
+/* The first connection may take this long, even if the wait has no limit. */
+#define HF_CONNECT_MAX_MS 15000
 
 /* What the launcher sets up before the fork.  Each process has its own copy
  * afterwards; only .page is shared memory. */

@@ -2,24 +2,22 @@
 /*
  * See run_options.h.  A "--" is required between NAME and COMMAND, because a
  * guess might run the wrong command.  The error text shows a line without it as
- * it should have been written.
+ * it should have been written (suggestion.h).
  */
 #include "cli/run_options.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "base/url.h"
+#include "cli/suggestion.h"
 #include "client/owner_text.h"
 #include "command/ui.h"
 
 /* -------------------------------------------------------------- options -- */
 
-/* A duration.  Where only the unit is missing, the text says so: it is the
- * usual mistake of those who know flock(1). */
+/* A duration.  Where only the unit is missing, the text says so. */
 static hf_status read_duration(const struct hf_option_row *row,
                                const char *name, const char *text, void *field,
                                struct hf_error *error)
@@ -29,6 +27,45 @@ static hf_status read_duration(const struct hf_option_row *row,
                             "%s %.40s: give a unit, for instance %.40ss", name,
                             text, text);
     return hf_option_duration(row, name, text, field, error);
+}
+
+/* The period of --once-per: a duration, or "day". */
+static hf_status read_period(const struct hf_option_row *row, const char *name,
+                             const char *text, void *field,
+                             struct hf_error *error)
+{
+    uint64_t *period_ms = field;
+    hf_status status = HF_OK;
+
+    if (strcmp(text, "day") == 0)
+        *period_ms = HF_ONCE_PER_DAY;
+    else
+        status = read_duration(row, name, text, field, error);
+    if (status == HF_OK &&
+        (*period_ms == 0 || *period_ms > HF_ONCE_PER_MAX_MS) &&
+        *period_ms != HF_ONCE_PER_DAY)
+        status = hf_error_set(error, HF_EINVAL,
+                              "%s %.40s: expected a period, for instance 20h, "
+                              "or day",
+                              name, text);
+    return status;
+}
+
+/* The time to wait.  The usual mistake of those who guess the letter is to ask
+ * for a write lock with it. */
+static hf_status read_wait(const struct hf_option_row *row, const char *name,
+                           const char *text, void *field,
+                           struct hf_error *error)
+{
+    hf_status status = hf_option_wait(row, name, text, field, error);
+
+    if (status == HF_OK || name[1] == '-' || strspn(text, "0123456789.") > 0)
+        return status;
+    return hf_error_set(error, status,
+                        "%s '%.80s': not a time to wait; expected seconds or a "
+                        "duration, for instance %s 30 or %s 1m30s; a write "
+                        "lock is -x",
+                        name, text, name, name);
 }
 
 /* Parse a number at ${text}, and move ${text} behind it. */
@@ -78,7 +115,7 @@ static hf_status read_text(const struct hf_option_row *row, const char *name,
 }
 
 static const char one_wait[] =
-    "-t and --try contradict each other: give one (--try is -t 0s)";
+    "-w and --try contradict each other: give one (--try is -w 0)";
 static const char one_kind[] =
     "--read, --write and --permits contradict each other: give one";
 static const char one_verbosity[] = "-q and -v contradict each other: give one";
@@ -90,15 +127,16 @@ static const char *const on_revoke_actions[] = {"ignore", "TERM", "HUP", "exit",
 
 static const struct hf_option_row run_rows[] = {
     HF_URL_OPTION(FIELD(url)),
-    HF_OPTION('t', "timeout", "DURATION", read_duration, FIELD(wait_ms),
+    HF_OPTION('w', "timeout", "DURATION", read_wait, FIELD(wait_ms),
               .one_of = one_wait,
-              .help = "wait this long at most; else without a limit"),
+              .help = "wait this long at most, in seconds if there is no "
+                      "unit; else without a limit"),
     HF_OPTION('n', "try", NULL, hf_option_set, FIELD(wait_ms), .set = 0,
-              .one_of = one_wait, .help = "do not wait: the same as -t 0s"),
-    HF_OPTION('r', "read", NULL, hf_option_set, FIELD(kind),
+              .one_of = one_wait, .help = "do not wait: the same as -w 0"),
+    HF_OPTION('s', "read", NULL, hf_option_set, FIELD(kind),
               .set = HF_KIND_READ, .one_of = one_kind,
               .help = "share NAME with other readers"),
-    HF_OPTION('w', "write", NULL, hf_option_set, FIELD(kind),
+    HF_OPTION('x', "write", NULL, hf_option_set, FIELD(kind), .also = 'e',
               .set = HF_KIND_WRITE, .one_of = one_kind,
               .help = "have it alone, in the queue of the readers"),
     HF_OPTION('p', "permits", "N/M", read_permits, .one_of = one_kind,
@@ -114,11 +152,54 @@ static const struct hf_option_row run_rows[] = {
     HF_OPTION('g', "grace", "DURATION", read_duration, FIELD(grace_ms),
               .help = "from SIGTERM to SIGKILL for what COMMAND leaves behind; "
                       "else 5s"),
+    HF_OPTION('k', "at-least", "DURATION", read_duration, FIELD(at_least_ms),
+              .help = "keep the lock this long, from the grant on, though "
+                      "COMMAND was quicker"),
+    HF_OPTION(0, "once-per", "PERIOD", read_period, FIELD(once_per_ms),
+              .help = "not if COMMAND has succeeded within PERIOD, a duration "
+                      "or 'day': exit with 0 then"),
     HF_OPTION('T', "text", "TEXT", read_text, FIELD(text),
               .help = "what others are shown; else the command's name"),
     HF_OPTION('R', "on-revoke", "WHAT", hf_option_choice, FIELD(on_revoke),
               .choices = on_revoke_actions,
               .help = "when another program asks for the lock; else ignore"),
+    HF_OPTION('q', "quiet", NULL, hf_option_set, FIELD(verbosity),
+              .set = HF_QUIET, .one_of = one_verbosity,
+              .help = "say nothing but errors"),
+    HF_OPTION('v', "verbose", NULL, hf_option_set, FIELD(verbosity),
+              .set = HF_VERBOSE, .one_of = one_verbosity, .help = "say more"),
+};
+
+/* Those of run that are of use without a command. */
+static const char *const hold_on_revoke_actions[] = {"ignore", "exit", NULL};
+
+static const struct hf_option_row hold_rows[] = {
+    HF_URL_OPTION(FIELD(url)),
+    HF_OPTION('w', "timeout", "DURATION", read_wait, FIELD(wait_ms),
+              .one_of = one_wait,
+              .help = "wait this long at most, in seconds if there is no "
+                      "unit; else without a limit"),
+    HF_OPTION('n', "try", NULL, hf_option_set, FIELD(wait_ms), .set = 0,
+              .one_of = one_wait, .help = "do not wait: the same as -w 0"),
+    HF_OPTION('s', "read", NULL, hf_option_set, FIELD(kind),
+              .set = HF_KIND_READ, .one_of = one_kind,
+              .help = "share NAME with other readers"),
+    HF_OPTION('x', "write", NULL, hf_option_set, FIELD(kind), .also = 'e',
+              .set = HF_KIND_WRITE, .one_of = one_kind,
+              .help = "have it alone, in the queue of the readers"),
+    HF_OPTION('p', "permits", "N/M", read_permits, .one_of = one_kind,
+              .help = "take N of the M permits of the semaphore NAME"),
+    HF_OPTION('E', "conflict-exit-code", "N", hf_option_number,
+              FIELD(busy_exit), .max = 255,
+              .help = "exit with N, not 75, if the lock is not obtained"),
+    HF_OPTION('T', "text", "TEXT", read_text, FIELD(text),
+              .help = "what others are shown; else 'holdfast hold'"),
+    HF_OPTION('R', "on-revoke", "WHAT", hf_option_choice, FIELD(on_revoke),
+              .choices = hold_on_revoke_actions,
+              .help = "when another program asks for the lock; else ignore"),
+    HF_OPTION('U', "until-signal", NULL, hf_option_set, FIELD(until_signal),
+              .set = true,
+              .help = "hold until a signal: do not read standard input"),
     HF_OPTION('q', "quiet", NULL, hf_option_set, FIELD(verbosity),
               .set = HF_QUIET, .one_of = one_verbosity,
               .help = "say nothing but errors"),
@@ -162,119 +243,6 @@ bool hf_run_shows_wait(const struct hf_run_options *options)
     return !options->elect && hf_ui_shows_wait(options->verbosity);
 }
 
-/* ------------------------------------------------- a line without "--" -- */
-
-/* A text that is being appended to.  Once something did not fit it stays
- * .full, so that nothing is left out in the middle. */
-struct suggestion {
-    char *next;
-    char *end; /* room for the NUL and " ..." begins here */
-    bool full;
-};
-
-/* Append ${count} bytes. */
-static void put(struct suggestion *text, const char *bytes, size_t count)
-{
-    if (text->full || count > (size_t)(text->end - text->next)) {
-        text->full = true;
-        return;
-    }
-    memcpy(text->next, bytes, count);
-    text->next += count;
-}
-
-/* Does ${word} need no quotes in a shell? */
-static bool is_plain(const char *word)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
-                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                "0123456789@%+=:,./_-";
-
-    return *word && strspn(word, plain) == strlen(word);
-}
-
-/* Append ${word} in single quotes, a quote in it as '\''. */
-static void put_quoted(struct suggestion *text, const char *word)
-{
-    put(text, "'", 1);
-    for (; *word; word++) {
-        if (*word == '\'')
-            put(text, "'\\''", 4);
-        else
-            put(text, word, 1);
-    }
-    put(text, "'", 1);
-}
-
-/* Append a blank and ${word}, quoted where it needs that. */
-static void put_word(struct suggestion *text, const char *word)
-{
-    if (hf_url_has_secret(word))
-        word = "URL";
-    put(text, " ", 1);
-    if (is_plain(word))
-        put(text, word, strlen(word));
-    else
-        put_quoted(text, word);
-}
-
-static void put_words(struct suggestion *text, char **words, int count)
-{
-    for (int i = 0; i < count; i++)
-        put_word(text, words[i]);
-}
-
-/* Index of the first "--" after NAME, or argc. */
-static int find_separator(const struct hf_command_line *line)
-{
-    int i = line->operands + 1;
-
-    while (i < line->argc && strcmp(line->argv[i], "--") != 0)
-        i++;
-    return i;
-}
-
-/* Index of the first word after NAME that is no further NAME, or argc. */
-static int find_option(const struct hf_command_line *line)
-{
-    int i = line->operands + 1;
-
-    while (i < line->argc && line->argv[i][0] != '-')
-        i++;
-    return i;
-}
-
-/* Are there options behind NAME and before "--"? */
-static bool has_late_options(const struct hf_command_line *line)
-{
-    int separator = find_separator(line);
-
-    assert(line->operands < line->argc);
-    return separator < line->argc && find_option(line) < separator;
-}
-
-/* Write ${line} to ${text} as it should have been written. */
-static void suggest(const struct hf_command_line *line, char *text,
-                    size_t bytes)
-{
-    struct suggestion out = {text, text + bytes - sizeof " ...", false};
-    int names = line->operands + 1;
-    int rest = names;
-
-    put(&out, "holdfast", strlen("holdfast"));
-    put_words(&out, line->argv, line->operands);
-    if (has_late_options(line)) {
-        names = find_option(line);
-        rest = find_separator(line);
-        put_words(&out, line->argv + names, rest - names);
-        rest++;
-    }
-    put_words(&out, line->argv + line->operands, names - line->operands);
-    put_word(&out, "--");
-    put_words(&out, line->argv + rest, line->argc - rest);
-    strcpy(out.next, out.full ? " ..." : "");
-}
-
 /* ------------------------------------------------------------- operands -- */
 
 /* What to call the locks in messages. */
@@ -298,8 +266,8 @@ static int count_names(char **operands, int left)
     return count;
 }
 
-static hf_status read_operands(const struct hf_command_line *line,
-                               void *read_options, struct hf_error *error)
+static hf_status check(const struct hf_command_line *line, void *read_options,
+                       struct hf_error *error)
 {
     struct hf_run_options *options = read_options;
     char better[HF_ERROR_TEXT_BYTES - 100];
@@ -307,7 +275,7 @@ static hf_status read_operands(const struct hf_command_line *line,
     int left = line->argc - line->operands;
     char **operands = line->argv + line->operands;
     int names = count_names(operands, left);
-    bool late = left > 0 && has_late_options(line);
+    bool late = left > 0 && hf_suggestion_has_late_options(line);
     /* A "--" ended the options, as before a NAME that begins with '-'. */
     bool dashes = strcmp(operands[-1], "--") == 0;
 
@@ -327,7 +295,9 @@ static hf_status read_operands(const struct hf_command_line *line,
                             "holdfast %s NAME -- %.200s",
                             command, operands[0]);
     if (names == left || (!dashes && late)) {
-        suggest(line, better, sizeof better);
+        hf_suggestion_write(options->elect ? &hf_elect_command
+                                           : &hf_run_command,
+                            line, better, sizeof better);
         return hf_error_set(error, HF_EINVAL, "%s; write: %s",
                             late ? "options stand before NAME"
                                  : "'--' is missing between NAME and COMMAND",
@@ -347,6 +317,13 @@ static hf_status read_operands(const struct hf_command_line *line,
         return hf_error_set(error, HF_EINVAL,
                             "%d names before '--'; expected at most %d", names,
                             HF_LOCKS_MAX);
+    if (options->once_per_ms != 0 &&
+        (names > 1 ||
+         (options->kind != HF_KIND_MUTEX && options->kind != HF_KIND_WRITE)))
+        return hf_error_set(error, HF_EINVAL,
+                            "--once-per is for one NAME that is had alone; "
+                            "expected neither several NAMEs nor --read nor "
+                            "--permits");
     options->names = operands;
     options->name_count = names;
     options->command = operands + names + 1;
@@ -357,6 +334,61 @@ static hf_status read_operands(const struct hf_command_line *line,
     }
     return HF_OK;
 }
+
+/* Of hold: names alone. */
+static hf_status check_hold(const struct hf_command_line *line,
+                            void *read_options, struct hf_error *error)
+{
+    struct hf_run_options *options = read_options;
+    char **operands = line->argv + line->operands;
+    int left = line->argc - line->operands;
+    bool dashes = strcmp(operands[-1], "--") == 0;
+
+    if (left == 0)
+        return hf_command_line_missing(&hf_hold_command, "NAME", error);
+    if (count_names(operands, left) < left)
+        return hf_error_set(error, HF_EINVAL,
+                            "'--': hold runs no command; expected holdfast "
+                            "hold %.200s, or holdfast run %.200s -- COMMAND "
+                            "[ARG...]",
+                            operands[0], operands[0]);
+    for (int i = 0; i < left && !dashes; i++)
+        if (operands[i][0] == '-')
+            return hf_error_set(error, HF_EINVAL,
+                                "'%.80s': options stand before NAME; expected "
+                                "holdfast hold %s",
+                                operands[i], hf_hold_command.synopsis);
+    if (left > HF_LOCKS_MAX)
+        return hf_error_set(error, HF_EINVAL, "%d names; expected at most %d",
+                            left, HF_LOCKS_MAX);
+    options->names = operands;
+    options->name_count = left;
+    make_label(options);
+    if (options->text == NULL)
+        options->text = "holdfast hold";
+    return HF_OK;
+}
+
+const struct hf_command hf_hold_command = {
+    .name = "hold",
+    .synopsis = "[OPTION...] NAME...",
+    .about = "Hold the lock NAME without a command: until a signal, or until\n"
+             "standard input ends.  Several NAMEs are taken together, all or "
+             "none.\n",
+    .notes =
+        "When the lock is held its fencing token is printed, a line on\n"
+        "standard output.  Standard input that has ended from the start\n"
+        "(</dev/null, a service) holds nothing: give -U there.\n"
+        "The exit status is 0 after a signal or the end of the input, 75 if\n"
+        "the lock was not obtained, 76 if it was lost, 79 if it was released\n"
+        "because another program asked; others as of 'holdfast run'.  See\n"
+        "holdfast-hold(1).\n",
+    .rows = hold_rows,
+    .row_count = sizeof hold_rows / sizeof *hold_rows,
+    .options_first = true,
+    .more_operands = true,
+    .check = check_hold,
+};
 
 const struct hf_command hf_run_command = {
     .name = "run",
@@ -377,7 +409,8 @@ const struct hf_command hf_run_command = {
     .rows = run_rows,
     .row_count = sizeof run_rows / sizeof *run_rows,
     .options_first = true,
-    .read_operands = read_operands,
+    .more_operands = true,
+    .check = check,
 };
 
 const struct hf_command hf_elect_command = {
@@ -396,5 +429,6 @@ const struct hf_command hf_elect_command = {
     .rows = elect_rows,
     .row_count = sizeof elect_rows / sizeof *elect_rows,
     .options_first = true,
-    .read_operands = read_operands,
+    .more_operands = true,
+    .check = check,
 };

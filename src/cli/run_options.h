@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command lines of `holdfast run` and `holdfast elect`: their tables of
- * options, and their operands. */
+/* The command lines of `holdfast run`, `holdfast elect` and `holdfast hold`:
+ * their tables of options, and their operands. */
 #ifndef HF_CLI_RUN_OPTIONS_H
 #define HF_CLI_RUN_OPTIONS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <holdfast/holdfast.h>
+#include <holdfast/client.h>
+#include <holdfast/lock.h>
 
 #include "cli/command_summary.h"
+#include "cli/once_per.h"
 #include "cli/restart_policy.h"
 #include "command/command_line.h"
 #include "command/exit_status.h"
@@ -27,11 +29,15 @@ enum hf_on_revoke_action {
 };
 
 struct hf_run_options {
-    const char *url;   /* NULL: HOLDFAST_URL, else the file engine */
-    uint64_t wait_ms;  /* HF_FOREVER: no limit; 0: try */
-    uint64_t grace_ms; /* from SIGTERM to SIGKILL */
-    enum hf_kind kind; /* of all locks */
-    uint32_t permits;  /* of a semaphore: take .permits of .limit */
+    const char *url;      /* NULL: HOLDFAST_URL, else the file engine */
+    uint64_t wait_ms;     /* HF_FOREVER: no limit; 0: try */
+    uint64_t grace_ms;    /* from SIGTERM to SIGKILL */
+    uint64_t at_least_ms; /* run: keep the locks so long, from the grant on */
+    uint64_t once_per_ms; /* run: not within that after a success; 0: always;
+                             HF_ONCE_PER_DAY: not on its day of the calendar */
+    bool until_signal;    /* hold: standard input is not read */
+    enum hf_kind kind;    /* of all locks */
+    uint32_t permits;     /* of a semaphore: take .permits of .limit */
     uint32_t limit;
     enum hf_on_revoke_action on_revoke;
     bool elect; /* `holdfast elect`: campaign again and again */
@@ -45,7 +51,7 @@ struct hf_run_options {
     char **names; /* of the locks; all are obtained or none */
     int name_count;
     char label[240]; /* what the locks are called in messages */
-    char **command;  /* ends with NULL, never empty */
+    char **command;  /* ends with NULL, never empty; of hold NULL */
 };
 
 /* Too many failures in a row, as systemd has it. */
@@ -66,9 +72,10 @@ struct hf_run_options {
  * may last for weeks: it prints a line when the leader changes. */
 bool hf_run_shows_wait(const struct hf_run_options *options);
 
-/* `holdfast run` and `holdfast elect`, for hf_command_line_read(); the options
- * are a struct hf_run_options, which points into argv. */
+/* These commands, for hf_command_line_read(); the options are a struct
+ * hf_run_options, which points into argv. */
 extern const struct hf_command hf_run_command;
 extern const struct hf_command hf_elect_command;
+extern const struct hf_command hf_hold_command;
 
 #endif

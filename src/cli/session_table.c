@@ -4,6 +4,9 @@
 
 #include <string.h>
 
+#include <holdfast/tickets.h>
+
+#include "base/container_of.h"
 #include "base/memory.h"
 #include "core/ticket_text.h"
 
@@ -17,7 +20,7 @@ struct key {
 };
 
 struct session_ticket {
-    struct hf_tree_node node; /* first */
+    struct hf_tree_node node;
     struct key key;
     uint32_t id; /* the first digits */
     struct hf_session_name *name;
@@ -26,7 +29,7 @@ struct session_ticket {
 static int compare(const void *key, const struct hf_tree_node *node)
 {
     const struct key *a = key,
-                     *b = &((const struct session_ticket *)(const void *)node)
+                     *b = &container_of(node, const struct session_ticket, node)
                                ->key;
 
     if (a->session != b->session)
@@ -38,7 +41,8 @@ static int compare(const void *key, const struct hf_tree_node *node)
 static struct session_ticket *after(const struct hf_session_table *table,
                                     const struct key *key)
 {
-    return (void *)hf_tree_after(&table->tickets, key);
+    return container_of_or_null(hf_tree_after(&table->tickets, key),
+                                struct session_ticket, node);
 }
 
 /* The name ${text}, which was added last or is new; NULL: no memory. */
@@ -146,7 +150,8 @@ void hf_session_table_free(struct hf_session_table *table)
     struct hf_session_name *next;
 
     while (table->tickets.root != NULL) {
-        struct session_ticket *ticket = (void *)table->tickets.root;
+        struct session_ticket *ticket =
+            container_of(table->tickets.root, struct session_ticket, node);
 
         hf_tree_remove(&table->tickets, &ticket->node, &ticket->key);
         hf_free(ticket);

@@ -10,10 +10,12 @@
 #ifndef HF_CLI_SESSION_TABLE_H
 #define HF_CLI_SESSION_TABLE_H
 
-#include <holdfast/holdfast.h>
+#include <holdfast/status.h>
 
 #include "base/tree.h"
 #include "core/deadlock_reading.h"
+
+struct hf_ticket_view;
 
 /* The most tickets that are kept. */
 #define HF_SESSION_TICKETS_MAX 65536
@@ -42,8 +44,9 @@ size_t
 hf_session_table_find(void *arg, uint64_t session, const char *lock,
                       struct hf_session_hold holds[HF_DEADLOCK_SESSION_HOLDS]);
 
-/* Call ${visit} once for each name that a session waits for which holds
- * something else, until it fails. */
+/* Call ${visit} once for each name that some session waits for while it holds
+ * something else.  Stops when ${visit} fails, and returns its status then.  A
+ * table can be walked only once, because .visited is never reset. */
 hf_status hf_session_table_for_each(struct hf_session_table *table,
                                     hf_status (*visit)(void *arg,
                                                        const char *name,

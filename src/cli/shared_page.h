@@ -11,7 +11,8 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include <holdfast/holdfast.h>
+#include <holdfast/lock.h>
+#include <holdfast/status.h>
 
 #include "core/ticket.h"
 

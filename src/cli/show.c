@@ -2,14 +2,13 @@
 /* See show.h.  One client, one lookup, one table.  Options may also follow
  * NAME, because nothing else can. */
 #include "cli/show.h"
-#include "cli/commands.h"
 
 #include <string.h>
 
 #include "base/error.h"
 #include "base/quote.h"
+#include "cli/commands.h"
 #include "cli/list_client.h"
-#include "cli/show_watch.h"
 #include "command/clock.h"
 #include "command/command_line.h"
 #include "command/exit_status.h"
@@ -40,28 +39,18 @@ static const struct hf_option_row rows[] = {
               .help = "with --held: print nothing but errors"),
     HF_OPTION('j', "json", NULL, hf_option_set, FIELD(json), .set = true,
               .help = "write JSON, with the id of each ticket"),
-    HF_OPTION('w', "watch", NULL, hf_option_set, FIELD(watch), .set = true,
+    HF_OPTION('W', "watch", NULL, hf_option_set, FIELD(watch), .set = true,
               .help = "go on until a signal comes: print who comes, who is "
                       "granted and who goes, a line each; on a terminal the "
                       "queue again"),
 };
 
-static hf_status read_operands(const struct hf_command_line *line,
-                               void *read_options, struct hf_error *error)
+static hf_status check(const struct hf_command_line *line, void *read_options,
+                       struct hf_error *error)
 {
-    struct show_options *options = read_options;
-    char **operands = line->argv + line->operands;
-    int count = line->argc - line->operands;
+    const struct show_options *options = read_options;
 
-    options->name = operands[0];
-    if (count == 0)
-        return hf_error_set(error, HF_EINVAL,
-                            "NAME is missing; expected holdfast show "
-                            "[OPTION...] NAME");
-    if (count > 1)
-        return hf_error_set(error, HF_EINVAL,
-                            "'%.80s': one NAME at a time; show each by itself",
-                            operands[1]);
+    (void)line;
     if (options->quiet && (!options->held || options->json))
         return hf_error_set(error, HF_EINVAL,
                             "-q leaves nothing to show; expected it with "
@@ -89,7 +78,8 @@ static const struct hf_command show_command = {
         "holdfast-show(1).\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof *rows,
-    .read_operands = read_operands,
+    .operands = {HF_OPERAND("NAME", struct show_options, name)},
+    .check = check,
 };
 
 /* ----------------------------------------------------------------- show -- */
@@ -173,7 +163,6 @@ int hf_show_main(int argc, char **argv)
 {
     struct show_options options = {.wait_ms = WAIT_DEFAULT_MS};
     struct hf_client *client;
-    struct hf_error error;
     int exit_code;
 
     if (!hf_command_line_read(&show_command, argc, argv, &options, &exit_code))
@@ -184,9 +173,9 @@ int hf_show_main(int argc, char **argv)
             options.url, options.name, options.wait_ms, options.json});
     if (hf_list_client_open(options.url, options.wait_ms,
                             options.quiet ? HF_LOG_ERROR : HF_LOG_WARNING,
-                            &client, &error) != HF_OK) {
-        hf_ui_print_error(&error);
-        return hf_exit_status(error.status);
+                            &client) != HF_OK) {
+        hf_ui_print_error(hf_last_error());
+        return hf_exit_status(hf_last_error()->status);
     }
     exit_code = load_and_show(client, &options);
     (void)hf_client_close(client);

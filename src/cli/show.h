@@ -29,4 +29,17 @@ void hf_show_json(FILE *out, const char *engine,
 void hf_show_json_ticket(struct hf_json *json,
                          const struct hf_ticket_view *view);
 
+/* show_watch.c: the queue again and again, at a pace that a server does not
+ * notice. */
+struct hf_show_watch_options {
+    const char *url;
+    const char *name;
+    uint64_t wait_ms; /* for the connection, and for each answer */
+    bool json;
+};
+
+/* Watch until a signal ends the process or the watch fails.  Returns the exit
+ * status. */
+int hf_show_watch(const struct hf_show_watch_options *options);
+
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See show_watch.h.  A watch lists the queue and waits, and lists it again.  It
+ * See show.h.  A watch lists the queue and waits, and lists it again.  It
  * waits as long as it takes for what it costs to stay below a limit, on
  * average: each list has a price in requests and bytes, which depends on the
  * engine and on how much was listed.  So a watch of a long queue is slow, and
@@ -14,7 +14,7 @@
  * once, and nothing is left behind at the engine but a session that ends by
  * itself.
  */
-#include "cli/show_watch.h"
+#include "cli/show.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -25,9 +25,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <holdfast/barrier.h>
+
 #include "base/error.h"
 #include "cli/list_client.h"
-#include "cli/show.h"
 #include "cli/watched_queue.h"
 #include "client/client.h"
 #include "client/list_evict_revoke.h"
@@ -76,8 +77,16 @@ static const struct price prices[] = {
     {"", 1, 0, 170, 60},
 };
 
+/* How what happens is printed. */
+enum form {
+    JSON,  /* an object in a line for each event */
+    LINES, /* a line for each event */
+    TABLE, /* the queue, again when it has changed: on a terminal */
+};
+
 struct watching {
     const struct hf_show_watch_options *options;
+    enum form form;
     struct hf_client *client;
     struct hf_lock *lock;
     struct hf_lock *semaphore;
@@ -92,8 +101,7 @@ struct watching {
     struct hf_error outcome;
     struct hf_tickets *tickets;
     bool suspended; /* there is no connection, and that was printed */
-    bool terminal;  /* print tables */
-    bool changed;   /* the table has to be printed again */
+    bool changed;   /* TABLE: it has to be printed again */
 };
 
 /* --------------------------------------------------------------- events -- */
@@ -150,9 +158,9 @@ static void report(void *arg, const char *event, size_t position,
     struct watching *watching = arg;
 
     watching->changed = true;
-    if (watching->options->json)
+    if (watching->form == JSON)
         print_json(event, position, view, NULL);
-    else if (!watching->terminal)
+    else if (watching->form == LINES)
         print_line(event, view);
 }
 
@@ -167,7 +175,7 @@ static void set_suspended(struct watching *watching, bool suspended,
     watching->suspended = suspended;
     format_now(now);
     hf_format_error(why, hf_clock_now_ms(), text, sizeof text);
-    if (watching->options->json)
+    if (watching->form == JSON)
         print_json(suspended ? "suspended" : "resumed", 0, NULL,
                    suspended ? text : NULL);
     else if (suspended)
@@ -225,7 +233,7 @@ static void print_table(struct watching *watching)
     uint64_t now_ms = hf_clock_now_ms();
     char now[32];
 
-    if (!watching->terminal || (!watching->changed && watching->looks > 0))
+    if (watching->form != TABLE || (!watching->changed && watching->looks > 0))
         return;
     for (int i = 0; i < SOURCES; i++) {
         struct hf_watched_queue *queue = &watching->queues[i];
@@ -337,7 +345,7 @@ static hf_status look_at(struct watching *watching, enum source source,
     watching->answered = false;
     status = start_list(watching, source);
     if (status != HF_OK) {
-        hf_client_error(watching->client, error);
+        *error = *hf_last_error();
         return status;
     }
     dispatch(watching, HF_FOREVER);
@@ -440,7 +448,7 @@ static int watch(struct watching *watching)
 
 /* ----------------------------------------------------------------- open -- */
 
-static hf_status open_client(struct watching *watching, struct hf_error *error)
+static hf_status open_client(struct watching *watching)
 {
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
 
@@ -449,11 +457,11 @@ static hf_status open_client(struct watching *watching, struct hf_error *error)
     opts.on_state = (struct hf_on_state){on_state, watching, NULL};
     hf_list_client_set_log(&opts, HF_LOG_WARNING);
     return hf_client_open_list_only(watching->options->url, &opts,
-                                    &watching->client, error);
+                                    &watching->client);
 }
 
 /* Open what the lists are made by. */
-static hf_status open_queues(struct watching *watching, struct hf_error *error)
+static hf_status open_queues(struct watching *watching)
 {
     struct hf_lock_opts opts = HF_LOCK_OPTS_INIT;
     const char *name = watching->options->name;
@@ -467,8 +475,6 @@ static hf_status open_queues(struct watching *watching, struct hf_error *error)
     if (status == HF_OK)
         status = hf_double_barrier_open(watching->client, name, 1,
                                         &watching->barrier);
-    if (status != HF_OK)
-        hf_client_error(watching->client, error);
     return status;
 }
 
@@ -496,23 +502,22 @@ static void close_all(struct watching *watching)
 
 int hf_show_watch(const struct hf_show_watch_options *options)
 {
-    struct watching watching = {.options = options,
-                                .terminal = !options->json &&
-                                            isatty(STDOUT_FILENO) == 1};
-    struct hf_error error;
+    struct watching watching = {.options = options, .form = JSON};
     hf_status status;
     int exit_code;
 
+    if (!options->json)
+        watching.form = isatty(STDOUT_FILENO) == 1 ? TABLE : LINES;
     for (int i = 0; i < PARTICIPANTS; i++)
         watching.queues[i].texts.count = HF_WATCH_TEXTS;
-    status = open_client(&watching, &error);
+    status = open_client(&watching);
     if (status == HF_OK)
-        status = open_queues(&watching, &error);
+        status = open_queues(&watching);
     if (status == HF_OK) {
         watching.price = find_price(watching.client);
         exit_code = watch(&watching);
     } else {
-        hf_ui_print_error(&error);
+        hf_ui_print_error(hf_last_error());
         exit_code = hf_exit_status(status);
     }
     close_all(&watching);

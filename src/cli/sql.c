@@ -7,7 +7,6 @@
 
 #include <stdio.h>
 
-#include "base/error.h"
 #include "command/command_line.h"
 #include "command/exit_status.h"
 #include "command/ui.h"
@@ -26,24 +25,13 @@ static const char one_part[] =
     "--functions and --grant contradict each other: give one";
 
 static const struct hf_option_row rows[] = {
-    HF_OPTION('g', "grant", NULL, hf_option_set, FIELD(part), .set = SQL_GRANT,
+    HF_OPTION('G', "grant", NULL, hf_option_set, FIELD(part), .set = SQL_GRANT,
               .one_of = one_part,
               .help = "print what gives a role the rights to use it"),
-    HF_OPTION('f', "functions", NULL, hf_option_set, FIELD(part),
+    HF_OPTION('O', "functions", NULL, hf_option_set, FIELD(part),
               .set = SQL_FUNCTIONS, .one_of = one_part,
               .help = "print the functions of this version, not the tables"),
 };
-
-static hf_status read_operands(const struct hf_command_line *line,
-                               void *options, struct hf_error *error)
-{
-    (void)options;
-    if (line->operands == line->argc)
-        return HF_OK;
-    return hf_error_set(error, HF_EINVAL,
-                        "'%.80s': not expected; see 'holdfast sql --help'",
-                        line->argv[line->operands]);
-}
 
 static const struct hf_command sql_command = {
     .name = "sql",
@@ -67,7 +55,6 @@ static const struct hf_command sql_command = {
              "See holdfast-sql(1).\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof *rows,
-    .read_operands = read_operands,
 };
 
 int hf_sql_main(int argc, char **argv)

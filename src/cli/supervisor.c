@@ -12,15 +12,12 @@
  */
 #include "cli/supervisor.h"
 
-#include <assert.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
+
+#include <holdfast/grant.h>
 
 #include "base/error.h"
 #include "cli/ipc.h"
@@ -35,162 +32,6 @@
 
 /* The launcher has this long to pass on the signals that it has got. */
 #define HF_LAUNCHER_ANSWER_MS 1000
-
-/* ------------------------------------------------------------- signals -- */
-
-/* Send a signal that we received to the launcher, which decides what signals
- * mean.  By kill(2) and not by a message, because a launcher that is stopped
- * keeps one signal of each kind while its socket could fill up. */
-static void forward_to_launcher(const struct hf_supervisor *supervisor,
-                                const struct signalfd_siginfo *info)
-{
-    pid_t launcher = supervisor->run->launcher;
-    int number = (int)info->ssi_signo;
-
-    if (hf_signals_ends(number) && !hf_signals_from_terminal(info) &&
-        getppid() == launcher)
-        kill(launcher, number);
-}
-
-/* Handle the signals that have arrived.  SIGCHLD needs no handling, because it
- * wakes the loop, which reaps in each turn. */
-static void read_signals(const struct hf_supervisor *supervisor)
-{
-    struct signalfd_siginfo infos[16];
-    ssize_t got;
-
-    while ((got = read(supervisor->run->signal_fd, infos, sizeof infos)) > 0)
-        for (size_t i = 0; i < (size_t)got / sizeof *infos; i++)
-            forward_to_launcher(supervisor, &infos[i]);
-}
-
-/* ------------------------------------------------------------ messages -- */
-
-/* Cancel the acquire if it is still under way; it ends with a result as any
- * other does. */
-static void cancel_wait(struct hf_supervisor *supervisor)
-{
-    if (supervisor->state == HF_SUPERVISOR_WAITING)
-        hf_op_cancel(supervisor->op);
-}
-
-/* The launcher passes a signal on: to the command if that runs and has not got
- * it, else it ends the wait. */
-static void on_signal(struct hf_supervisor *supervisor,
-                      const struct hf_ipc_message *message)
-{
-    int number = message->as.signal.number;
-
-    if (hf_supervisor_has_started(supervisor))
-        hf_supervisor_note_signal(supervisor, number);
-    if (hf_supervisor_command_runs(supervisor)) {
-        if (!message->as.signal.delivered ||
-            message->as.signal.instance != supervisor->command.instance)
-            kill(supervisor->command.pid, number);
-    } else if (supervisor->command.state == HF_COMMAND_NONE &&
-               message->as.signal.ends_wait) {
-        supervisor->cancelled = number;
-        cancel_wait(supervisor);
-    }
-}
-
-/* The launcher is about to stop.  If the command is running by now, the
- * launcher did not know that, and the command may have missed the stop signal
- * of the terminal: stop it.  A command that has stopped since it was started
- * has not missed it, and the whole job may have been continued by now. */
-static void on_pause(struct hf_supervisor *supervisor)
-{
-    supervisor->launcher = HF_LAUNCHER_PAUSED;
-    (void)hf_supervisor_reap(supervisor);
-    if (hf_supervisor_command_runs(supervisor) &&
-        supervisor->command.changes == 0)
-        kill(supervisor->command.pid, SIGTSTP);
-}
-
-/* The launcher got a SIGCONT.  Should the command get one too?  ${epoch} and
- * ${no_job_control}: as in struct hf_ipc_message. */
-static void on_continued(struct hf_supervisor *supervisor, uint32_t epoch,
-                         bool no_job_control)
-{
-    unsigned changes = supervisor->command.changes;
-
-    supervisor->epoch = epoch;
-    supervisor->launcher = HF_LAUNCHER_READY;
-    (void)hf_supervisor_reap(supervisor);
-    /* It is still stopped, and has not stopped anew: the SIGCONT was for the
-     * launcher alone.  A stop that was just reported may have happened
-     * before the SIGCONT, or after one for the whole job; without job control
-     * continue the command in both cases. */
-    if (supervisor->command.state == HF_COMMAND_STOPPED &&
-        (no_job_control || supervisor->command.changes == changes))
-        kill(supervisor->command.pid, SIGCONT);
-}
-
-/* The launcher has passed on all signals that it got until the command ended:
- * decide now.  An answer that comes too late is about an instance of which
- * nothing is decided any more. */
-static void on_signals_passed(struct hf_supervisor *supervisor,
-                              uint32_t instance)
-{
-    if (supervisor->state == HF_SUPERVISOR_ENDED &&
-        instance == supervisor->command.instance)
-        supervisor->decide_at_ms = 0;
-}
-
-/* A message of the launcher. */
-static void on_message(struct hf_supervisor *supervisor,
-                       const struct hf_ipc_message *message)
-{
-    assert(message->kind >= HF_IPC_SIGNAL);
-    assert(supervisor->launcher != HF_LAUNCHER_GONE);
-    switch (message->kind) {
-    case HF_IPC_SIGNAL:
-        on_signal(supervisor, message);
-        break;
-    case HF_IPC_PAUSE:
-        on_pause(supervisor);
-        break;
-    case HF_IPC_RESUME:
-        supervisor->launcher = HF_LAUNCHER_READY;
-        break;
-    case HF_IPC_SIGNALS_PASSED:
-        on_signals_passed(supervisor, message->as.signal.instance);
-        break;
-    case HF_IPC_CONTINUED:
-        on_continued(supervisor, message->as.signal.epoch,
-                     message->as.signal.no_job_control);
-        break;
-    case HF_IPC_TICKETS_CLOSED:
-        supervisor->tickets_shared = false;
-        break;
-    case HF_IPC_TEXT:
-    case HF_IPC_STATUS:
-    case HF_IPC_WAITING:
-    case HF_IPC_TICKET:
-    case HF_IPC_GRANTED:
-    case HF_IPC_STARTED:
-    case HF_IPC_ENDED:
-    case HF_IPC_STOPPED:
-    case HF_IPC_CLOSE_TICKETS:
-        break; /* never sent to us */
-    }
-}
-
-/* Handle all messages that have arrived, and notice when the launcher is gone:
- * a wait ends with it. */
-static void read_messages(struct hf_supervisor *supervisor)
-{
-    struct hf_ipc_message message;
-    int fd, got;
-
-    while ((got = hf_ipc_receive(supervisor->run->supervisor_end, &message,
-                                 &fd)) > 0)
-        on_message(supervisor, &message);
-    if (got < 0 && supervisor->launcher != HF_LAUNCHER_GONE) {
-        supervisor->launcher = HF_LAUNCHER_GONE;
-        cancel_wait(supervisor);
-    }
-}
 
 /* ------------------------------------------------------------ decisions -- */
 
@@ -260,27 +101,47 @@ static void leave_queue(struct hf_supervisor *supervisor)
     }
 }
 
-/* Nothing of the command runs any more, or it was not started.  Have the
- * launcher close its tickets first, if it has any, then release; or keep the
- * grant for the next instance of the command. */
+/* Nothing of the command runs: have the launcher close its tickets first, if it
+ * has any, then release. */
+static void give_back(struct hf_supervisor *supervisor)
+{
+    if (hf_supervisor_ask_to_close_tickets(supervisor))
+        hf_supervisor_move(supervisor, HF_SUPERVISOR_CLOSING_TICKETS);
+    else
+        leave_queue(supervisor);
+}
+
+/* Nothing of the command runs any more, or it was not started.  Write that it
+ * has succeeded, and come back here; release; or keep the grant, for a while or
+ * for the next instance of the command. */
 static void finish_instance(struct hf_supervisor *supervisor, uint64_t now_ms)
 {
+    if (hf_supervisor_has_succeeded(supervisor)) {
+        atomic_store(&supervisor->run->page->phase, HF_RUN_RUNNING);
+        hf_supervisor_move(supervisor, HF_SUPERVISOR_WRITING);
+        hf_supervisor_write_success(supervisor);
+        return;
+    }
     hf_supervisor_decide_next(supervisor, now_ms);
     if (supervisor->next == HF_SUPERVISOR_RESTART) {
         atomic_store(&supervisor->run->page->phase, HF_RUN_RUNNING);
         hf_supervisor_move(supervisor, HF_SUPERVISOR_RESTARTING);
-    } else if (hf_supervisor_ask_to_close_tickets(supervisor)) {
-        hf_supervisor_move(supervisor, HF_SUPERVISOR_CLOSING_TICKETS);
+    } else if (supervisor->next == HF_SUPERVISOR_KEEP) {
+        atomic_store(&supervisor->run->page->phase, HF_RUN_RUNNING);
+        hf_supervisor_move(supervisor, HF_SUPERVISOR_KEEPING);
     } else {
-        leave_queue(supervisor);
+        give_back(supervisor);
     }
 }
 
-/* Nothing of the command runs any more.  elect first asks the launcher which
- * signals it has got: a key of the terminal ends the command without us. */
+/* Nothing of the command runs any more.  Where that is not the end, first ask
+ * the launcher which signals it has got: a key of the terminal ends the command
+ * without us. */
 static void tree_is_gone(struct hf_supervisor *supervisor, uint64_t now_ms)
 {
-    if (supervisor->run->options->elect &&
+    const struct hf_run_options *options = supervisor->run->options;
+
+    if ((options->elect || options->at_least_ms > 0) &&
         hf_supervisor_ask_for_signals(supervisor)) {
         supervisor->decide_at_ms = now_ms + HF_LAUNCHER_ANSWER_MS;
         hf_supervisor_move(supervisor, HF_SUPERVISOR_ENDED);
@@ -299,6 +160,40 @@ static uint64_t advance_ended(struct hf_supervisor *supervisor, uint64_t now_ms)
         now_ms < supervisor->decide_at_ms)
         return min_u64(check_at_ms, supervisor->decide_at_ms);
     finish_instance(supervisor, now_ms);
+    return now_ms;
+}
+
+/* WRITING: until the engine has answered, or the lock is lost.  Returns when to
+ * look again. */
+static uint64_t advance_writing(struct hf_supervisor *supervisor,
+                                uint64_t now_ms)
+{
+    uint64_t check_at_ms = check_grant(supervisor, now_ms);
+
+    check_at_ms = min_u64(check_at_ms, terminate_at_ms(supervisor));
+    supervisor->not_renewed = now_ms >= terminate_at_ms(supervisor);
+    if (supervisor->once == HF_ONCE_WRITING && !supervisor->lost &&
+        !supervisor->not_renewed)
+        return check_at_ms;
+    finish_instance(supervisor, now_ms);
+    return now_ms;
+}
+
+/* KEEPING: until the time is over, a signal ends it (.next_at_ms is then 0), or
+ * another program asks for the lock and --on-revoke is given.  Returns when
+ * to look again. */
+static uint64_t advance_keeping(struct hf_supervisor *supervisor,
+                                uint64_t now_ms)
+{
+    uint64_t check_at_ms = check_grant(supervisor, now_ms);
+
+    check_at_ms = min_u64(check_at_ms, terminate_at_ms(supervisor));
+    supervisor->not_renewed = now_ms >= terminate_at_ms(supervisor);
+    if (!supervisor->lost && !supervisor->not_renewed &&
+        supervisor->launcher != HF_LAUNCHER_GONE && supervisor->asked == NULL &&
+        now_ms < supervisor->next_at_ms)
+        return min_u64(check_at_ms, supervisor->next_at_ms);
+    give_back(supervisor);
     return now_ms;
 }
 
@@ -389,7 +284,7 @@ static bool announce(struct hf_supervisor *supervisor)
     print_grant(supervisor);
     if ((supervisor->queued && hf_run_shows_wait(supervisor->run->options)) ||
         hf_shared_page_kill_at_ms(supervisor->run->page) != HF_FOREVER)
-        supervisor->launcher = HF_LAUNCHER_PAUSED;
+        hf_supervisor_set_launcher(supervisor, HF_LAUNCHER_PAUSED);
     return true;
 }
 
@@ -414,9 +309,17 @@ static void start_instance(struct hf_supervisor *supervisor, uint64_t now_ms)
         finish_instance(supervisor, now_ms);
 }
 
-/* GRANTED, ANNOUNCED: have the launcher know of the grant, then start the
- * command, unless the wait was ended meanwhile, another program asked for the
- * lock meanwhile, the lock is lost already, or the launcher is paused. */
+/* GRANTED: the last success decides whether to go on. */
+static void read_success(struct hf_supervisor *supervisor)
+{
+    hf_supervisor_move(supervisor, HF_SUPERVISOR_READING);
+    hf_supervisor_read_success(supervisor);
+}
+
+/* GRANTED, READING, ANNOUNCED: with --once-per see whether the command is due;
+ * have the launcher know of the grant, then start the command, unless the wait
+ * was ended meanwhile, another program asked for the lock meanwhile, the lock
+ * is lost already, or the launcher is paused. */
 static void advance_granted(struct hf_supervisor *supervisor, uint64_t now_ms)
 {
     if (hf_grant_safe_until_ms(supervisor->grant) == 0)
@@ -426,10 +329,17 @@ static void advance_granted(struct hf_supervisor *supervisor, uint64_t now_ms)
         finish_instance(supervisor, now_ms);
         return;
     }
-    if (supervisor->launcher == HF_LAUNCHER_PAUSED)
+    if (supervisor->once == HF_ONCE_READING ||
+        supervisor->launcher == HF_LAUNCHER_PAUSED)
         return;
     if (supervisor->state == HF_SUPERVISOR_ANNOUNCED)
         start_instance(supervisor, now_ms);
+    else if (supervisor->once == HF_ONCE_UNKNOWN &&
+             supervisor->run->options->once_per_ms != 0)
+        read_success(supervisor);
+    else if (supervisor->once == HF_ONCE_EARLY ||
+             supervisor->once == HF_ONCE_FAILED)
+        finish_instance(supervisor, now_ms);
     else if (!announce(supervisor))
         finish_instance(supervisor, now_ms);
 }
@@ -480,8 +390,11 @@ static uint64_t advance_state(struct hf_supervisor *supervisor, uint64_t now_ms)
 {
     switch ((enum hf_supervisor_state)supervisor->state) {
     case HF_SUPERVISOR_WAITING:
-        return hf_supervisor_check_outer_waits(supervisor, now_ms);
+        return supervisor->queued ? hf_nested_check(&supervisor->nested,
+                                                    supervisor->op, now_ms)
+                                  : HF_FOREVER;
     case HF_SUPERVISOR_GRANTED:
+    case HF_SUPERVISOR_READING:
     case HF_SUPERVISOR_ANNOUNCED:
         advance_granted(supervisor, now_ms);
         break;
@@ -491,6 +404,10 @@ static uint64_t advance_state(struct hf_supervisor *supervisor, uint64_t now_ms)
         return advance_terminating(supervisor, now_ms);
     case HF_SUPERVISOR_ENDED:
         return advance_ended(supervisor, now_ms);
+    case HF_SUPERVISOR_WRITING:
+        return advance_writing(supervisor, now_ms);
+    case HF_SUPERVISOR_KEEPING:
+        return advance_keeping(supervisor, now_ms);
     case HF_SUPERVISOR_RESTARTING:
         return advance_restarting(supervisor, now_ms);
     case HF_SUPERVISOR_CLOSING_TICKETS:
@@ -548,13 +465,13 @@ static bool wait_for_event(struct hf_supervisor *supervisor, uint64_t at_ms,
     poll(polled, sizeof polled / sizeof *polled, left ? 0 : timeout);
     /* Before the reaping, so that a child that ends in between wakes us again.
      */
-    read_signals(supervisor);
+    hf_supervisor_read_signals(supervisor);
     if (polled[0].revents)
         hf_client_dispatch(supervisor->client);
     if (supervisor->held_outside != NULL)
-        cancel_wait(supervisor);
+        hf_supervisor_cancel_wait(supervisor);
     if (polled[1].revents)
-        read_messages(supervisor);
+        hf_supervisor_read_messages(supervisor);
     if (polled[4].revents)
         supervisor->lost = true;
     return supervisor->state != HF_SUPERVISOR_TERMINATING &&
@@ -589,7 +506,8 @@ void hf_supervisor_main(struct hf_run *run)
         run_loop(&supervisor);
     if (supervisor.held_outside != NULL && !supervisor.grant &&
         !supervisor.cancelled)
-        hf_supervisor_set_waited_for_itself(&supervisor);
+        hf_nested_set_waited_for_itself(supervisor.held_outside,
+                                        &supervisor.failure);
     hf_supervisor_set_outcome(&supervisor);
     atomic_store(&run->page->phase, HF_RUN_ENDED);
     if (!hf_supervisor_close(&supervisor) &&

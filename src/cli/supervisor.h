@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The supervisor's state.  supervisor.c has the loop and the decisions,
- * supervisor_state.c the table of legal moves, supervisor_command.c the process
- * of the command, supervisor_environment.c its environment,
- * supervisor_lines.c what the launcher prints for it,
- * supervisor_lock.c what is about the lock, supervisor_elect.c what holdfast
- * elect does beyond run, supervisor_nested.c what is about runs around this
- * one, supervisor_outcome.c how the run ended.  All of it runs on one thread,
- * but for the log callback.
+ * The state of the supervisor, which is the whole of that process.
+ *
+ *   supervisor.c              the loop and the decisions
+ *   supervisor_state.c        the table of legal moves
+ *   supervisor_messages.c     messages from the launcher, signals, questions
+ *   supervisor_lines.c        lines that the launcher prints for it
+ *   supervisor_lock.c         acquire, loss, release
+ *   supervisor_command.c      the process of the command
+ *   supervisor_environment.c  its environment
+ *   supervisor_success.c      run --once-per
+ *   supervisor_elect.c        what follows when nothing of the command runs:
+ *                             elect, run --at-least
+ *   supervisor_outcome.c      how the run ended
+ *
+ * All of it runs on one thread, but for the log callback.
  */
 #ifndef HF_CLI_SUPERVISOR_H
 #define HF_CLI_SUPERVISOR_H
@@ -16,10 +23,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <holdfast/holdfast.h>
+#include <holdfast/client.h>
+#include <holdfast/lock.h>
+#include <holdfast/status.h>
 
 #include "cli/held_locks.h"
-#include "cli/outer_waits.h"
+#include "cli/nested.h"
 #include "cli/restart_policy.h"
 #include "cli/run.h"
 #include "cli/tree_termination.h"
@@ -28,12 +37,18 @@
 enum hf_supervisor_state {
     HF_SUPERVISOR_WAITING,     /* the acquire is under way */
     HF_SUPERVISOR_GRANTED,     /* a grant is there, no command yet */
+    HF_SUPERVISOR_READING,     /* run --once-per: likewise; the last success is
+                                  being read */
     HF_SUPERVISOR_ANNOUNCED,   /* likewise; the launcher was sent the tickets
                                   and GRANTED */
     HF_SUPERVISOR_RUNNING,     /* the command runs */
     HF_SUPERVISOR_TERMINATING, /* the command's tree is being ended */
     HF_SUPERVISOR_ENDED,       /* elect: nothing runs; the launcher was asked
                                   for the signals that it has got */
+    HF_SUPERVISOR_WRITING,     /* run --once-per: nothing runs; that the
+                                  command has succeeded is being written */
+    HF_SUPERVISOR_KEEPING,     /* run --at-least: nothing runs any more; the
+                                  grant is kept until .next_at_ms */
     HF_SUPERVISOR_RESTARTING,  /* elect: it leads and nothing runs; the
                                   command is started at .next_at_ms */
     HF_SUPERVISOR_CLOSING_TICKETS, /* nothing runs; the launcher was asked to
@@ -44,11 +59,26 @@ enum hf_supervisor_state {
     HF_SUPERVISOR_DONE             /* release, then exit */
 };
 
-/* What follows when nothing of the command runs; of run always the end. */
+/* What follows when nothing of the command runs. */
 enum hf_supervisor_next {
     HF_SUPERVISOR_END,     /* release, then exit */
-    HF_SUPERVISOR_RESTART, /* keep the grant and start the command again */
-    HF_SUPERVISOR_CAMPAIGN /* release, then enter the queue again */
+    HF_SUPERVISOR_KEEP,    /* run --at-least: keep the grant for a while, then
+                              the same */
+    HF_SUPERVISOR_RESTART, /* elect: keep the grant and start the command again
+                            */
+    HF_SUPERVISOR_CAMPAIGN /* elect: release, then enter the queue again */
+};
+
+/* run --once-per: what is known of successes. */
+enum hf_supervisor_once {
+    HF_ONCE_UNKNOWN,
+    HF_ONCE_READING, /* the last one is being read */
+    HF_ONCE_EARLY,   /* the last one is too young: nothing is started */
+    HF_ONCE_FAILED,  /* it could not be read: .failure */
+    HF_ONCE_DUE,
+    HF_ONCE_WRITING, /* that of the command is being written */
+    HF_ONCE_WRITTEN,
+    HF_ONCE_UNWRITTEN /* it could not be: .failure */
 };
 
 /* The launcher, as far as the supervisor knows. */
@@ -96,9 +126,7 @@ struct hf_supervisor {
     int cancelled;            /* the signal that ended the wait; 0: none */
     const char *held_outside; /* the name that a run around this one holds, so
                                  that the wait cannot end; NULL: none */
-    struct hf_outer_waits outer_waits; /* what the tickets of this run say */
-    uint64_t outer_check_at_ms; /* when to look at the runs around this one */
-    uint64_t outer_check_ms;    /* from that to the next look */
+    struct hf_nested nested;  /* what it is part of */
     /* The grant, from GRANTED until its release. */
     struct hf_grant *grant;
     bool lost;            /* it was lost */
@@ -110,9 +138,9 @@ struct hf_supervisor {
     uint64_t watch_at_ms; /* when to ask for .loss_fd (again) */
     int loss_fd;          /* readable when the grant is lost; -1: not watched
                              yet */
-    uint64_t granted_at_ms; /* when this leadership began */
+    uint64_t granted_at_ms; /* when it was granted */
     /* The launcher. */
-    enum hf_launcher_state launcher;
+    unsigned launcher;   /* enum hf_launcher_state */
     bool tickets_shared; /* it has descriptors of tickets */
     unsigned lines_lost; /* lines for it to print that were dropped and that it
                             does not know of */
@@ -127,6 +155,7 @@ struct hf_supervisor {
     enum hf_supervisor_next next; /* what follows once nothing runs */
     uint64_t next_at_ms;          /* when, if it does not end */
     struct hf_restart_state restarts; /* of elect */
+    enum hf_supervisor_once once;     /* of run --once-per */
 };
 
 /* Go to ${state}.  A move that is not in the table ends the supervisor. */
@@ -135,6 +164,48 @@ void hf_supervisor_move(struct hf_supervisor *supervisor,
 
 /* Assert that what there is fits the state. */
 void hf_supervisor_check(const struct hf_supervisor *supervisor);
+
+/* ------------------------------------------------------------ messages -- */
+
+/* Note what the launcher does.  Once it is gone it stays so: any other move
+ * ends the supervisor. */
+void hf_supervisor_set_launcher(struct hf_supervisor *supervisor,
+                                enum hf_launcher_state state);
+
+/* Cancel the acquire if it is still under way; it ends with a result as any
+ * other does. */
+void hf_supervisor_cancel_wait(struct hf_supervisor *supervisor);
+
+/* Handle the signals that have arrived. */
+void hf_supervisor_read_signals(const struct hf_supervisor *supervisor);
+
+/* Handle all messages that have arrived, and notice when the launcher is gone:
+ * a wait ends with it. */
+void hf_supervisor_read_messages(struct hf_supervisor *supervisor);
+
+/* Nothing of the command runs: ask the launcher for the signals that it has got
+ * until now.  False if it cannot be asked. */
+bool hf_supervisor_ask_for_signals(struct hf_supervisor *supervisor);
+
+/* Ask the launcher to close its descriptors of the tickets; it answers with
+ * TICKETS_CLOSED.  False if it has none or cannot be asked. */
+bool hf_supervisor_ask_to_close_tickets(struct hf_supervisor *supervisor);
+
+/* elect: this process does what ${line} says, which the launcher hands to a
+ * service manager.  Dropped as a line to print is. */
+void hf_supervisor_set_status(struct hf_supervisor *supervisor,
+                              const char *line);
+
+/* Have the launcher print ${line} as one of ${level}.  It is dropped and
+ * counted if the launcher is far behind. */
+void hf_supervisor_offer_line(struct hf_supervisor *supervisor,
+                              enum hf_log_level level, const char *line);
+
+/* Have the launcher print a line if the user's verbosity is ${at_least} or
+ * more, in the same way. */
+void hf_supervisor_print(struct hf_supervisor *supervisor,
+                         enum hf_verbosity at_least, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* ------------------------------------------------------------- command -- */
 
@@ -186,13 +257,14 @@ void hf_supervisor_begin_release(struct hf_supervisor *supervisor);
 void hf_supervisor_decide_next(struct hf_supervisor *supervisor,
                                uint64_t now_ms);
 
-/* Nothing of the command runs: ask the launcher for the signals that it has got
- * until now.  False if it cannot be asked. */
-bool hf_supervisor_ask_for_signals(struct hf_supervisor *supervisor);
+/* run --once-per: begin to read the last success; .once is READING until it is
+ * known. */
+void hf_supervisor_read_success(struct hf_supervisor *supervisor);
 
-/* A signal ${number} was sent to the command, which runs or has just ended:
- * remember it, because it may ask elect to end. */
-void hf_supervisor_note_signal(struct hf_supervisor *supervisor, int number);
+/* Is the success of the command to be written now?  And begin that; .once is
+ * WRITING until it was answered. */
+bool hf_supervisor_has_succeeded(const struct hf_supervisor *supervisor);
+void hf_supervisor_write_success(struct hf_supervisor *supervisor);
 
 struct hf_environment {
     char **entries; /* for execve(): "NAME=VALUE"; the last is NULL */
@@ -209,34 +281,6 @@ bool hf_supervisor_environment(const struct hf_supervisor *supervisor,
 /* Free what that made, and close the descriptor. */
 void hf_environment_free(struct hf_environment *environment);
 
-/* Fill what is the same in ${held} for all locks of this run: all but .name and
- * .ticket. */
-void hf_supervisor_describe_held(const struct hf_supervisor *supervisor,
-                                 struct hf_held_lock *held);
-
-/* Have the tickets of this run name the locks that runs around it hold, so
- * that others can detect a deadlock through it. */
-void hf_supervisor_inherit_holdings(struct hf_supervisor *supervisor);
-
-/* The acquire is under way: if other runs around this one wait for it than its
- * ticket says, have it say so.  Returns when to look again. */
-uint64_t hf_supervisor_check_outer_waits(struct hf_supervisor *supervisor,
-                                         uint64_t now_ms);
-
-/* Is one of the locks held by a run around this one, so that the wait would
- * never end?  True with .failure set. */
-bool hf_supervisor_refuse_nested(struct hf_supervisor *supervisor);
-
-/* Does the ticket at the head of the queue of ${wait} belong to a run around
- * this one?  Needed beside hf_supervisor_refuse_nested(),
- * because a reader inside a reader waits only once a writer has come in
- * between. */
-bool hf_supervisor_waits_for_itself(const struct hf_supervisor *supervisor,
-                                    const struct hf_wait *wait);
-
-/* Set .failure for a wait that was cancelled because of that. */
-void hf_supervisor_set_waited_for_itself(struct hf_supervisor *supervisor);
-
 /* Send the launcher the descriptors of the tickets, publish the lease and send
  * GRANTED.  False with .failure set if the command must not be started. */
 bool hf_supervisor_share_tickets(struct hf_supervisor *supervisor);
@@ -250,10 +294,6 @@ uint64_t hf_supervisor_publish_lease(struct hf_supervisor *supervisor,
  * once the loss wakes the loop. */
 uint64_t hf_supervisor_watch_grant(struct hf_supervisor *supervisor,
                                    uint64_t now_ms);
-
-/* Ask the launcher to close its descriptors of the tickets; it answers with
- * TICKETS_CLOSED.  False if it has none or cannot be asked. */
-bool hf_supervisor_ask_to_close_tickets(struct hf_supervisor *supervisor);
 
 /* Write to ${text} how and why the lock was lost; that another program asked
  * for the lock, and what became of the command. */
@@ -273,21 +313,5 @@ void hf_supervisor_set_unconfirmed(struct hf_supervisor *supervisor);
 /* Release the grant and close everything.  False if the release shows that the
  * grant had been lost. */
 bool hf_supervisor_close(struct hf_supervisor *supervisor);
-
-/* elect: this process does what ${line} says, which the launcher hands to a
- * service manager.  Dropped as a line to print is. */
-void hf_supervisor_set_status(struct hf_supervisor *supervisor,
-                              const char *line);
-
-/* Have the launcher print ${line} as one of ${level}.  It is dropped and
- * counted if the launcher is far behind. */
-void hf_supervisor_offer_line(struct hf_supervisor *supervisor,
-                              enum hf_log_level level, const char *line);
-
-/* Have the launcher print a line if the user's verbosity is ${at_least} or
- * more, in the same way. */
-void hf_supervisor_print(struct hf_supervisor *supervisor,
-                         enum hf_verbosity at_least, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -18,6 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <holdfast/grant.h>
+
 #include "base/error.h"
 #include "base/state_machine.h"
 #include "cli/ipc.h"

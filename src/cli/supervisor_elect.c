@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What holdfast elect does beyond run: when nothing of the command runs any
- * more, it starts it again, resigns and campaigns again, or ends.
+ * What follows when nothing of the command runs any more.  holdfast run ends,
+ * or with --at-least keeps the lock for a while; holdfast elect starts the
+ * command again, resigns and campaigns again, or ends.
  *
  * A candidacy is an acquire of a lock of HF_KIND_ELECTION, so that it is in one
  * queue with the candidates of hf_election_open(), and all that run does to
@@ -14,7 +15,6 @@
 #include <stdio.h>
 
 #include "base/url.h"
-#include "cli/ipc.h"
 #include "cli/signals.h"
 #include "command/exit_status.h"
 
@@ -24,22 +24,9 @@
 
 /* ------------------------------------------------------------- signals -- */
 
-void hf_supervisor_note_signal(struct hf_supervisor *supervisor, int number)
-{
-    sigaddset(&supervisor->command.passed, number);
-}
-
-bool hf_supervisor_ask_for_signals(struct hf_supervisor *supervisor)
-{
-    struct hf_ipc_message message = {.kind = HF_IPC_ENDED};
-
-    return supervisor->launcher != HF_LAUNCHER_GONE &&
-           hf_ipc_send(supervisor->run->supervisor_end, &message, -1);
-}
-
-/* Has a signal asked the election to end?  The command may clean up after
- * SIGTERM and so on.  Another signal asks for it only if the command died of
- * it. */
+/* Has a signal asked the run or the election to end?  The command may clean up
+ * after SIGTERM and so on.  Another signal asks for it only if the command died
+ * of it. */
 static bool is_asked_to_end(const struct hf_supervisor *supervisor)
 {
     for (int number = 1; number < NSIG; number++)
@@ -143,13 +130,46 @@ static void decide_after_end(struct hf_supervisor *supervisor, uint64_t now_ms)
     }
 }
 
+/* run --at-least: the command has ended by itself, and earlier than that.  One
+ * that could not be executed has done nothing, so that another machine may. */
+static bool is_to_be_kept(const struct hf_supervisor *supervisor,
+                          uint64_t until_ms, uint64_t now_ms)
+{
+    return now_ms < until_ms && supervisor->command.state == HF_COMMAND_ENDED &&
+           atomic_load(&supervisor->run->page->exec_error) == 0 &&
+           !supervisor->lost && !supervisor->not_renewed &&
+           supervisor->by_request == NULL && !is_asked_to_end(supervisor);
+}
+
+static void decide_after_run(struct hf_supervisor *supervisor, uint64_t now_ms)
+{
+    const struct hf_run_options *options = supervisor->run->options;
+    uint64_t until_ms =
+        hf_clock_add(supervisor->granted_at_ms, options->at_least_ms);
+    char left[HF_DURATION_BYTES];
+
+    if (options->at_least_ms == 0 ||
+        !is_to_be_kept(supervisor, until_ms, now_ms))
+        return;
+    hf_duration_format_short(until_ms - now_ms, left);
+    hf_supervisor_print(supervisor, HF_VERBOSE,
+                        "the command ended with status %d; keeping '%.200s' "
+                        "for %s (--at-least)",
+                        supervisor->command.exit_code, options->label, left);
+    supervisor->next = HF_SUPERVISOR_KEEP;
+    supervisor->next_at_ms = until_ms;
+}
+
 void hf_supervisor_decide_next(struct hf_supervisor *supervisor,
                                uint64_t now_ms)
 {
     supervisor->next = HF_SUPERVISOR_END;
-    if (!supervisor->run->options->elect || supervisor->cancelled != 0 ||
-        supervisor->launcher == HF_LAUNCHER_GONE)
+    if (supervisor->cancelled != 0 || supervisor->launcher == HF_LAUNCHER_GONE)
         return;
+    if (!supervisor->run->options->elect) {
+        decide_after_run(supervisor, now_ms);
+        return;
+    }
     if (hf_supervisor_has_started(supervisor) && is_asked_to_end(supervisor))
         supervisor->by_request = NULL; /* the command's status counts */
     else if (supervisor->lost || supervisor->not_renewed)

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <holdfast/grant.h>
+
 #include "base/memory.h"
 #include "base/url.h"
 #include "client/client_url.h"
@@ -140,6 +142,16 @@ static bool make(const struct values *values,
     return true;
 }
 
+/* How many words the command has; 0 if a timer ends this run. */
+static uint32_t count_words(const struct hf_run *run)
+{
+    uint32_t count = 0;
+
+    while (!run->has_timer && run->options->command[count] != NULL)
+        count++;
+    return count;
+}
+
 bool hf_supervisor_environment(const struct hf_supervisor *supervisor,
                                struct hf_environment *environment)
 {
@@ -151,7 +163,9 @@ bool hf_supervisor_environment(const struct hf_supervisor *supervisor,
     if (!url)
         (void)hf_client_url_of_environment(&url, &ignored);
     values.url = url ? url : "file:";
-    hf_supervisor_describe_held(supervisor, &values.held);
+    hf_nested_describe(supervisor->client, supervisor->run->options,
+                       &values.held);
+    values.held.words = count_words(supervisor->run);
     for (size_t i = 0; i < supervisor->lock_count; i++) {
         const struct hf_lock *lock = supervisor->locks[i];
         char id[HF_TICKET_ID_TEXT_BYTES];

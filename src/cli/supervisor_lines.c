@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lines that the supervisor has the launcher print, because the launcher
- * has the terminal, and what it reports to a service manager through the
- * launcher. */
+/*
+ * Lines that the supervisor sends to the launcher: those to print, because the
+ * launcher has the terminal, and those for a service manager.
+ */
 #include "cli/supervisor.h"
 
 #include <stdarg.h>

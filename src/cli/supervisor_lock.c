@@ -12,15 +12,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <holdfast/grant.h>
+#include <holdfast/mutex.h>
+
 #include "base/error.h"
 #include "base/time_math.h"
 #include "cli/ipc.h"
 #include "cli/notify_socket.h"
 #include "client/grant.h"
 #include "monitor/log_default.h"
-
-/* The first connection may take this long, even if the wait has no limit. */
-#define HF_CONNECT_MAX_MS 15000
 
 /* A candidate looks this often who leads. */
 #define HF_LEADER_LOOK_EVERY_MS 10000
@@ -72,7 +72,7 @@ static void on_wait(void *arg, const struct hf_wait *wait)
     struct hf_supervisor *supervisor = arg;
 
     supervisor->queued = true;
-    if (hf_supervisor_waits_for_itself(supervisor, wait))
+    if (hf_nested_waits_for_itself(supervisor->run->options, wait))
         supervisor->held_outside =
             hf_lock_name(supervisor->locks[number_of(supervisor, wait->name)]);
     if (!reports_wait(supervisor->run->options))
@@ -140,8 +140,10 @@ static bool open_client(struct hf_supervisor *supervisor)
     opts.on_log.arg = supervisor;
     opts.on_log.level = levels[options->verbosity];
     opts.metrics = HF_METRICS_DIR;
-    return hf_client_open(options->url, &opts, &supervisor->client,
-                          &supervisor->failure) == HF_OK;
+    if (hf_client_open(options->url, &opts, &supervisor->client) == HF_OK)
+        return true;
+    supervisor->failure = *hf_last_error();
+    return false;
 }
 
 bool hf_supervisor_acquire(struct hf_supervisor *supervisor)
@@ -167,7 +169,7 @@ bool hf_supervisor_acquire(struct hf_supervisor *supervisor)
     if (hf_locks_acquire_start(supervisor->locks, supervisor->lock_count, &opts,
                                done, &supervisor->op) == HF_OK)
         return true;
-    hf_lock_error(supervisor->locks[0], &supervisor->failure);
+    supervisor->failure = *hf_last_error();
     return false;
 }
 
@@ -196,14 +198,21 @@ bool hf_supervisor_open(struct hf_supervisor *supervisor)
     for (int i = 0; i < options->name_count; i++) {
         if (hf_lock_open(supervisor->client, options->names[i], &lock_opts,
                          &supervisor->locks[i]) != HF_OK) {
-            hf_client_error(supervisor->client, &supervisor->failure);
+            supervisor->failure = *hf_last_error();
             return false;
         }
         supervisor->lock_count++;
     }
-    if (hf_supervisor_refuse_nested(supervisor))
+    if (hf_nested_refuse(options, supervisor->client, supervisor->locks,
+                         supervisor->lock_count, &supervisor->failure))
         return false;
-    hf_supervisor_inherit_holdings(supervisor);
+    supervisor->nested =
+        (struct hf_nested){.options = options,
+                           .client = supervisor->client,
+                           .waited_for = supervisor->run->launcher,
+                           .ends_by_itself = options->wait_ms != HF_FOREVER ||
+                                             supervisor->run->has_timer};
+    hf_nested_inherit(&supervisor->nested);
     return hf_supervisor_acquire(supervisor);
 }
 
@@ -292,15 +301,6 @@ uint64_t hf_supervisor_watch_grant(struct hf_supervisor *supervisor,
     supervisor->loss_fd = -1;
     supervisor->watch_at_ms = now_ms + HF_WATCH_RETRY_MS;
     return supervisor->watch_at_ms;
-}
-
-bool hf_supervisor_ask_to_close_tickets(struct hf_supervisor *supervisor)
-{
-    struct hf_ipc_message message = {.kind = HF_IPC_CLOSE_TICKETS};
-
-    return supervisor->tickets_shared &&
-           supervisor->launcher != HF_LAUNCHER_GONE &&
-           hf_ipc_send(supervisor->run->supervisor_end, &message, -1);
 }
 
 /* RELEASING: the engine has answered the release of a grant that is known to

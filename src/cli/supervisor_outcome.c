@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <holdfast/grant.h>
+
 #include "base/error.h"
 #include "command/exit_status.h"
 #include "command/format.h"
@@ -26,7 +28,9 @@ static const char *why_lost(const struct hf_supervisor *supervisor,
         return "the engine did not confirm it in time";
     assert(supervisor->grant !=
            NULL); /* a grant that is lost has not been released yet */
-    hf_grant_error(supervisor->grant, error);
+    (void)hf_grant_check(supervisor->grant); /* for its reason */
+    hf_format_error(hf_last_error()->text, hf_clock_now_ms(), error->text,
+                    sizeof error->text);
     why = strstr(error->text, before);
     return why == NULL || supervisor->lock_count > 1 ? error->text
                                                      : why + strlen(before);
@@ -35,13 +39,19 @@ static const char *why_lost(const struct hf_supervisor *supervisor,
 void hf_supervisor_describe_loss(const struct hf_supervisor *supervisor,
                                  char text[HF_ERROR_TEXT_BYTES])
 {
+    const char *when = "before the command could be started";
     struct hf_error error;
 
+    if (supervisor->once == HF_ONCE_WRITING)
+        when = "after the command had succeeded, before that was written, so "
+               "that it may run again";
+    else if (supervisor->next == HF_SUPERVISOR_KEEP)
+        when = "after the command had ended, before the time of --at-least "
+               "was over";
+    else if (hf_supervisor_has_started(supervisor))
+        when = "while the command ran, which was therefore stopped";
     hf_error_set(&error, HF_ELOST, "'%.200s' was lost %s: %s",
-                 supervisor->run->options->label,
-                 hf_supervisor_has_started(supervisor)
-                     ? "while the command ran, which was therefore stopped"
-                     : "before the command could be started",
+                 supervisor->run->options->label, when,
                  why_lost(supervisor, &error));
     memcpy(text, error.text, sizeof error.text);
 }
@@ -123,6 +133,20 @@ static void set_failed(struct hf_supervisor *supervisor)
         snprintf(outcome->text, sizeof outcome->text, "%s", reason);
 }
 
+/* Outcome: the command has succeeded, and that may not be written. */
+static void set_unwritten(struct hf_supervisor *supervisor)
+{
+    struct hf_run_outcome *outcome = &supervisor->run->page->outcome;
+    hf_status status = supervisor->failure.status;
+
+    outcome->exit_code =
+        status == HF_EUNSURE ? HF_EXIT_LOST : hf_exit_status(status);
+    snprintf(outcome->text, sizeof outcome->text,
+             "the command has succeeded, and may run again within the period "
+             "all the same: %.350s",
+             supervisor->failure.text);
+}
+
 void hf_supervisor_set_outcome(struct hf_supervisor *supervisor)
 {
     struct hf_run_outcome *outcome = &supervisor->run->page->outcome;
@@ -137,6 +161,10 @@ void hf_supervisor_set_outcome(struct hf_supervisor *supervisor)
     else if (supervisor->launcher == HF_LAUNCHER_GONE &&
              !hf_supervisor_has_started(supervisor))
         outcome->exit_code = HF_EXIT_LIMIT; /* see send_awaited() there */
+    else if (supervisor->once == HF_ONCE_EARLY)
+        outcome->exit_code = 0;
+    else if (supervisor->once == HF_ONCE_UNWRITTEN)
+        set_unwritten(supervisor);
     else if (!hf_supervisor_has_started(supervisor))
         set_failed(supervisor);
     else

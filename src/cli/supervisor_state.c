@@ -19,12 +19,17 @@
  * run the ticket stays. */
 static const struct hf_state_machine_state states[] = {
     [STATE(WAITING)] = {"WAITING", TO(GRANTED) | TO(DONE)},
-    [STATE(GRANTED)] = {"GRANTED", TO(ANNOUNCED) | TO_RELEASE},
+    [STATE(GRANTED)] = {"GRANTED", TO(READING) | TO(ANNOUNCED) | TO_RELEASE},
+    [STATE(READING)] = {"READING", TO(ANNOUNCED) | TO_RELEASE},
     [STATE(ANNOUNCED)] = {"ANNOUNCED", TO(RUNNING) | TO_RELEASE},
     [STATE(RUNNING)] = {"RUNNING", TO(TERMINATING)},
-    [STATE(TERMINATING)] = {"TERMINATING",
-                            TO(ENDED) | TO(RESTARTING) | TO_RELEASE},
-    [STATE(ENDED)] = {"ENDED", TO(RESTARTING) | TO_RELEASE},
+    [STATE(TERMINATING)] = {"TERMINATING", TO(ENDED) | TO(WRITING) |
+                                               TO(KEEPING) | TO(RESTARTING) |
+                                               TO_RELEASE},
+    [STATE(ENDED)] = {"ENDED",
+                      TO(WRITING) | TO(KEEPING) | TO(RESTARTING) | TO_RELEASE},
+    [STATE(WRITING)] = {"WRITING", TO(KEEPING) | TO_RELEASE},
+    [STATE(KEEPING)] = {"KEEPING", TO_RELEASE},
     [STATE(RESTARTING)] = {"RESTARTING", TO(RUNNING) | TO_RELEASE},
     [STATE(CLOSING_TICKETS)] = {"CLOSING_TICKETS", TO(RELEASING) | TO(DONE)},
     [STATE(RELEASING)] = {"RELEASING", TO(RESIGNED)},
@@ -49,7 +54,8 @@ static bool is_one_of(const struct hf_supervisor *supervisor, uint32_t set)
 void hf_supervisor_check(const struct hf_supervisor *supervisor)
 {
     uint32_t no_grant = TO(WAITING) | TO(RELEASING) | TO(RESIGNED);
-    uint32_t started = TO(RUNNING) | TO(TERMINATING) | TO(ENDED);
+    uint32_t started =
+        TO(RUNNING) | TO(TERMINATING) | TO(ENDED) | TO(WRITING) | TO(KEEPING);
 
     hf_supervisor_check_command(supervisor);
     if (supervisor->state == HF_SUPERVISOR_DONE)

@@ -18,7 +18,7 @@
 struct hf_termination {
     uint64_t kill_at_ms; /* send SIGKILL from then on */
     uint64_t pause_ms;   /* wait this long for SIGCHLD before the next look;
-                            doubles,   but not in the first second of killing */
+                            doubles, but not in the first second of killing */
     bool killing;        /* SIGKILL has been sent */
     struct hf_process_list signalled; /* those that got SIGTERM already */
     struct hf_process_list found;     /* of the current step */

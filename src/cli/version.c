@@ -21,8 +21,9 @@
 /* Why this build has no module of an engine; "": it has one.  Set by
  * cmake/HoldfastOptional.cmake. */
 #if !defined HF_REDIS_WHY || !defined HF_POSTGRES_WHY ||                       \
-    !defined HF_TLS_WHY || !defined HF_SASL_WHY
-#error "HF_REDIS_WHY, HF_POSTGRES_WHY, HF_TLS_WHY and HF_SASL_WHY must be set"
+    !defined HF_ETCD_WHY || !defined HF_TLS_WHY || !defined HF_SASL_WHY
+#error                                                                         \
+    "HF_REDIS_WHY, HF_POSTGRES_WHY, HF_ETCD_WHY, HF_TLS_WHY and HF_SASL_WHY must be set"
 #endif
 
 /* One row of the table. */
@@ -57,7 +58,8 @@ static const struct component components[] = {
     {"zookeeper", "zk", "zk:", "", NULL},
     {"redis", "redis", "redis: quorum:", HF_REDIS_WHY, NULL},
     {"postgresql", "postgresql", "postgresql:", HF_POSTGRES_WHY, NULL},
-    {"tls", NULL, "zks: rediss:", HF_TLS_WHY, find_tls},
+    {"etcd", "etcd", "etcd:", HF_ETCD_WHY, NULL},
+    {"tls", NULL, "zks: rediss: etcds:", HF_TLS_WHY, find_tls},
     {"sasl", NULL, "zk:...?sasl=", HF_SASL_WHY, find_sasl},
 };
 
@@ -100,13 +102,13 @@ static void print_row(const struct component *component)
         detail = file_of(loaded);
     else if (detail[0] == '\0')
         detail = error.text;
-    printf("%-10s %-7s %-14s %s\n", component->name,
+    printf("%-10s %-7s %-19s %s\n", component->name,
            works ? "works" : "missing", component->urls, detail);
 }
 
 static void print_engines(void)
 {
-    printf("\n%-10s %-7s %-14s %s\n", "ENGINE", "STATE", "URLS",
+    printf("\n%-10s %-7s %-19s %s\n", "ENGINE", "STATE", "URLS",
            "FROM, OR WHY IT IS MISSING");
     for (size_t i = 0; i < sizeof components / sizeof *components; i++)
         print_row(&components[i]);

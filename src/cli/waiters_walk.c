@@ -4,6 +4,10 @@
 
 #include <inttypes.h>
 
+#include <holdfast/lock.h>
+#include <holdfast/names.h>
+#include <holdfast/tickets.h>
+
 #include "command/clock.h"
 #include "command/ui.h"
 
@@ -22,12 +26,12 @@ static bool has_waiters(const struct hf_name_view *name)
            name->kind != HF_KIND_PARTICIPANT;
 }
 
-/* The list of ${lock} failed with ${status}. */
-static hf_status skip(struct position *at, const struct hf_lock *lock,
-                      hf_status status, struct hf_error *error)
+/* A list failed with ${status}. */
+static hf_status skip(struct position *at, hf_status status,
+                      struct hf_error *error)
 {
     if (status != HF_EDENIED && status != HF_EDIR && status != HF_ELIMIT) {
-        hf_lock_error(lock, error);
+        *error = *hf_last_error();
         return status;
     }
     at->unreadable_lists++;
@@ -49,14 +53,14 @@ static hf_status list_tickets(struct position *at,
         opts.kind = HF_KIND_SEMAPHORE;
     status = hf_lock_open(walk->client, name->name, &opts, &lock);
     if (status != HF_OK) {
-        hf_client_error(walk->client, error);
+        *error = *hf_last_error();
         return status;
     }
     status = hf_lock_tickets(lock, HF_TICKETS_ALL, walk->wait_ms, &tickets);
     if (status == HF_OK)
         status = walk->visit(walk->arg, name->name, tickets, error);
     else
-        status = skip(at, lock, status, error);
+        status = skip(at, status, error);
     hf_tickets_free(tickets);
     hf_lock_free(lock);
     return status;
@@ -104,7 +108,7 @@ hf_status hf_waiters_walk_run(struct hf_waiters_walk *walk,
         hf_names_page_free(page);
         status = hf_names_next(walk->names, walk->wait_ms, &page);
         if (status != HF_OK)
-            hf_names_error(walk->names, error);
+            *error = *hf_last_error();
         else if (page != NULL)
             status = look_through(&at, page, error);
     } while (status == HF_OK && page != NULL && !is_over(walk));

@@ -8,7 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <holdfast/holdfast.h>
+#include <holdfast/status.h>
+
+struct hf_tickets;
 
 struct hf_waiters_walk {
     /* Set by the user. */

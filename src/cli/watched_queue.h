@@ -9,7 +9,7 @@
 #ifndef HF_CLI_WATCH_QUEUE_H
 #define HF_CLI_WATCH_QUEUE_H
 
-#include <holdfast/holdfast.h>
+#include <holdfast/tickets.h>
 
 #include "core/ticket.h"
 

@@ -14,7 +14,7 @@
 #include "base/tree.h"
 #include "client/client_metrics.h"
 #include "client/owner_grants.h"
-#include "core/core.h"
+#include "core/core_state.h"
 #include "monitor/monitor.h"
 #include "operation/opts_compat.h"
 #include "operation/state_listener.h"
@@ -63,7 +63,7 @@ struct hf_client {
      * to poll. */
     unsigned pending;
 
-    /* Of client_cohort.c, by name and number of handoffs. */
+    /* Of lock.c, by name and number of handoffs. */
     struct hf_tree cohorts;
     struct hf_owner_grants owner_grants; /* what each owner holds */
     /* Callers that wait for a proof, the newest first. */
@@ -81,10 +81,6 @@ struct hf_client {
     struct hf_done close_done; /* of hf_client_close_start() */
 
     struct hf_client_metrics metrics;
-
-    /* Texts of the last errors of locks and grants. */
-    struct hf_shared_texts error_texts;
-    struct hf_error error; /* the last error of the client itself */
 };
 
 /* Give the core ${event}, whose time is filled in here, and carry out the
@@ -99,32 +95,25 @@ void hf_client_add_session_user(struct hf_client *client,
 void hf_client_remove_session_user(struct hf_client *client,
                                    const struct hf_session_user *user);
 
-/* Remember ${error} as "${call}: ..." for hf_client_error(), and return its
- * status.  With the lock. */
-hf_status hf_client_fail(struct hf_client *client, const char *call,
-                         struct hf_error *error);
-
-/* Open a client whose callbacks run on ${loop} or, if that is NULL, where
- * ${opts} say.  All public calls that open a client end here.  ${list_only} is
- * as in hf_client_open_list_only().  On failure the callbacks of ${opts} are
- * dropped.  Without the lock. */
-hf_status hf_client_open_common(const char *url,
+/* Open a client for the call ${api_name}, whose callbacks run on ${loop} or, if
+ * that is NULL, where ${opts} say.  All public calls that open a client end
+ * here.  ${list_only} is as in hf_client_open_list_only().  On failure the
+ * callbacks of ${opts} are dropped.  Without the lock. */
+hf_status hf_client_open_common(const char *api_name, const char *url,
                                 const struct hf_client_opts *opts,
                                 struct uv_loop_s *loop, bool list_only,
-                                struct hf_client **client,
-                                struct hf_error *error);
+                                struct hf_client **client);
 
 /* As hf_client_open(), for a client that only lists tickets, and evicts and
  * revokes those that were listed (<holdfast/tickets.h>): the engine makes no
- * directory and no schema.  Where there is
- * none, the name may be mistyped, and an empty queue would hide that.  So this
- * call fails with HF_EDIR, or the first list with HF_EURL. */
+ * directory and no schema.  Where there is none, the
+ * name may be mistyped, and an empty queue would hide that.  So this call
+ * fails with HF_EDIR, or the first list with HF_EURL. */
 hf_status hf_client_open_list_only(const char *url,
                                    const struct hf_client_opts *opts,
-                                   struct hf_client **client,
-                                   struct hf_error *error);
+                                   struct hf_client **client);
 
-/* ----------------------------------------------------------- its engine -- */
+/* ---------------------------------------- its engine: client_engine.c -- */
 
 /* The engine as the core uses it: what it was asked and has not answered, and
  * its end when it cannot be used any more.  All with the lock. */
@@ -135,8 +124,9 @@ void hf_client_engine_request(struct hf_client *client,
 void hf_client_engine_unwatch(struct hf_client *client,
                               struct hf_request *watch);
 
-/* The engine has sent ${event}, which the core is about to get. */
-void hf_client_engine_sent(const struct hf_event *event);
+/* The .event of the host of the engine, which is the monitor: ${event} goes to
+ * the core. */
+void hf_client_engine_event(void *monitor, struct hf_event *event);
 
 /* The descriptors of the engine are gone: never call it again, answer what it
  * was asked, and end the session. */
@@ -144,26 +134,26 @@ void hf_client_engine_abandon(struct hf_client *client);
 
 /* ------------------------------------------------------ calls that open -- */
 
-/* What all calls share that open a handle of a client.  A call that fails to
- * open has no handle to remember that at, so the client does.  All without the
- * client's lock. */
+/* What all calls share that open a handle of a client.  All without the
+ * client's lock, and a failure is that of the call ${api_name}. */
 
-/* hf_client_fail() for a caller without the lock.  HF_EFORKED in a child. */
-hf_status hf_client_fail_unlocked(struct hf_client *client, const char *call,
-                                  struct hf_error *error);
+/* hf_fail() of a call that has not looked for a fork yet: HF_EFORKED in a
+ * child. */
+hf_status hf_open_fail(const struct hf_client *client, const char *api_name,
+                       const struct hf_error *error);
 
-/* hf_opts_copy(); the client remembers a failure. */
-hf_status hf_open_copy_opts(struct hf_client *client, const char *call,
+/* hf_opts_copy(). */
+hf_status hf_open_copy_opts(const struct hf_client *client,
+                            const char *api_name,
                             const struct hf_opts_type *type, const void *given,
                             void *opts);
 
 /* May ${text} be the text of a ticket?  HF_EINVAL if not; HF_OK if it is
  * NULL. */
-hf_status hf_open_check_text(struct hf_client *client, const char *call,
-                             const char *text);
+hf_status hf_open_check_text(const struct hf_client *client,
+                             const char *api_name, const char *text);
 
-/* Zeroed memory for a handle.  NULL means HF_ENOMEM, which the client
- * remembers. */
-void *hf_open_alloc(struct hf_client *client, const char *call, size_t bytes);
+/* Zeroed memory for what a call makes.  NULL: it fails with HF_ENOMEM. */
+void *hf_open_alloc(const char *api_name, size_t bytes);
 
 #endif

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/container_of.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "client/client.h"
@@ -308,11 +309,11 @@ void hf_client_metrics_cut_searches(struct hf_client *client)
 /* ---------------------------------------------------------- the numbers -- */
 
 /* Set ${sum} to what ${client} has counted.  Without the lock. */
-static hf_status take_sum(struct hf_client *client, const char *call,
+static hf_status take_sum(struct hf_client *client, const char *api_name,
                           struct hf_metrics_sum *sum)
 {
     struct hf_error error = {.status = HF_OK};
-    hf_status status = hf_monitor_enter(&client->monitor);
+    hf_status status = hf_monitor_enter(&client->monitor, api_name);
 
     *sum = (struct hf_metrics_sum){.count = 0};
     if (status != HF_OK)
@@ -326,7 +327,7 @@ static hf_status take_sum(struct hf_client *client, const char *call,
         hf_error_set(&error, HF_ENOMEM, "out of memory");
     status = error.status;
     if (status != HF_OK)
-        hf_client_fail(client, call, &error);
+        (void)hf_fail(api_name, &error);
     hf_monitor_leave(&client->monitor);
     if (status != HF_OK)
         hf_metrics_sum_free(sum);
@@ -335,7 +336,7 @@ static hf_status take_sum(struct hf_client *client, const char *call,
 
 /* The memory of a struct hf_client_stats and of all that it points to. */
 struct stats {
-    struct hf_client_stats user; /* first: what the user has */
+    struct hf_client_stats user; /* what the user has */
     struct hf_metrics_sum sum;
     struct hf_lock_stats others;
     const struct hf_lock_stats *names[HF_METRICS_NAMES];
@@ -370,13 +371,14 @@ static void fill_stats(struct stats *stats)
 hf_status hf_client_stats(struct hf_client *client,
                           struct hf_client_stats **stats)
 {
-    struct stats *made = hf_alloc(sizeof(*made));
+    static const char api_name[] = "hf_client_stats";
+    struct stats *made = hf_open_alloc(api_name, sizeof(*made));
     hf_status status;
 
     *stats = NULL;
     if (made == NULL)
         return HF_ENOMEM;
-    status = take_sum(client, "hf_client_stats", &made->sum);
+    status = take_sum(client, api_name, &made->sum);
     if (status != HF_OK) {
         hf_free(made);
         return status;
@@ -388,7 +390,7 @@ hf_status hf_client_stats(struct hf_client *client,
 
 void hf_client_stats_free(struct hf_client_stats *stats)
 {
-    struct stats *made = (struct stats *)stats;
+    struct stats *made = container_of_or_null(stats, struct stats, user);
 
     if (made == NULL)
         return;
@@ -400,12 +402,17 @@ hf_status hf_client_metrics_write(struct hf_client *client,
                                   struct hf_metrics_write write)
 {
     struct hf_openmetrics out = {.write = write};
+    static const char api_name[] = "hf_client_metrics_write";
     struct hf_metrics_sum sum;
-    hf_status status = take_sum(client, "hf_client_metrics_write", &sum);
+    struct hf_error error;
+    hf_status status = take_sum(client, api_name, &sum);
 
     if (status != HF_OK)
         return status;
     hf_metrics_write_families(&out, &sum);
     hf_metrics_sum_free(&sum);
-    return hf_openmetrics_end(&out) ? HF_OK : HF_ECANCELLED;
+    if (hf_openmetrics_end(&out))
+        return HF_OK;
+    hf_error_set(&error, HF_ECANCELLED, "the function that writes refused");
+    return hf_fail(api_name, &error);
 }

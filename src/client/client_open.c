@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opening a client and closing it, and what its engine and its monitor call in
- * between.  To open it, the options are checked, the core is set up, and the
- * engine of the URL is opened.  When the monitor ends, the client closes the
- * session and then notifies its user; the order of those steps is in
- * monitor/close.c.
+ * Opening a client and closing it, and what its monitor calls in between.  To
+ * open it, the options are checked, the core is set up, and the engine of the
+ * URL is opened.  When the monitor ends, the client closes the session and then
+ * notifies its user; the order of those steps is in monitor/close.c.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,54 +12,21 @@
 
 #include <holdfast/uv.h>
 
-#include "base/errno_text.h"
+#include "base/engine_host.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/time_math.h"
+#include "base/url.h"
 #include "client/client.h"
 #include "client/client_url.h"
 #include "client/effects.h"
 #include "client/election.h"
 #include "client/engines.h"
-#include "client/examination.h"
 #include "client/grant.h"
 #include "client/monitor_host.h"
-#include "client/names.h"
-#include "client/queue_op.h"
+#include "core/core.h"
 #include "operation/done.h"
 #include "operation/opts_compat.h"
-
-/* ------------------------------------------------ what its engine calls -- */
-
-/* Have the lines of the log say where the client is from now on. */
-static void set_origin(struct hf_client *client)
-{
-    struct hf_origin origin = {.session = ""};
-
-    if (client->ops->origin != NULL && client->engine != NULL)
-        client->ops->origin(client->engine, &origin);
-    hf_log_set_origin(&client->monitor.log, origin.session, origin.server);
-}
-
-/* The .event of the host: an event of the engine goes to the core, with the
- * lock.  What a user wants of it is copied first, because the event owns
- * it. */
-static void host_event(void *host, struct hf_event *event)
-{
-    struct hf_monitor *monitor = host;
-    struct hf_client *client = monitor->owner;
-
-    hf_client_engine_sent(event);
-    if (event->kind == HF_EVENT_CONNECTED)
-        set_origin(client);
-    hf_queue_op_save_list(event);
-    hf_names_save(event);
-    hf_examination_save(event);
-    hf_client_metrics_event(client, event);
-    hf_grant_metrics_event(client, event);
-    hf_client_step(client, event);
-    hf_client_metrics_cut_searches(client);
-}
 
 /* ------------------------------------------------ what its monitor asks -- */
 
@@ -310,7 +276,7 @@ static hf_status open_engine(struct hf_client *client, const struct hf_url *url,
     struct hf_engine_host host = hf_monitor_host(&client->monitor);
     hf_status status;
 
-    host.event = host_event;
+    host.event = hf_client_engine_event;
     host.reconnect = &client->reconnect;
     host.list_only = list_only;
     if (loop != NULL &&
@@ -394,30 +360,26 @@ static hf_status parse_url(const char *given, struct hf_url *url,
 
 /* The callbacks in ${given} are dropped on every failure, also when the URL
  * cannot be read, so that their owner need not know how far the call came. */
-hf_status hf_client_open_common(const char *text,
+hf_status hf_client_open_common(const char *api_name, const char *text,
                                 const struct hf_client_opts *given,
                                 uv_loop_t *loop, bool list_only,
-                                struct hf_client **client,
-                                struct hf_error *error)
+                                struct hf_client **client)
 {
+    struct hf_error error = {.status = HF_OK};
     struct hf_client_opts opts;
-    struct hf_error ignored;
     struct hf_url url;
     hf_status status;
 
     *client = NULL;
-    if (error == NULL)
-        error = &ignored;
-    *error = (struct hf_error){.status = HF_OK};
-    status = check_opts(given, loop != NULL, &opts, error);
+    status = check_opts(given, loop != NULL, &opts, &error);
     if (status == HF_OK)
-        status = parse_url(text, &url, error);
+        status = parse_url(text, &url, &error);
     if (status == HF_OK) {
-        status = new_client(&url, &opts, loop, list_only, client, error);
+        status = new_client(&url, &opts, loop, list_only, client, &error);
         hf_url_free(&url);
     }
     if (status != HF_OK) {
-        hf_error_prefix(error, "hf_client_open");
+        (void)hf_fail(api_name, &error);
         if (opts.on_state.drop != NULL)
             opts.on_state.drop(opts.on_state.arg);
     }
@@ -425,30 +387,31 @@ hf_status hf_client_open_common(const char *text,
 }
 
 hf_status hf_client_open(const char *url, const struct hf_client_opts *opts,
-                         struct hf_client **client, struct hf_error *error)
+                         struct hf_client **client)
 {
-    return hf_client_open_common(url, opts, NULL, false, client, error);
+    return hf_client_open_common("hf_client_open", url, opts, NULL, false,
+                                 client);
 }
 
 hf_status hf_client_open_uv(uv_loop_t *loop, const char *url,
                             const struct hf_client_opts *opts,
-                            struct hf_client **client, struct hf_error *error)
+                            struct hf_client **client)
 {
-    return hf_client_open_common(url, opts, loop, false, client, error);
+    return hf_client_open_common("hf_client_open_uv", url, opts, loop, false,
+                                 client);
 }
 
 hf_status hf_client_open_list_only(const char *url,
                                    const struct hf_client_opts *opts,
-                                   struct hf_client **client,
-                                   struct hf_error *error)
+                                   struct hf_client **client)
 {
-    return hf_client_open_common(url, opts, NULL, true, client, error);
+    return hf_client_open_common("hf_client_open", url, opts, NULL, true,
+                                 client);
 }
 
 /* -------------------------------------------------------------- closing -- */
 
-/* Where it may not block, the failure is remembered and the client stays
- * open. */
+/* Where it may not block, the client stays open. */
 hf_status hf_client_close(struct hf_client *client)
 {
     struct hf_error error;
@@ -456,20 +419,23 @@ hf_status hf_client_close(struct hf_client *client)
     if (client == NULL)
         return HF_OK;
     if (hf_monitor_may_block(&client->monitor, &error) != HF_OK)
-        return hf_client_fail_unlocked(client, "hf_client_close", &error);
-    return hf_monitor_close(&client->monitor);
+        return hf_fail("hf_client_close", &error);
+    if (hf_monitor_close(&client->monitor) != HF_OK)
+        return hf_fork_fail("hf_client_close");
+    return HF_OK;
 }
 
 hf_status hf_client_close_start(struct hf_client *client, struct hf_done done)
 {
-    hf_status status = hf_monitor_enter(&client->monitor);
+    hf_status status =
+        hf_monitor_enter(&client->monitor, "hf_client_close_start");
     struct hf_error error;
 
     /* A poller has to run the last callback, because no caller waits for the
      * end. */
     if (status == HF_OK && (status = hf_monitor_ensure_poller(
                                 &client->monitor, &error)) != HF_OK) {
-        hf_client_fail(client, "hf_client_close_start", &error);
+        (void)hf_fail("hf_client_close_start", &error);
         hf_monitor_leave(&client->monitor);
     }
     if (status != HF_OK) {

@@ -20,7 +20,7 @@
 #ifndef HF_CLIENT_CLIENT_URL_H
 #define HF_CLIENT_CLIENT_URL_H
 
-#include <holdfast/holdfast.h>
+#include <holdfast/status.h>
 
 /* Room for a reference. */
 #define HF_URL_REFERENCE_BYTES 64
@@ -34,8 +34,8 @@ hf_status hf_client_url_of_environment(const char **url,
 
 /* Set ${url} to a copy of ${given}, or of what it refers to; it is to be freed
  * with hf_client_url_free().
- *   Fails  HF_EURL if the descriptor of a reference is not there any more, or
- * is another one; HF_ENOMEM. */
+ *   Fails     HF_EURL if the descriptor of a reference is not there any more,
+ *             or is another one; HF_ENOMEM. */
 hf_status hf_client_url_take(const char *given, char **url,
                              struct hf_error *error);
 

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Opening and freeing a double barrier, and entering it.  To enter is to
- * acquire: the grant comes when enough parties are there, and the barrier keeps
- * it for the user.
+ * acquire: the grant comes when enough participants are there, and the barrier
+ * keeps it for the user.
  */
 #include "client/double_barrier.h"
 
 #include <inttypes.h>
+
+#include <holdfast/barrier.h>
+#include <holdfast/grant.h>
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -14,39 +17,37 @@
 #include "client/list_evict_revoke.h"
 #include "operation/done.h"
 
-_Static_assert(HF_PARTIES_MAX == HF_PARTICIPANTS_MAX,
-               "what the core can count");
-
 /* ----------------------------------------------------------- life cycle -- */
 
 /* A double barrier is a lock whose tickets are participants and whose limit is
- * the number of parties. */
+ * the number of participants. */
 hf_status hf_double_barrier_open(struct hf_client *client, const char *name,
-                                 uint32_t parties,
+                                 uint32_t participants,
                                  struct hf_double_barrier **barrier)
 {
-    static const char call[] = "hf_double_barrier_open";
+    static const char api_name[] = "hf_double_barrier_open";
     struct hf_double_barrier *made;
     struct hf_error error;
     hf_status status;
 
     *barrier = NULL;
-    if (parties == 0 || parties > HF_PARTIES_MAX) {
+    if (participants == 0 || participants > HF_PARTICIPANTS_MAX) {
         hf_error_set(&error, HF_EINVAL,
-                     "%" PRIu32 " parties cannot be waited for; expected 1 to "
+                     "%" PRIu32
+                     " participants cannot be waited for; expected 1 to "
                      "%d",
-                     parties, HF_PARTIES_MAX);
-        return hf_client_fail_unlocked(client, call, &error);
+                     participants, HF_PARTICIPANTS_MAX);
+        return hf_open_fail(client, api_name, &error);
     }
-    if ((made = hf_open_alloc(client, call, sizeof(*made))) == NULL)
+    if ((made = hf_open_alloc(api_name, sizeof(*made))) == NULL)
         return HF_ENOMEM;
-    status = hf_lock_open_for(client, call, name, NULL, &made->lock);
+    status = hf_lock_open_for(client, api_name, name, NULL, &made->lock);
     if (status != HF_OK) {
         hf_free(made);
         return status;
     }
     made->lock->kind = HF_TICKET_PARTICIPANT;
-    made->lock->limit = parties;
+    made->lock->limit = participants;
     made->state = HF_DOUBLE_BARRIER_OUTSIDE;
     made->references = 1;
     *barrier = made;
@@ -62,9 +63,10 @@ static void free_if_last(struct hf_double_barrier *barrier, bool last)
     hf_free(barrier);
 }
 
-/* If the user has freed ${barrier}, a party that is inside is to leave without
- * waiting for others: its grant, to be released without the lock.  NULL: there
- * is none.  No operation is under way then, so ${barrier} is freed next. */
+/* If the user has freed ${barrier}, a participant that is inside is to leave
+ * without waiting for others: its grant, to be released without the lock.  If
+ * there is none: NULL.  No operation is under way then, so ${barrier} is freed
+ * next. */
 static struct hf_grant *unwanted_grant(const struct hf_double_barrier *barrier)
 {
     return barrier->freed && barrier->state == HF_DOUBLE_BARRIER_INSIDE
@@ -92,7 +94,7 @@ void hf_double_barrier_free(struct hf_double_barrier *barrier)
     if (barrier == NULL)
         return;
     client = barrier->lock->client;
-    if (hf_monitor_enter(&client->monitor) != HF_OK)
+    if (hf_monitor_enter(&client->monitor, NULL) != HF_OK)
         return;
     barrier->freed = true;
     unwanted = unwanted_grant(barrier);
@@ -102,17 +104,12 @@ void hf_double_barrier_free(struct hf_double_barrier *barrier)
     free_if_last(barrier, last);
 }
 
-void hf_double_barrier_error(const struct hf_double_barrier *barrier,
-                             struct hf_error *error)
-{
-    hf_lock_error(barrier->lock, error);
-}
-
 /* ----------------------------------------------------------- operations -- */
 
-/* The operation ${call} is not possible in the state that the barrier is in:
- * HF_ESTATE, and what to do. */
-static hf_status fail_state(struct hf_double_barrier *barrier, const char *call)
+/* The operation ${api_name} is not possible in the state that the barrier is
+ * in: HF_ESTATE, and what to do. */
+static hf_status fail_state(const struct hf_double_barrier *barrier,
+                            const char *api_name)
 {
     static const char *const texts[] = {
         [HF_DOUBLE_BARRIER_OUTSIDE] = "it is not inside; enter first",
@@ -123,30 +120,16 @@ static hf_status fail_state(struct hf_double_barrier *barrier, const char *call)
     struct hf_error error;
 
     hf_error_set(&error, HF_ESTATE, "%s", texts[barrier->state]);
-    return hf_lock_fail(barrier->lock, call, &error);
-}
-
-/* Remember that ${call} failed with ${error}, and return its status; HF_EFORKED
- * in a child.  Without the lock. */
-static hf_status fail(struct hf_double_barrier *barrier, const char *call,
-                      struct hf_error *error)
-{
-    struct hf_client *client = barrier->lock->client;
-
-    if (hf_monitor_enter(&client->monitor) != HF_OK)
-        return HF_EFORKED;
-    hf_lock_fail(barrier->lock, call, error);
-    hf_monitor_leave(&client->monitor);
-    return error->status;
+    return hf_fail(api_name, &error);
 }
 
 hf_status hf_double_barrier_begin(struct hf_double_barrier *barrier,
-                                  const char *call,
+                                  const char *api_name,
                                   enum hf_double_barrier_state from,
                                   enum hf_double_barrier_state to)
 {
     struct hf_client *client = barrier->lock->client;
-    hf_status status = hf_monitor_enter(&client->monitor);
+    hf_status status = hf_monitor_enter(&client->monitor, api_name);
 
     if (status != HF_OK)
         return status;
@@ -154,7 +137,7 @@ hf_status hf_double_barrier_begin(struct hf_double_barrier *barrier,
         barrier->state = to;
         barrier->references++;
     } else {
-        status = fail_state(barrier, call);
+        status = fail_state(barrier, api_name);
     }
     hf_monitor_leave(&client->monitor);
     return status;
@@ -169,7 +152,7 @@ void hf_double_barrier_end(struct hf_double_barrier *barrier,
     struct hf_grant *unwanted;
     bool last;
 
-    if (hf_monitor_enter(&client->monitor) != HF_OK)
+    if (hf_monitor_enter(&client->monitor, NULL) != HF_OK)
         return;
     barrier->grant = grant;
     barrier->state =
@@ -205,16 +188,16 @@ hf_double_barrier_participants_start(struct hf_double_barrier *barrier,
 hf_status hf_double_barrier_enter(struct hf_double_barrier *barrier,
                                   uint64_t wait_ms)
 {
-    static const char call[] = "hf_double_barrier_enter";
+    static const char api_name[] = "hf_double_barrier_enter";
     struct hf_grant *grant = NULL;
-    struct hf_error error;
     hf_status status;
 
-    status = hf_double_barrier_begin(barrier, call, HF_DOUBLE_BARRIER_OUTSIDE,
-                                     HF_DOUBLE_BARRIER_ENTERING);
+    status =
+        hf_double_barrier_begin(barrier, api_name, HF_DOUBLE_BARRIER_OUTSIDE,
+                                HF_DOUBLE_BARRIER_ENTERING);
     if (status != HF_OK)
         return status;
-    status = hf_acquire_for(barrier->lock, call, wait_ms, &grant, &error);
+    status = hf_acquire_for(barrier->lock, api_name, wait_ms, &grant);
     hf_double_barrier_end(barrier, grant);
     return status;
 }
@@ -257,25 +240,22 @@ hf_status hf_double_barrier_enter_start(struct hf_double_barrier *barrier,
                                         uint64_t wait_ms, struct hf_done done,
                                         struct hf_op **op)
 {
-    static const char call[] = "hf_double_barrier_enter_start";
-    struct enter_call *enter = hf_alloc(sizeof(*enter));
-    struct hf_error error;
-    hf_status status;
+    static const char api_name[] = "hf_double_barrier_enter_start";
+    struct enter_call *enter = hf_open_alloc(api_name, sizeof(*enter));
+    hf_status status = HF_ENOMEM;
 
     if (op != NULL)
         *op = NULL;
-    if (enter == NULL) {
-        hf_error_set(&error, HF_ENOMEM, "out of memory");
-        status = fail(barrier, call, &error);
+    if (enter == NULL)
         goto drop;
-    }
     *enter = (struct enter_call){barrier, done, false};
-    status = hf_double_barrier_begin(barrier, call, HF_DOUBLE_BARRIER_OUTSIDE,
-                                     HF_DOUBLE_BARRIER_ENTERING);
+    status =
+        hf_double_barrier_begin(barrier, api_name, HF_DOUBLE_BARRIER_OUTSIDE,
+                                HF_DOUBLE_BARRIER_ENTERING);
     if (status != HF_OK)
         goto free_enter;
     return hf_acquire_start_for(
-        barrier->lock, call, wait_ms,
+        barrier->lock, api_name, wait_ms,
         (struct hf_done){enter_ended, enter, drop_enter}, op);
 free_enter:
     hf_free(enter);

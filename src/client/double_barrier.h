@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One party to a double barrier: it is outside, inside, or on its way between
- * the two.  Entering is an acquisition; while the party is inside it has the
- * grant.  Leaving is in double_barrier_leave.c.
+ * One participant of a double barrier: it is outside, inside, or on its way
+ * between the two.  Entering is an acquisition; while the participant is inside
+ * it has the grant.  Leaving is in double_barrier_leave.c.
  */
 #ifndef HF_CLIENT_DOUBLE_BARRIER_H
 #define HF_CLIENT_DOUBLE_BARRIER_H
@@ -19,7 +19,7 @@ enum hf_double_barrier_state {
 /* All fields under the client's lock. */
 struct hf_double_barrier {
     /* Its name.  Its tickets are participants, and .limit is the number of
-     * parties. */
+     * participants. */
     struct hf_lock *lock;
     enum hf_double_barrier_state state;
     /* INSIDE and LEAVING: the grant of our ticket; else NULL. */
@@ -29,16 +29,17 @@ struct hf_double_barrier {
     bool freed; /* by the user */
 };
 
-/* Begin an operation that ${call} names: go from the state ${from} to ${to},
- * and keep the barrier alive until hf_double_barrier_end().  Without the lock.
+/* Begin an operation that ${api_name} names: go from the state ${from} to
+ * ${to}, and keep the barrier alive until hf_double_barrier_end().  Without the
+ * lock.
  *   Fails     HF_ESTATE if it is not in ${from}; HF_EFORKED. */
 hf_status hf_double_barrier_begin(struct hf_double_barrier *barrier,
-                                  const char *call,
+                                  const char *api_name,
                                   enum hf_double_barrier_state from,
                                   enum hf_double_barrier_state to);
 
-/* The operation has ended: the party is INSIDE with ${grant} or, if that is
- * NULL, OUTSIDE.  Without the lock. */
+/* The operation has ended: the participant is INSIDE with ${grant} or, if that
+ * is NULL, OUTSIDE.  Without the lock. */
 void hf_double_barrier_end(struct hf_double_barrier *barrier,
                            struct hf_grant *grant);
 

@@ -13,6 +13,9 @@
  * goes on where no thread runs callbacks, and hf_double_barrier_leave() is
  * hf_double_barrier_leave_start() and a wait for the end.
  */
+#include <holdfast/barrier.h>
+#include <holdfast/grant.h>
+
 #include "base/container_of.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -148,7 +151,8 @@ static struct leave *new_leave(struct hf_double_barrier *barrier,
 /* -------------------------------------------------------------- the end -- */
 
 /* Clear the ready flag, so that the next round does not find it.  A failure
- * does no harm, because a flag of an earlier generation lets no party in. */
+ * does no harm, because a flag of an earlier generation lets no participant in.
+ */
 static void clear_ready_flag(struct leave *leave)
 {
     const struct hf_queue_op_args args = {.kind = HF_REQUEST_CLEAR_FLAG,
@@ -237,7 +241,7 @@ static void ticket_removed(void *arg, const struct hf_result *result)
 
     if (result->status != HF_OK) {
         set_outcome(leave, result);
-        if (leave->user_op.handle.monitor->closing)
+        if (leave->user_op.handle.monitor->state != HF_MONITOR_OPEN)
             hf_error_set(&leave->outcome, HF_ECLOSED, "the client was closed");
     } else if (leave->waits_after_removal && wait_for_others(leave) == HF_OK) {
         return;
@@ -304,21 +308,22 @@ static hf_status begin_and_wait(struct leave *leave, struct hf_error *error)
 }
 
 /* Whether it may block is checked before the state changes, because a refused
- * call must leave the party inside. */
+ * call must leave the participant inside. */
 hf_status hf_double_barrier_leave(struct hf_double_barrier *barrier,
                                   uint64_t wait_ms)
 {
-    static const char call[] = "hf_double_barrier_leave";
+    static const char api_name[] = "hf_double_barrier_leave";
     struct hf_client *client = barrier->lock->client;
     struct leave *leave;
     struct hf_error error;
-    hf_status status = hf_lock_may_block(barrier->lock, call, &error);
+    hf_status status;
 
+    if (hf_monitor_may_block(&client->monitor, &error) != HF_OK)
+        return hf_fail(api_name, &error);
+    status = hf_double_barrier_begin(
+        barrier, api_name, HF_DOUBLE_BARRIER_INSIDE, HF_DOUBLE_BARRIER_LEAVING);
     if (status == HF_OK)
-        status = hf_double_barrier_begin(
-            barrier, call, HF_DOUBLE_BARRIER_INSIDE, HF_DOUBLE_BARRIER_LEAVING);
-    if (status == HF_OK)
-        status = hf_monitor_enter(&client->monitor);
+        status = hf_monitor_enter(&client->monitor, api_name);
     if (status != HF_OK)
         return status;
     if ((leave = new_leave(barrier, wait_ms)) != NULL)
@@ -326,7 +331,7 @@ hf_status hf_double_barrier_leave(struct hf_double_barrier *barrier,
     else
         status = hf_error_set(&error, HF_ENOMEM, "out of memory");
     if (status != HF_OK)
-        hf_lock_fail(barrier->lock, call, &error);
+        (void)hf_fail(api_name, &error);
     hf_monitor_leave(&client->monitor);
     if (leave == NULL)
         abandon_grant(barrier);
@@ -346,7 +351,7 @@ static hf_status start_leave(struct hf_double_barrier *barrier,
     struct leave *leave;
     hf_status status;
 
-    if (!monitor->closing &&
+    if (monitor->state == HF_MONITOR_OPEN &&
         (status = hf_monitor_ensure_poller(monitor, error)) != HF_OK)
         return status;
     if ((leave = new_leave(barrier, wait_ms)) == NULL)
@@ -364,28 +369,28 @@ static hf_status start_leave(struct hf_double_barrier *barrier,
     return status;
 }
 
-/* From the change of the state on the party will be outside in any case, also
- * if the leave cannot be begun. */
+/* From the change of the state on the participant will be outside in any case,
+ * also if the leave cannot be begun. */
 hf_status hf_double_barrier_leave_start(struct hf_double_barrier *barrier,
                                         uint64_t wait_ms, struct hf_done done,
                                         struct hf_op **op)
 {
-    static const char call[] = "hf_double_barrier_leave_start";
+    static const char api_name[] = "hf_double_barrier_leave_start";
     struct hf_client *client = barrier->lock->client;
     struct hf_error error;
     hf_status status;
 
     if (op != NULL)
         *op = NULL;
-    status = hf_double_barrier_begin(barrier, call, HF_DOUBLE_BARRIER_INSIDE,
-                                     HF_DOUBLE_BARRIER_LEAVING);
+    status = hf_double_barrier_begin(
+        barrier, api_name, HF_DOUBLE_BARRIER_INSIDE, HF_DOUBLE_BARRIER_LEAVING);
     if (status != HF_OK)
         goto drop;
-    if ((status = hf_monitor_enter(&client->monitor)) != HF_OK)
+    if ((status = hf_monitor_enter(&client->monitor, api_name)) != HF_OK)
         goto drop;
     status = start_leave(barrier, wait_ms, done, op, &error);
     if (status != HF_OK)
-        hf_lock_fail(barrier->lock, call, &error);
+        (void)hf_fail(api_name, &error);
     hf_monitor_leave(&client->monitor);
     if (status == HF_OK)
         return HF_OK;

@@ -8,9 +8,9 @@
 #include "client/effects.h"
 
 #include <assert.h>
-#include <stddef.h>
 #include <stdio.h>
 
+#include "base/container_of.h"
 #include "base/error.h"
 #include "client/client.h"
 #include "client/election.h"
@@ -23,37 +23,12 @@
 
 /* ----------------------------------------------------------- of a grant -- */
 
-/* The release was a step of another operation: go on with that. */
-static void end_step(struct hf_grant *grant)
-{
-    struct hf_error why = {.text = ""};
-    const struct hf_result result = {.status = grant->done_status,
-                                     .text = why.text};
-
-    if (result.status != HF_OK)
-        hf_grant_explain_release(grant, result.status, &why);
-    grant->done.fn(grant->done.arg, &result);
-    hf_grant_dereference(grant);
-}
-
-/* The acquire or the release has ended with ${status}: answer the call that
- * waits for it or the operation that it is a step of, or queue the callback. */
+/* Report ${status} to the call that began the acquire or the release.  An
+ * election receives every effect itself. */
 static void complete(struct hf_grant *grant, hf_status status)
 {
-    struct hf_waiter *waiter = grant->waiter;
-
-    grant->done_status = status;
-    grant->waiter = NULL;
-    if (grant->election != NULL)
-        return; /* the election receives every effect itself */
-    if (waiter != NULL)
-        hf_waiter_answer(&grant->client->monitor, waiter, status);
-    else if (grant->release_is_step)
-        end_step(grant);
-    else if (grant->done.fn != NULL || grant->done.drop != NULL)
-        hf_grant_queue_callback(grant, &grant->done_callback);
-    else
-        hf_grant_dereference(grant); /* a release whose end is not reported */
+    if (grant->election == NULL)
+        hf_user_op_end(&grant->user_op, status);
 }
 
 /* The grant was lost: remember why, log it, and notify everyone who waits or
@@ -62,18 +37,15 @@ static void lose_grant(struct hf_grant *grant)
 {
     struct hf_error why;
 
-    grant->lost = true;
-    grant->lost_lock = hf_grant_find_lost(grant);
+    hf_grant_set_lost(grant);
     hf_grant_explain_loss(grant, &why);
-    hf_last_error_set(&grant->client->error_texts, &grant->last_error, NULL,
-                      &why);
     hf_grant_signal_loss_fd(grant);
     hf_log_write(&grant->client->monitor.log, HF_LOG_WARNING,
                  "%s; its token was %llu", why.text,
                  (unsigned long long)grant->acquisition.token);
     hf_grant_checks_answer(grant->client, grant);
     hf_grant_unqueue_revoke(grant);
-    if (!grant->released)
+    if (grant->state == HF_GRANT_HELD)
         hf_grant_queue_loss(grant);
 }
 
@@ -81,7 +53,8 @@ static void lose_grant(struct hf_grant *grant)
  * A caller that blocks has its answer, and no callback follows that. */
 static void end_waiting(struct hf_grant *grant)
 {
-    if (grant->waiter == NULL && hf_grant_has_unreported_wait(grant))
+    if (grant->user_op.completion.waiter == NULL &&
+        hf_grant_has_unreported_wait(grant))
         hf_grant_queue_wait(grant);
     else
         hf_grant_unqueue_wait(grant);
@@ -135,8 +108,8 @@ static void log_end(struct hf_grant *grant)
                  hf_acquisition_text(a));
 }
 
-/* Effects of the last seven kinds are not about an acquisition and cannot come
- * here. */
+/* Effects of the last seven kinds, REQUEST to OPERATION_DONE, are not about an
+ * acquisition: hf_effects_carry_out() keeps them. */
 static void handle_grant_effect(struct hf_grant *grant,
                                 const struct hf_effect *effect)
 {
@@ -150,7 +123,8 @@ static void handle_grant_effect(struct hf_grant *grant,
         lose_grant(grant);
         break;
     case HF_EFFECT_GRANTED:
-        grant->granted = true;
+        assert(grant->state == HF_GRANT_REQUESTED);
+        grant->state = HF_GRANT_HELD;
         hf_grant_metrics_granted(grant);
         log_acquire(grant, "is granted");
         hf_owner_grants_add(grant);
@@ -180,7 +154,7 @@ static void handle_grant_effect(struct hf_grant *grant,
         hf_log_write(&grant->client->monitor.log, HF_LOG_INFO,
                      "somebody asks for \"%s\" to be released",
                      hf_grant_asked_lock(grant)->name);
-        if (!grant->released)
+        if (grant->state == HF_GRANT_HELD)
             hf_grant_queue_revoke(grant);
         break;
     case HF_EFFECT_RELEASED:
@@ -200,7 +174,7 @@ static void handle_grant_effect(struct hf_grant *grant,
     case HF_EFFECT_ACQUISITION_DONE:
         hf_grant_set_pending(grant, false);
         hf_limit_remove(grant);
-        hf_grant_dereference(grant);
+        hf_user_op_dereference(&grant->user_op);
         break;
     case HF_EFFECT_REQUEST:
     case HF_EFFECT_UNWATCH:
@@ -226,13 +200,6 @@ static void notify_state(struct hf_client *client, enum hf_state state)
         hf_monitor_closed(&client->monitor);
 }
 
-/* Every acquisition that an effect is about is part of a grant. */
-static struct hf_grant *grant_of(const struct hf_effect *effect)
-{
-    return (struct hf_grant *)((char *)effect->acquisition -
-                               offsetof(struct hf_grant, acquisition));
-}
-
 /* The payload of a ticket is written just before its request is sent, so that
  * it says what is true then. */
 void hf_effects_carry_out(struct hf_client *client,
@@ -243,7 +210,7 @@ void hf_effects_carry_out(struct hf_client *client,
         if (effect->request->kind == HF_REQUEST_ENQUEUE)
             hf_grant_write_payload(effect->request->own_ticket);
         else if (effect->request->kind == HF_REQUEST_DESCRIBE)
-            hf_grant_write_description(effect->request->own_ticket);
+            hf_grant_update_text(effect->request->own_ticket);
         hf_client_metrics_request(client, effect->request);
         hf_client_engine_request(client, effect->request);
         break;
@@ -267,7 +234,10 @@ void hf_effects_carry_out(struct hf_client *client,
     case HF_EFFECT_DOWNGRADED:
     case HF_EFFECT_ACQUISITION_DONE:
     case HF_EFFECT_REVOKED:
-        handle_grant_effect(grant_of(effect), effect);
+        /* Every acquisition that an effect is about is part of a grant. */
+        handle_grant_effect(
+            container_of(effect->acquisition, struct hf_grant, acquisition),
+            effect);
         break;
     case HF_EFFECT_OPERATION_ANSWERED:
     case HF_EFFECT_OPERATION_DONE:

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opening an election and freeing it, and what any thread may read of it
- * without the lock.  An election is a lock with a candidacy in the background;
- * opening it begins nothing.
+ * The public calls on an election: opening and freeing it, campaigning,
+ * resigning, and what any thread may read of it without the lock.  An election
+ * is a lock with a candidacy in the background (election_candidacy.c); opening
+ * it begins nothing.
  */
 #include "client/election.h"
 
 #include <assert.h>
-#include <stddef.h>
 #include <string.h>
 
+#include "base/container_of.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "client/client.h"
@@ -20,9 +21,7 @@
  * gone. */
 static void destroy_election(struct hf_deferred_free *object)
 {
-    struct hf_election *e =
-        (struct hf_election *)((char *)object -
-                               offsetof(struct hf_election, deferred));
+    struct hf_election *e = container_of(object, struct hf_election, deferred);
     struct hf_client *client = e->client;
 
     if (hf_fork_is_child(&client->monitor.fork))
@@ -55,12 +54,13 @@ static hf_status check_opts(const struct hf_election_opts *given,
     return opts->text != NULL ? hf_owner_text_check(opts->text, error) : HF_OK;
 }
 
-/* An election with one reference and copies of the texts in ${opts}; NULL if
- * out of memory. */
+/* An election with one reference and copies of the texts in ${opts}; NULL as
+ * hf_open_alloc(). */
 static struct hf_election *new_election(struct hf_client *client,
+                                        const char *api_name,
                                         const struct hf_election_opts *opts)
 {
-    struct hf_election *e = hf_alloc(sizeof(*e));
+    struct hf_election *e = hf_open_alloc(api_name, sizeof(*e));
 
     if (e == NULL)
         return NULL;
@@ -83,20 +83,18 @@ static hf_status open_election(struct hf_client *client, const char *name,
                                struct hf_election_opts *opts,
                                struct hf_election **election)
 {
-    static const char call[] = "hf_election_open";
+    static const char api_name[] = "hf_election_open";
     struct hf_lock_opts lock_opts = HF_LOCK_OPTS_INIT;
     struct hf_election *made;
     struct hf_error error;
     hf_status status;
 
     if (check_opts(given, opts, &error) != HF_OK)
-        return hf_client_fail_unlocked(client, call, &error);
-    if ((made = new_election(client, opts)) == NULL) {
-        hf_error_set(&error, HF_ENOMEM, "out of memory");
-        return hf_client_fail_unlocked(client, call, &error);
-    }
+        return hf_open_fail(client, api_name, &error);
+    if ((made = new_election(client, api_name, opts)) == NULL)
+        return HF_ENOMEM;
     lock_opts.kind = opts->kind;
-    status = hf_lock_open_for(client, call, name, &lock_opts, &made->lock);
+    status = hf_lock_open_for(client, api_name, name, &lock_opts, &made->lock);
     if (status != HF_OK)
         goto free_election;
     *election = made;
@@ -125,21 +123,179 @@ hf_status hf_election_open(struct hf_client *client, const char *name,
  * this one, it drops the callbacks itself. */
 void hf_election_free(struct hf_election *e)
 {
+    struct hf_user_drop drop;
     struct hf_client *client;
 
-    if (e == NULL || hf_monitor_enter(&e->client->monitor) != HF_OK)
+    if (e == NULL || hf_monitor_enter(&e->client->monitor, NULL) != HF_OK)
         return;
     client = e->client;
-    e->freed = true;
+    hf_user_callback_retire(&e->user);
     hf_election_discard_events(e);
     hf_election_waits_cancel(e, "the election was freed");
     hf_candidacy_leave(e);
-    if (e->notifying)
-        hf_monitor_await_callback(&client->monitor, &e->free_waiter);
-    if (!e->notifying)
-        hf_election_drop_callbacks(e);
+    drop = hf_user_callback_await(&e->user, &client->monitor);
+    hf_monitor_unlock(&client->monitor);
+    hf_user_drop_call(&drop);
+    hf_monitor_lock(&client->monitor);
     hf_election_dereference(e);
     hf_monitor_leave(&client->monitor);
+}
+
+/* ------------------------------------------------------------- campaign -- */
+
+/* Begin the first candidacy, unless there is one. */
+static hf_status begin_campaign(struct hf_election *e, struct hf_error *error)
+{
+    hf_status status;
+
+    if (e->client->monitor.state != HF_MONITOR_OPEN)
+        return hf_monitor_explain_closed(&e->client->monitor, "client", error);
+    if (e->resignation != HF_RESIGNATION_NONE)
+        return hf_error_set(error, HF_ESTATE,
+                            "it is resigning; wait for the end of that");
+    if (e->state != HF_ELECTION_IDLE)
+        return HF_OK;
+    if ((status = hf_monitor_ensure_poller(&e->client->monitor, error)) !=
+        HF_OK)
+        return status;
+    e->campaign_retry = (struct hf_retry_state){0};
+    e->idle_reason = (struct hf_error){.status = HF_OK};
+    return hf_candidacy_begin(e, 0, error);
+}
+
+/* A second call while the election campaigns or leads does nothing. */
+hf_status hf_election_campaign_start(struct hf_election *e)
+{
+    struct hf_client *client = e->client;
+    hf_status status =
+        hf_monitor_enter(&client->monitor, "hf_election_campaign_start");
+    struct hf_error error;
+
+    if (status != HF_OK)
+        return status;
+    if ((status = begin_campaign(e, &error)) != HF_OK)
+        (void)hf_fail("hf_election_campaign_start", &error);
+    hf_monitor_leave(&client->monitor);
+    return status;
+}
+
+/* ------------------------------------------------------------ resigning -- */
+
+static struct hf_election *of_resign_op(struct hf_user_op *op)
+{
+    return container_of(op, struct hf_election, resign_op);
+}
+
+/* The .take of a resignation. */
+static void take_resign(struct hf_user_op *op, struct hf_result *result,
+                        struct hf_error *why)
+{
+    (void)result;
+    *why = of_resign_op(op)->outcome;
+}
+
+/* The .destroy of it: it keeps the election alive. */
+static void destroy_resign(struct hf_user_op *op)
+{
+    hf_election_dereference(of_resign_op(op));
+}
+
+/* No call gives out a handle of it, so nothing is cancelled. */
+static const struct hf_user_op_ops resign_ops = {
+    .take = take_resign,
+    .destroy = destroy_resign,
+};
+
+/* Begin a resignation, with a reference of the caller. */
+static void begin_resign(struct hf_election *e,
+                         const struct hf_completion *completion)
+{
+    const struct hf_error idle = {.status = HF_OK};
+
+    assert(e->resignation == HF_RESIGNATION_NONE);
+    e->resignation = HF_RESIGNATION_LEAVING;
+    if (e->resign_op.references == 0) {
+        hf_election_reference(e);
+        hf_user_op_init(&e->resign_op, &resign_ops, &e->client->monitor, 0);
+    } /* else the callback of the last one has begun this one */
+    hf_user_op_begin(&e->resign_op, completion);
+    e->resign_op.references++; /* the caller's */
+    e->idle_reason = idle;
+    hf_election_discard_events(e);
+    hf_election_waits_cancel(e, "it resigned");
+    if (e->state == HF_ELECTION_IDLE)
+        hf_candidacy_left(e, &idle);
+    else
+        hf_candidacy_leave(e);
+}
+
+/* A call of the user that resigns. */
+struct resign_call {
+    struct hf_user_call call;
+    struct hf_election *election;
+};
+
+/* A callback with a function needs a thread that calls it. */
+static struct hf_user_op *begin_call(struct hf_user_call *call,
+                                     const struct hf_completion *completion,
+                                     struct hf_error *error)
+{
+    struct hf_election *e =
+        container_of(call, struct resign_call, call)->election;
+
+    if (completion->done.fn != NULL && call->monitor->state == HF_MONITOR_ENDED)
+        hf_error_set(error, HF_ECLOSED, "the client was closed");
+    else if (completion->done.fn != NULL)
+        (void)hf_monitor_ensure_poller(call->monitor, error);
+    if (error->status == HF_OK &&
+        (e->resignation != HF_RESIGNATION_NONE || e->resign_op.callback.queued))
+        hf_error_set(error, HF_ESTATE,
+                     "it is resigning already; wait for the end of that");
+    if (error->status != HF_OK)
+        return NULL;
+    begin_resign(e, completion);
+    return &e->resign_op;
+}
+
+static struct resign_call make_call(struct hf_election *e, const char *api_name)
+{
+    return (struct resign_call){
+        .call = {.api_name = api_name,
+                 .monitor = &e->client->monitor,
+                 .begin = begin_call},
+        .election = e,
+    };
+}
+
+/* If this thread cannot wait, the resignation goes on all the same. */
+hf_status hf_election_resign(struct hf_election *e)
+{
+    struct resign_call call = make_call(e, "hf_election_resign");
+    struct hf_result result;
+
+    return hf_user_op_run(&call.call, &result);
+}
+
+/* After the end of the client there is nothing to resign from. */
+static bool is_over(struct hf_election *e)
+{
+    bool ended;
+
+    if (hf_monitor_enter(&e->client->monitor, NULL) != HF_OK)
+        return false;
+    ended = e->client->monitor.state == HF_MONITOR_ENDED;
+    hf_monitor_leave(&e->client->monitor);
+    return ended;
+}
+
+hf_status hf_election_resign_start(struct hf_election *e, struct hf_done done)
+{
+    struct resign_call call = make_call(e, "hf_election_resign_start");
+
+    if (done.fn != NULL || !is_over(e))
+        return hf_user_op_start(&call.call, done, NULL);
+    hf_done_drop(&done);
+    return HF_OK;
 }
 
 /* -------------------------------------------------------------- looking -- */
@@ -195,9 +351,4 @@ hf_status hf_election_tickets_start(struct hf_election *e,
 {
     return hf_lock_list_start_for(e->lock, "hf_election_tickets_start", which,
                                   wait_ms, done);
-}
-
-void hf_election_error(const struct hf_election *e, struct hf_error *error)
-{
-    hf_lock_error(e->lock, error);
 }

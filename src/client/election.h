@@ -8,9 +8,10 @@
  *   LEADING      .grant is held
  *   LEAVING      .grant is being removed, because of a resignation
  *
- * The state changes while effects of the core are carried out (candidacy.c), so
- * it goes on where no thread runs callbacks.  The user is notified separately
- * (election_events.c).
+ * The state changes while effects of the core are carried out
+ * (election_candidacy.c), so it goes on where no thread runs callbacks.  The
+ * user is notified separately (election_events.c).  election.c has the public
+ * calls, but for those that wait (election_wait.c).
  *
  * An election is kept alive by the user's handle, by each of its candidacies
  * until the core is done with it, and by its callbacks that are queued.
@@ -20,7 +21,10 @@
 
 #include <stdatomic.h>
 
+#include <holdfast/election.h>
+
 #include "client/grant.h"
+#include "operation/user_callback.h"
 #include "operation/user_op.h"
 
 enum hf_election_state {
@@ -28,6 +32,13 @@ enum hf_election_state {
     HF_ELECTION_CAMPAIGNING,
     HF_ELECTION_LEADING,
     HF_ELECTION_LEAVING
+};
+
+/* How far a resignation has come; NONE again once it is answered. */
+enum hf_resignation {
+    HF_RESIGNATION_NONE,
+    HF_RESIGNATION_LEAVING,
+    HF_RESIGNATION_LEFT, /* nothing is in the queue: it can be answered */
 };
 
 /* All fields under the client's lock, where nothing else is said. */
@@ -39,7 +50,7 @@ struct hf_election {
     struct hf_election_opts opts;
     /* A copy of the text or the id in the options. */
     char text_or_id[HF_ELECTION_ID_BYTES + 1];
-    enum hf_election_state state;
+    unsigned state;         /* enum hf_election_state */
     struct hf_grant *grant; /* the candidacy; NULL if IDLE */
 
     /* The token of the grant if LEADING, else 0.  Any thread may read it
@@ -54,25 +65,20 @@ struct hf_election {
     struct hf_retry_state campaign_retry;
 
     struct hf_callback event_callback; /* one for all events */
-    bool notifying;                    /* a callback of the user runs */
+    struct hf_user_callback user;      /* around the functions of the user */
     /* The user was notified of this leadership by on_elected, and not of its
      * end yet; 0: neither. */
     uint64_t notified_token;
-    bool revoke_pending; /* a release was asked for; to be reported */
-    bool end_pending;    /* the candidacy ended unasked; to be reported */
+    struct hf_error loss; /* why that leadership is over, if it is */
+    bool revoke_pending;  /* a release was asked for; to be reported */
+    bool end_pending;     /* the candidacy ended unasked; to be reported */
     /* Why it is IDLE.  HF_OK: it was not asked to campaign, or it resigned. */
     struct hf_error idle_reason;
 
-    /* A resignation, from the call until it is answered. */
-    bool resigning;
-    /* Nothing of it is in the queue, so it can be answered. */
-    bool has_left_queue;
-    struct hf_error outcome; /* the answer */
+    enum hf_resignation resignation;
+    struct hf_error outcome; /* how it ended */
     struct hf_user_op resign_op;
 
-    bool freed; /* by the user */
-    /* hf_election_free() that waits for a callback to return. */
-    struct hf_waiter *free_waiter;
     struct hf_deferred_free deferred;
 };
 
@@ -94,7 +100,7 @@ void hf_election_dereference(struct hf_election *election);
  *
  * All with the client's lock, where nothing else is said. */
 
-/* Set the callback of a new election. */
+/* Set the callbacks of a new election. */
 void hf_election_init_events(struct hf_election *election);
 
 /* Something has changed: queue the callback if there is an event to report. */
@@ -106,10 +112,6 @@ void hf_election_discard_events(struct hf_election *election);
 /* Answer a resignation if it can be answered: nothing of it is in the queue,
  * and no callback of the election runs. */
 void hf_election_answer_resign(struct hf_election *election);
-
-/* Call the .drop of the callbacks of ${election}, which was freed.  Releases
- * the lock meanwhile. */
-void hf_election_drop_callbacks(struct hf_election *election);
 
 /* Call the .drop of the callbacks in ${opts}.  Without the lock. */
 void hf_election_drop_opts(const struct hf_election_opts *opts);
@@ -151,7 +153,7 @@ void hf_election_waits_end_tries(struct hf_election *election);
 void hf_election_waits_expire(struct hf_client *client);
 uint64_t hf_election_waits_wake_at_ms(const struct hf_client *client);
 
-/* ---------------------------------------------------------- candidacy.c -- */
+/* ------------------------------------------------- election_candidacy.c -- */
 
 /* One candidacy is one grant, from the request for its ticket until the ticket
  * is removed.  It is the leadership as soon as the grant is granted.  A
@@ -160,6 +162,11 @@ uint64_t hf_election_waits_wake_at_ms(const struct hf_client *client);
  * a retry does.
  *
  * All with the client's lock. */
+
+/* Begin a candidacy; the election is IDLE.  Its ticket is not requested before
+ * ${not_before_ms}.  With ${error} set on failure. */
+hf_status hf_candidacy_begin(struct hf_election *election,
+                             uint64_t not_before_ms, struct hf_error *error);
 
 /* End the candidacy, if there is one, because the election resigns or is freed.
  * hf_candidacy_left() follows, perhaps at once. */

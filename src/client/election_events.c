@@ -7,6 +7,8 @@
 
 #include <assert.h>
 
+#include "base/error.h"
+
 void hf_election_reference(struct hf_election *e)
 {
     e->references++;
@@ -69,9 +71,10 @@ void hf_election_discard_events(struct hf_election *e)
 /* A callback that runs now answers when it has returned; see run_event(). */
 void hf_election_answer_resign(struct hf_election *e)
 {
-    if (!e->resigning || !e->has_left_queue || e->notifying)
+    if (e->resignation != HF_RESIGNATION_LEFT ||
+        hf_user_callback_is_running(&e->user))
         return;
-    e->resigning = false;
+    e->resignation = HF_RESIGNATION_NONE;
     hf_user_op_end(&e->resign_op, e->outcome.status);
 }
 
@@ -89,76 +92,75 @@ void hf_election_drop_opts(const struct hf_election_opts *opts)
         opts->on_ended.drop(opts->on_ended.arg);
 }
 
-/* The options are emptied first, so that no callback can be called or dropped
- * twice. */
-void hf_election_drop_callbacks(struct hf_election *e)
+/* The .drop of all callbacks together. */
+static void drop_all(void *arg)
 {
-    static const struct hf_election_opts silent = HF_ELECTION_OPTS_INIT;
-    struct hf_election_opts opts = e->opts;
+    struct hf_election *e = arg;
 
-    assert(e->freed && !e->notifying);
-    e->opts = silent;
-    hf_monitor_unlock(&e->client->monitor);
-    hf_callback_enter();
-    hf_election_drop_opts(&opts);
-    hf_callback_leave();
-    hf_monitor_lock(&e->client->monitor);
+    hf_election_drop_opts(&e->opts);
 }
 
 /* -------------------------------------------------------------- calling -- */
 
-/* Call the callback ${on} of the user.  Releases the lock meanwhile. */
+/* Call the callback ${on} of the user, without the lock.  ${why} is the failure
+ * that it reports, or NULL. */
 static void call_user(struct hf_election *e, const struct hf_on_election *on,
-                      uint64_t token)
+                      uint64_t token, const struct hf_error *why)
 {
-    hf_monitor_unlock(&e->client->monitor);
-    if (on->fn != NULL)
+    if (!hf_user_callback_enter(&e->user, &e->client->monitor))
+        return;
+    if (on->fn != NULL) {
+        if (why != NULL)
+            hf_last_error_report(why->status, why->text);
         on->fn(on->arg, e, token);
-    hf_monitor_lock(&e->client->monitor);
+    }
+    (void)hf_user_callback_leave(&e->user, &e->client->monitor);
 }
 
-/* Report why the candidacy ended.  Releases the lock meanwhile. */
+/* Report why the candidacy ended, without the lock. */
 static void call_ended(struct hf_election *e)
 {
     const struct hf_on_ended *on = &e->opts.on_ended;
     struct hf_error why = e->idle_reason;
 
     e->end_pending = false;
-    hf_monitor_unlock(&e->client->monitor);
-    if (on->fn != NULL)
+    if (!hf_user_callback_enter(&e->user, &e->client->monitor))
+        return;
+    if (on->fn != NULL) {
+        hf_last_error_report(why.status, why.text);
         on->fn(on->arg, e, &why);
-    hf_monitor_lock(&e->client->monitor);
+    }
+    (void)hf_user_callback_leave(&e->user, &e->client->monitor);
 }
 
 static void call_deposed(struct hf_election *e)
 {
     uint64_t token = e->notified_token;
+    struct hf_error why = e->loss;
 
     e->notified_token = 0;
-    call_user(e, &e->opts.on_deposed, token);
+    call_user(e, &e->opts.on_deposed, token, &why);
 }
 
 static void call_elected(struct hf_election *e)
 {
     e->notified_token = atomic_load(&e->token);
-    call_user(e, &e->opts.on_elected, e->notified_token);
+    call_user(e, &e->opts.on_elected, e->notified_token, NULL);
 }
 
 static void call_revoke(struct hf_election *e)
 {
     e->revoke_pending = false;
-    call_user(e, &e->opts.on_revoke, e->notified_token);
+    call_user(e, &e->opts.on_revoke, e->notified_token, NULL);
 }
 
 /* The .run of the callback: report one event, and queue the callback again if
- * there is another.  A thread that frees the election waits for this callback,
- * or leaves the .drop to it. */
+ * there is another. */
 static void run_event(void *arg)
 {
     struct hf_election *e = arg;
     struct hf_client *client = e->client;
 
-    e->notifying = true;
     if (is_deposed_due(e))
         call_deposed(e);
     else if (e->end_pending)
@@ -169,11 +171,6 @@ static void run_event(void *arg)
         call_revoke(e);
     if (hf_fork_is_child(&client->monitor.fork))
         return;
-    e->notifying = false;
-    if (e->free_waiter != NULL)
-        hf_waiter_answer(&client->monitor, e->free_waiter, HF_OK);
-    else if (e->freed)
-        hf_election_drop_callbacks(e);
     hf_election_notify(e);
     hf_election_answer_resign(e);
     hf_election_dereference(e);
@@ -182,4 +179,5 @@ static void run_event(void *arg)
 void hf_election_init_events(struct hf_election *e)
 {
     e->event_callback = (struct hf_callback){.run = run_event, .arg = e};
+    e->user.drop = (struct hf_user_drop){drop_all, e};
 }

@@ -175,14 +175,15 @@ static hf_status check_can_wait(const struct hf_election *e,
 {
     if (e->state == HF_ELECTION_CAMPAIGNING || e->state == HF_ELECTION_LEADING)
         return HF_OK;
-    if (e->state == HF_ELECTION_LEAVING || e->resigning)
+    if (e->state == HF_ELECTION_LEAVING ||
+        e->resignation != HF_RESIGNATION_NONE)
         return hf_error_set(error, HF_ESTATE,
                             "it is resigning; wait for the end of that");
     if (e->idle_reason.status != HF_OK) {
         *error = e->idle_reason;
         return error->status;
     }
-    if (e->client->monitor.closing)
+    if (e->client->monitor.state != HF_MONITOR_OPEN)
         return hf_monitor_explain_closed(&e->client->monitor, "client", error);
     return hf_error_set(error, HF_ESTATE,
                         "it is not a candidate; call "
@@ -245,15 +246,15 @@ hf_status hf_election_wait(struct hf_election *e, uint64_t wait_ms)
     struct hf_error error;
     hf_status status;
 
-    if ((status = hf_lock_may_block(e->lock, api_name, &error)) != HF_OK)
-        return status;
-    if ((status = hf_monitor_enter(&client->monitor)) != HF_OK)
+    if (hf_monitor_may_block(&client->monitor, &error) != HF_OK)
+        return hf_fail(api_name, &error);
+    if ((status = hf_monitor_enter(&client->monitor, api_name)) != HF_OK)
         return status;
     hf_election_reference(e); /* the election may be freed meanwhile */
     if ((status = check_can_wait(e, &error)) == HF_OK)
         status = wait_here(e, wait_ms, &error);
     if (status != HF_OK)
-        hf_lock_fail(e->lock, api_name, &error);
+        (void)hf_fail(api_name, &error);
     hf_election_dereference(e);
     hf_monitor_leave(&client->monitor);
     return status;
@@ -288,18 +289,13 @@ static struct hf_user_op *begin_call(struct hf_user_call *call,
     return &wait->user_op;
 }
 
-static void fail_call(struct hf_user_call *call, struct hf_error *error)
-{
-    hf_lock_fail(container_of(call, struct wait_call, call)->election->lock,
-                 call->api_name, error);
-}
-
 hf_status hf_election_wait_start(struct hf_election *e, uint64_t wait_ms,
                                  struct hf_done done, struct hf_op **op)
 {
     struct wait_call call = {
-        .call = {"hf_election_wait_start", &e->client->monitor, begin_call,
-                 fail_call},
+        .call = {.api_name = "hf_election_wait_start",
+                 .monitor = &e->client->monitor,
+                 .begin = begin_call},
         .election = e,
         .wait_ms = wait_ms,
     };

@@ -16,9 +16,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <holdfast/version.h>
+
 #include "base/error.h"
 #include "engines/file/file.h"
 #include "engines/zookeeper/zookeeper.h"
+
+#ifndef HF_SOVERSION
+#error "HF_SOVERSION must be set to the version in the soname"
+#endif
 
 /* -------------------------------------------------------------- modules -- */
 
@@ -66,12 +72,12 @@ hf_status hf_module_find(const struct hf_module_dirs *dirs,
     if ((two && is_in(dirs->beside, module, path)) ||
         is_in(dirs->configured, module, path))
         return HF_OK;
-    return hf_error_set(error, HF_EUNSUPPORTED,
-                        "%s, and there is no module %s/%s.so%s%s; install the "
-                        "package libholdfast-%s if there is one",
-                        module->what, dirs->configured, module->name,
-                        two ? ", nor one in " : "", two ? dirs->beside : "",
-                        module->package);
+    return hf_error_set(
+        error, HF_EUNSUPPORTED,
+        "%s, and there is no module %s/%s.so%s%s; install the "
+        "package libholdfast" HF_SOVERSION "-%s if there is one",
+        module->what, dirs->configured, module->name,
+        two ? ", nor one in " : "", two ? dirs->beside : "", module->package);
 }
 
 /* RTLD_NODELETE keeps the module although dlclose() is called when it does not
@@ -124,8 +130,10 @@ static bool is_plain(const char *scheme)
 /* The scheme whose module serves ${scheme}. */
 static const char *module_of(const char *scheme)
 {
-    static const char *const aliases[][2] = {
-        {"postgres", "postgresql"}, {"rediss", "redis"}, {"quorum", "redis"}};
+    static const char *const aliases[][2] = {{"postgres", "postgresql"},
+                                             {"rediss", "redis"},
+                                             {"quorum", "redis"},
+                                             {"etcds", "etcd"}};
 
     for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++) {
         if (strcmp(aliases[i][0], scheme) == 0)
@@ -140,7 +148,7 @@ hf_status hf_engines_load(const struct hf_module_dirs *dirs, const char *scheme,
                           const struct hf_engine_ops **ops,
                           struct hf_error *error)
 {
-    const char *served = module_of(scheme);
+    const char *wanted_scheme = module_of(scheme);
     char name[SCHEME_BYTES + sizeof("engine-")];
     char what[SCHEME_BYTES + sizeof("no engine for \":\": " BUILT_IN)];
     const struct hf_module module = {
@@ -148,7 +156,7 @@ hf_status hf_engines_load(const struct hf_module_dirs *dirs, const char *scheme,
         .symbol = HF_ENGINE_MODULE_SYMBOL,
         .abi = HF_ENGINE_ABI,
         .what = what,
-        .package = served,
+        .package = wanted_scheme,
     };
     char path[PATH_MAX];
     const struct hf_engine_ops *engine;
@@ -159,18 +167,18 @@ hf_status hf_engines_load(const struct hf_module_dirs *dirs, const char *scheme,
         return hf_error_set(error, HF_EUNSUPPORTED,
                             "no engine has the scheme \"%.64s\"; %s", scheme,
                             BUILT_IN);
-    (void)snprintf(name, sizeof(name), "engine-%s", served);
+    (void)snprintf(name, sizeof(name), "engine-%s", wanted_scheme);
     (void)snprintf(what, sizeof(what), "no engine for \"%s:\": %s", scheme,
                    BUILT_IN);
     if ((status = hf_module_find(dirs, &module, path, error)) != HF_OK ||
         (status = hf_module_load(path, &module, &found, error)) != HF_OK)
         return status;
     engine = found;
-    if (strcmp(engine->scheme, served) != 0)
+    if (strcmp(engine->scheme, wanted_scheme) != 0)
         return hf_error_set(error, HF_EUNSUPPORTED,
                             "%s serves the scheme \"%s\", not \"%s\"; "
                             "install it under its own name",
-                            path, engine->scheme, served);
+                            path, engine->scheme, wanted_scheme);
     *ops = engine;
     return HF_OK;
 }

@@ -13,7 +13,7 @@
 
 #include <limits.h>
 
-#include <holdfast/holdfast.h>
+#include <holdfast/status.h>
 
 #include "core/engine.h"
 #include "transport/sasl.h"
@@ -27,9 +27,10 @@ struct hf_module {
     /* The symbol that it exports.  The object begins with an unsigned number,
      * that of its interface. */
     const char *symbol;
-    unsigned abi;        /* the number of the interface that is needed */
-    const char *what;    /* begins an error: "no engine for \"redis:\"" */
-    const char *package; /* its package is called "libholdfast-" and this */
+    unsigned abi;     /* the number of the interface that is needed */
+    const char *what; /* begins an error: "no engine for \"redis:\"" */
+    const char
+        *package; /* the end of its package: "redis" for libholdfast0.1-redis */
 };
 
 /* Where modules are looked for, in this order. */
@@ -65,7 +66,13 @@ hf_status hf_module_load(const char *path, const struct hf_module *module,
 hf_status hf_engines_find(const char *scheme, const struct hf_engine_ops **ops,
                           struct hf_error *error);
 
-/* The same with the modules in ${dirs} only; for tests of the loader. */
+/* Load the module for ${scheme} from ${dirs} and set ${ops} to its engine.
+ * Engines that are built in are not looked at; hf_engines_find() calls it after
+ * those, and tests call it with directories of their own.
+ *   Fails     HF_EUNSUPPORTED if ${scheme} cannot be part of a file name, if
+ *             there is no module for it or it cannot be loaded, or if the
+ *             module is of another version or serves another scheme; ${ops} is
+ *             then not set. */
 hf_status hf_engines_load(const struct hf_module_dirs *dirs, const char *scheme,
                           const struct hf_engine_ops **ops,
                           struct hf_error *error);

@@ -104,8 +104,7 @@ void hf_examination_save(const struct hf_event *event)
 {
     struct examination *examination;
 
-    if (event->kind != HF_EVENT_EXAMINED)
-        return;
+    assert(event->kind == HF_EVENT_EXAMINED);
     examination = of_operation(event->as.answer.request->operation);
     if (!examination->ended)
         examination->findings = copy_findings(event->as.answer.findings);
@@ -175,7 +174,7 @@ static struct hf_user_op *begin_call(struct hf_user_call *call,
     if (completion->waiter == NULL &&
         hf_done_check(&completion->done, "findings", error) != HF_OK)
         return NULL;
-    if (call->monitor->closing) {
+    if (call->monitor->state != HF_MONITOR_OPEN) {
         (void)hf_monitor_explain_closed(call->monitor, "client", error);
         return NULL;
     }
@@ -194,19 +193,13 @@ static struct hf_user_op *begin_call(struct hf_user_call *call,
     return &examination->user_op;
 }
 
-static void fail_call(struct hf_user_call *call, struct hf_error *error)
-{
-    struct hf_client *client =
-        container_of(call, struct examine_call, call)->client;
-
-    (void)hf_client_fail(client, call->api_name, error);
-}
-
 static struct examine_call make_call(struct hf_client *client,
                                      const char *api_name, uint64_t wait_ms)
 {
     return (struct examine_call){
-        .call = {api_name, &client->monitor, begin_call, fail_call},
+        .call = {.api_name = api_name,
+                 .monitor = &client->monitor,
+                 .begin = begin_call},
         .client = client,
         .wait_ms = wait_ms,
     };

@@ -12,8 +12,8 @@
 #include "core/effect.h"
 #include "core/engine.h"
 
-/* If ${event} brings findings, copy them, as hf_queue_op_save_list() does.
- * With the lock. */
+/* Copy the findings that ${event}, an EXAMINED, brings, as
+ * hf_queue_op_save_list() does.  With the lock. */
 void hf_examination_save(const struct hf_event *event);
 
 /* Carry out ${effect}, which is about the operation of an examination.  With

@@ -1,42 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A grant: its references, whether the core has work to do on it, its tokens;
- * its items, which are checked, sorted and turned into acquisitions; and what
- * it says of its loss and of calls on it that failed.
+ * A grant from its making to its end: the memory for everything that it will
+ * need, until when it waits, the operation of the user that it is, and whether
+ * the core has work to do on it.
  */
 #include "client/grant.h"
 
 #include <assert.h>
 #include <string.h>
 
+#include <holdfast/grant.h>
+
+#include "base/container_of.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "client/semaphore_limit.h"
+#include "base/time_math.h"
+#include "client/owner_text.h"
+#include "core/deadlock_detection.h"
 #include "core/multi_lock.h"
-
-void hf_grant_reference(struct hf_grant *grant)
-{
-    grant->references++;
-}
-
-/* With the last reference the grant is destroyed, but only after the lock was
- * released. */
-void hf_grant_dereference(struct hf_grant *grant)
-{
-    assert(grant->references > 0);
-    if (--grant->references > 0)
-        return;
-    hf_monitor_defer_free(&grant->client->monitor, &grant->deferred);
-}
-
-void hf_grant_queue_callback(struct hf_grant *grant,
-                             struct hf_callback *callback)
-{
-    if (callback->queued)
-        return;
-    hf_grant_reference(grant);
-    hf_monitor_queue(&grant->client->monitor, callback);
-}
 
 /* Each grant counts once, however often this is called. */
 void hf_grant_set_pending(struct hf_grant *grant, bool pending)
@@ -59,28 +40,6 @@ void hf_grant_cancel(struct hf_grant *grant)
     hf_client_step(grant->client, &event);
 }
 
-uint64_t hf_grant_token(const struct hf_grant *grant)
-{
-    return grant->acquisition.token;
-}
-
-uint64_t hf_grant_token_of(const struct hf_grant *grant,
-                           const struct hf_lock *lock)
-{
-    const struct hf_acquisition *a = hf_grant_items_find(grant, lock);
-
-    return a != NULL ? a->token : 0;
-}
-
-const struct hf_ticket_id *hf_grant_ticket_id(const struct hf_grant *grant,
-                                              const struct hf_lock *lock)
-{
-    const struct hf_acquisition *a = hf_grant_items_find(grant, lock);
-
-    assert(a != NULL && grant->granted);
-    return &a->ticket_id;
-}
-
 const char *hf_grant_keep_text(struct hf_grant *grant, const char *text)
 {
     struct hf_grant_text *kept = grant->texts;
@@ -98,240 +57,192 @@ const char *hf_grant_keep_text(struct hf_grant *grant, const char *text)
     return kept->text;
 }
 
-/* ------------------------------------------------------------ its items -- */
+/* --------------------------------------------------- making and freeing -- */
 
-/* How many tickets a lock needs.  A semaphore has two queues; see
- * core/multi_lock.h. */
-static size_t tickets_of(const struct hf_lock *lock)
+/* Set until when ${grant} waits, and how often its wait is reported. */
+static void set_wait_limits(struct hf_grant *grant,
+                            const struct hf_acquire_opts *opts)
 {
-    return lock->kind == HF_TICKET_LEASE ? 2 : 1;
+    struct hf_acquisition *acquisition = &grant->acquisition;
+
+    acquisition->payload = grant->payload;
+    acquisition->only_try = opts->wait_ms == 0;
+    acquisition->deadline_at_ms =
+        acquisition->only_try ? HF_FOREVER
+                              : hf_deadline_ms(hf_now_ms(), opts->wait_ms);
+    acquisition->report_every_ms =
+        opts->on_wait.fn != NULL ? opts->on_wait_every_ms : 0;
 }
 
-/* All pairs are compared, because HF_LOCKS_MAX is small. */
-hf_status hf_grant_items_check(struct hf_lock *const *locks, size_t count,
-                               struct hf_error *error)
+/* Allocate a grant and, behind it in the same memory, what it needs: the
+ * multi-lock of several tickets with its children, the items, the callbacks,
+ * and the payload with room for a limit. */
+static struct hf_grant *allocate(size_t tickets, size_t count, bool calls_back,
+                                 const char *payload)
 {
-    if (count == 0 || count > HF_LOCKS_MAX)
-        return hf_error_set(error, HF_EINVAL,
-                            "%zu locks; expected 1 to %d at once", count,
-                            HF_LOCKS_MAX);
-    for (size_t i = 0; i < count; i++) {
-        if (locks[i]->client != locks[0]->client)
-            return hf_error_set(error, HF_EINVAL,
-                                "the lock \"%.200s\" is of another client; "
-                                "expected locks of one",
-                                locks[i]->name);
-        for (size_t k = 0; k < i; k++) {
-            if (strcmp(locks[k]->name, locks[i]->name) == 0)
-                return hf_error_set(error, HF_EINVAL,
-                                    "the lock \"%.200s\" is given twice; it "
-                                    "would wait for itself",
-                                    locks[i]->name);
-        }
+    struct hf_acquisition *children;
+    struct hf_multi_lock *multi_lock = NULL;
+    size_t multi_lock_bytes =
+        tickets == 1 ? 0 : tickets * sizeof(*children) + sizeof(*multi_lock);
+    size_t callbacks_bytes = calls_back ? sizeof(struct hf_grant_callbacks) : 0;
+    size_t bytes = strlen(payload);
+    size_t size = bytes + (tickets == count ? 0 : HF_OWNER_LIMIT_BYTES) + 1;
+    struct hf_grant *grant =
+        hf_alloc(sizeof(*grant) + multi_lock_bytes +
+                 count * sizeof(grant->items[0]) + callbacks_bytes + size);
+
+    if (grant == NULL)
+        return NULL;
+    if (tickets > 1) { /* what needs the greatest alignment is first */
+        children = (void *)(grant + 1);
+        multi_lock = (void *)(children + tickets);
+        multi_lock->children = children;
+        multi_lock->count = tickets;
     }
-    return HF_OK;
+    if (multi_lock != NULL)
+        hf_acquisition_use_multi_lock(&grant->acquisition, multi_lock);
+    grant->items = (void *)((char *)(grant + 1) + multi_lock_bytes);
+    grant->item_count = count;
+    if (calls_back)
+        grant->callbacks = (void *)(grant->items + count);
+    grant->payload = (char *)(grant->items + count) + callbacks_bytes;
+    grant->payload_bytes = bytes;
+    grant->payload_size = size;
+    memcpy(grant->payload, payload, bytes);
+    return grant;
 }
 
-size_t hf_grant_items_tickets(struct hf_lock *const *locks, size_t count)
-{
-    size_t children = 0;
-
-    for (size_t i = 0; i < count; i++)
-        children += tickets_of(locks[i]);
-    return children;
-}
-
-/* Insertion sort of the ${count} ${locks} by name into ${items}.  The order is
- * the same in every process, so that two of them cannot wait for each other. */
-static void sort_by_name(struct hf_grant_item *items,
-                         struct hf_lock *const *locks, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        size_t index = i;
-
-        while (index > 0 &&
-               strcmp(items[index - 1].lock->name, locks[i]->name) > 0) {
-            items[index] = items[index - 1];
-            index--;
-        }
-        items[index].lock = locks[i];
-    }
-}
-
-/* Have ${child}, an acquisition of ${grant}, ask for a ticket of ${kind} in
- * ${queue}. */
-static void want_ticket(struct hf_acquisition *child,
-                        const struct hf_grant *grant, const char *queue,
-                        enum hf_ticket_kind kind)
-{
-    child->queue = queue;
-    child->kind = kind;
-    if (kind == HF_TICKET_PARTICIPANT)
-        child->limit = grant->lock->limit;
-    if (child == &grant->acquisition)
-        return;
-    child->payload = grant->acquisition.payload;
-    child->only_try = grant->acquisition.only_try;
-    child->deadline_at_ms = grant->acquisition.deadline_at_ms;
-    child->report_every_ms = grant->acquisition.report_every_ms;
-}
-
-/* Have two children ask for the tickets of a semaphore: one for its entry
- * mutex, and then one for the leases.  Returns the second. */
-static struct hf_acquisition *want_semaphore(struct hf_acquisition *children,
-                                             const struct hf_grant *grant,
-                                             const struct hf_lock *lock)
-{
-    want_ticket(&children[0], grant, lock->entry_queue, HF_TICKET_MUTEX);
-    children[0].entry_mutex = true;
-    want_ticket(&children[1], grant, lock->lease_queue, HF_TICKET_LEASE);
-    children[1].weight = lock->permits;
-    children[1].limit = lock->limit;
-    return &children[1];
-}
-
-/* The token of the grant is that of the lock that the user named first,
- * wherever sorting puts it. */
-void hf_grant_items_set(struct hf_grant *grant, struct hf_lock *const *locks)
-{
-    struct hf_multi_lock *multi_lock =
-        hf_acquisition_multi_lock(&grant->acquisition);
-    struct hf_acquisition *child =
-        multi_lock != NULL ? multi_lock->children : &grant->acquisition;
-
-    sort_by_name(grant->items, locks, grant->item_count);
-    for (size_t i = 0; i < grant->item_count; i++) {
-        struct hf_grant_item *item = &grant->items[i];
-
-        item->acquisition = child;
-        if (item->lock->kind == HF_TICKET_LEASE) {
-            item->acquisition = want_semaphore(child, grant, item->lock);
-            hf_limit_add(item);
-        } else {
-            want_ticket(child, grant, item->lock->name, item->lock->kind);
-        }
-        if (item->lock->client_cohort != NULL)
-            hf_acquisition_use_cohort(item->acquisition,
-                                      &item->lock->client_cohort->cohort);
-        if (item->lock == grant->lock && multi_lock != NULL)
-            multi_lock->token_child =
-                (size_t)(item->acquisition - multi_lock->children);
-        child = item->acquisition + 1;
-    }
-    if (multi_lock == NULL)
-        return;
-    assert(child == multi_lock->children + multi_lock->count);
-    grant->acquisition.queue = grant->lock->name;
-    grant->acquisition.kind = HF_TICKET_MUTEX; /* it has no ticket */
-}
-
-struct hf_acquisition *hf_grant_items_find(const struct hf_grant *grant,
-                                           const struct hf_lock *lock)
-{
-    for (size_t i = 0; i < grant->item_count; i++) {
-        if (grant->items[i].lock == lock)
-            return grant->items[i].acquisition;
-    }
-    return NULL;
-}
-
-/* The lock that ${child}, one of the acquisitions of ${grant}, is for: the
- * children of a lock stand together, and its item has the last of them. */
-static const struct hf_lock *lock_of(const struct hf_grant *grant,
-                                     const struct hf_acquisition *child)
-{
-    size_t i = 0;
-
-    while (i + 1 < grant->item_count && grant->items[i].acquisition < child)
-        i++;
-    return grant->items[i].lock;
-}
-
-const struct hf_lock *hf_grant_awaited_lock(const struct hf_grant *grant)
+/* Free the texts that the core keeps for it. */
+static void free_texts(struct hf_grant *grant)
 {
     const struct hf_multi_lock *multi_lock =
         hf_acquisition_multi_lock(&grant->acquisition);
-
-    if (multi_lock == NULL || multi_lock->current == multi_lock->count)
-        return grant->lock;
-    return lock_of(grant, &multi_lock->children[multi_lock->current]);
-}
-
-const struct hf_lock *hf_grant_asked_lock(const struct hf_grant *grant)
-{
-    const struct hf_multi_lock *multi_lock =
-        hf_acquisition_multi_lock(&grant->acquisition);
-
-    if (multi_lock == NULL || multi_lock->revoked == NULL)
-        return grant->lock;
-    return lock_of(grant, multi_lock->revoked);
-}
-
-const char *hf_grant_asked_name(struct hf_grant *grant)
-{
-    const char *name;
-
-    hf_monitor_lock(&grant->client->monitor);
-    name = hf_grant_asked_lock(grant)->name;
-    pthread_mutex_unlock(&grant->client->monitor.lock);
-    return name;
-}
-
-/* ----------------------------------------------------------- its errors -- */
-
-const struct hf_lock *hf_grant_find_lost(const struct hf_grant *grant)
-{
-    for (size_t i = 0; i < grant->item_count; i++) {
-        const struct hf_grant_item *item = &grant->items[i];
-
-        if (item->acquisition->state == HF_ACQUISITION_LOST)
-            return item->lock;
-    }
-    return grant->lock;
-}
-
-/* A grant that the core has not reported as lost may be past safe-until. */
-hf_status hf_grant_explain_loss(const struct hf_grant *grant,
-                                struct hf_error *error)
-{
-    return hf_error_set(error, HF_ELOST, "the grant of \"%.120s\" was lost: %s",
-                        (grant->lost ? grant->lost_lock : grant->lock)->name,
-                        grant->lost ? hf_acquisition_text(&grant->acquisition)
-                                    : "its lease has run out");
-}
-
-void hf_grant_explain_release(const struct hf_grant *grant, hf_status status,
-                              struct hf_error *error)
-{
-    const char *text = hf_acquisition_text(&grant->acquisition);
-
-    if (grant->lost)
-        hf_grant_explain_loss(grant, error);
-    else
-        hf_error_set(error, status, "%s",
-                     text[0] != '\0' ? text : hf_status_text(status));
-}
-
-/* Fills the last error of the grant and of its lock. */
-hf_status hf_grant_fail(struct hf_grant *grant, const char *call,
-                        const struct hf_error *error)
-{
     struct hf_client *client = grant->client;
 
-    if (hf_monitor_enter(&client->monitor) != HF_OK)
-        return error->status;
-    hf_last_error_set(&client->error_texts, &grant->last_error, call, error);
-    hf_last_error_set(&client->error_texts, &grant->lock->last_error, call,
-                      error);
-    hf_monitor_leave(&client->monitor);
-    return error->status;
+    hf_acquisition_free(&client->core, &grant->acquisition);
+    for (size_t i = 0; multi_lock != NULL && i < multi_lock->count; i++)
+        hf_acquisition_free(&client->core, &multi_lock->children[i]);
 }
 
-void hf_grant_error(const struct hf_grant *grant, struct hf_error *error)
+/* Free the grant: without the lock, after its last reference is gone.  In a
+ * child of a fork only the callbacks are dropped, because the rest belongs to
+ * the parent. */
+static void free_grant(struct hf_deferred_free *object)
 {
-    if (hf_fork_check(&grant->client->monitor.fork, error) != HF_OK)
+    struct hf_grant *grant = container_of(object, struct hf_grant, deferred);
+    struct hf_client *client = grant->client;
+    struct hf_grant_text *text;
+
+    hf_grant_drop_callbacks(grant);
+    if (hf_fork_is_child(&client->monitor.fork))
         return;
-    hf_monitor_lock(&grant->client->monitor);
-    hf_last_error_copy(&grant->last_error, error);
-    pthread_mutex_unlock(&grant->client->monitor.lock);
+    hf_monitor_lock(&client->monitor);
+    hf_grant_close_loss_fd(grant);
+    for (size_t i = 0; i < grant->item_count; i++)
+        hf_lock_dereference(grant->items[i].lock);
+    free_texts(grant);
+    pthread_mutex_unlock(&client->monitor.lock);
+    while ((text = grant->texts) != NULL) {
+        grant->texts = text->next;
+        hf_free(text);
+    }
+    assert(grant->downgrade == NULL);
+    hf_free(grant->payload_larger);
+    hf_free(grant);
+    hf_monitor_release(&client->monitor);
+}
+
+/* -------------------------------------------------------- its operation -- */
+
+/* The .cancel of it. */
+static void cancel_op(struct hf_user_op *user_op)
+{
+    hf_grant_cancel(container_of(user_op, struct hf_grant, user_op));
+}
+
+/* The .take of it: a grant, with a reference of the user; or why it was not
+ * acquired, or not released. */
+static void take_end(struct hf_user_op *user_op, struct hf_result *result,
+                     struct hf_error *why)
+{
+    struct hf_grant *grant = container_of(user_op, struct hf_grant, user_op);
+
+    if (grant->state == HF_GRANT_HELD) {
+        assert(result->status == HF_OK);
+        result->grant = grant;
+        user_op->references++;
+    } else if (result->status == HF_OK) {
+        assert(grant->state == HF_GRANT_RELEASED);
+    } else if (grant->state == HF_GRANT_RELEASED) {
+        hf_grant_explain_release(grant, result->status, why);
+    } else {
+        hf_error_set(why, result->status, "%s",
+                     hf_acquisition_text(&grant->acquisition));
+    }
+}
+
+/* The .destroy of it. */
+static void destroy_grant(struct hf_user_op *user_op)
+{
+    struct hf_grant *grant = container_of(user_op, struct hf_grant, user_op);
+
+    hf_monitor_defer_free(&grant->client->monitor, &grant->deferred);
+}
+
+static const struct hf_user_op_ops op_ops = {
+    .cancel = cancel_op,
+    .take = take_end,
+    .destroy = destroy_grant,
+};
+
+/* --------------------------------------------------------------- making -- */
+
+/* Everything is allocated here, except a downgrade, a payload that grows, and a
+ * look for deadlocks. */
+struct hf_grant *hf_grant_new(struct hf_lock *const *locks, size_t count,
+                              const struct hf_acquire_opts *opts,
+                              const char *fixed_payload)
+{
+    size_t tickets = hf_grant_items_tickets(locks, count);
+    char payload[HF_PAYLOAD_BYTES];
+    struct hf_grant *grant;
+
+    if (fixed_payload != NULL)
+        hf_payload_copy(payload, fixed_payload);
+    else
+        hf_owner_text_write(payload, hf_boottime_ms(), opts->text);
+    grant = allocate(tickets, count, hf_grant_callbacks_wanted(opts), payload);
+    if (grant == NULL)
+        return NULL;
+    if (opts->detect_deadlock && opts->wait_ms > 0 &&
+        (grant->acquisition.detection =
+             hf_alloc(sizeof(*grant->acquisition.detection))) == NULL) {
+        hf_free(grant);
+        return NULL;
+    }
+    grant->client = locks[0]->client;
+    grant->lock = locks[0];
+    hf_user_op_init(&grant->user_op, &op_ops, &grant->client->monitor, 1);
+    grant->loss_fd = -1;
+    hf_grant_metrics_begun(grant);
+    grant->deferred.destroy = free_grant;
+    if (grant->callbacks != NULL)
+        hf_grant_set_callbacks(grant, opts);
+    for (size_t i = 0; i < count; i++)
+        hf_lock_reference(locks[i]);
+    hf_monitor_reference(&grant->client->monitor);
+    set_wait_limits(grant, opts);
+    hf_grant_items_set(grant, locks);
+    return grant;
+}
+
+void hf_grant_start(struct hf_grant *grant)
+{
+    struct hf_event event = {.kind = HF_EVENT_ACQUIRE};
+
+    assert(grant->state == HF_GRANT_REQUESTED && !grant->pending);
+    grant->user_op.references++; /* the core's, until it is done with it */
+    hf_grant_set_pending(grant, true);
+    event.as.acquisition = &grant->acquisition;
+    hf_client_step(grant->client, &event);
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A grant, from the moment it is asked for.  One object is the operation, then
- * the acquisition in the core, and then the grant of the user.  So nothing has
- * to be allocated once the ticket is requested, and the end of an acquire needs
- * no memory.
+ * the acquisition in the core, then the grant of the user, and the operation
+ * that releases it.  So nothing has to be allocated once the ticket is
+ * requested, and the end of an acquire and of a release needs no memory.
  *
- * A grant is kept alive by the core until it is done with the acquisition, by
- * the user's operation handle, by the user's grant or the completion that will
- * bring it, and by its callbacks that are queued.
+ * A grant is kept alive by the references of its operation: those of the core
+ * until it is done with the acquisition, of the user's operation handle, of the
+ * user's grant, of the completion that will report its end, and of its
+ * callbacks that are queued.
  */
 #ifndef HF_CLIENT_GRANT_H
 #define HF_CLIENT_GRANT_H
@@ -16,7 +17,7 @@
 #include "client/lock.h"
 #include "core/acquisition.h"
 #include "monitor/callback_queue.h"
-#include "operation/op_handle.h"
+#include "operation/user_op.h"
 
 struct hf_downgrade;
 
@@ -53,6 +54,12 @@ struct hf_grant_item {
     struct hf_grant_item **link;
 };
 
+enum hf_grant_state {
+    HF_GRANT_REQUESTED, /* also after a wait that ended without a grant */
+    HF_GRANT_HELD,      /* it was granted; perhaps it was lost since */
+    HF_GRANT_RELEASED,  /* a release was called */
+};
+
 /* All fields under the client's lock, where nothing else is said. */
 struct hf_grant {
     /* A multi-lock if there are several tickets. */
@@ -66,33 +73,19 @@ struct hf_grant {
     struct hf_grant **held_link;
     struct hf_grant_item *items; /* the locks, .item_count of them */
     size_t item_count;
-    struct hf_op op;     /* the user's operation handle */
-    unsigned references; /* under the client's lock */
-    bool pending;        /* the core has work to do on it */
-    bool granted;
-    bool lost;
-    bool released; /* a release was called */
-    /* The release is a step of another operation of ours: .done.fn is called
-     * where its end is carried out, with the lock, and not by a callback. */
-    bool release_is_step;
-    /* Its loss, or the last call that failed. */
-    struct hf_last_error last_error;
-    /* Of several locks the one that was lost. */
+    struct hf_user_op user_op; /* the acquire, and then the release */
+    enum hf_grant_state state;
+    bool pending; /* the core has work to do on it */
+    /* The lock that was lost; of several, if all were lost with the session,
+     * the first one.  NULL: none. */
     const struct hf_lock *lost_lock;
     /* An eventfd, readable once the grant is lost; -1 until the user asks for
      * it. */
     int loss_fd;
     struct hf_grant *next_loss_fd;  /* in the client's list of these */
     struct hf_grant **loss_fd_link; /* what points here */
-    /* The call that waits for the acquire or the release. */
-    struct hf_waiter *waiter;
-
-    struct hf_done done;   /* of the acquire, and then of the release */
-    hf_status done_status; /* how that ended */
-    struct hf_callback done_callback;
     /* In the same allocation; NULL: none. */
     struct hf_grant_callbacks *callbacks;
-
     /* From its beginning until its end is reported. */
     struct hf_downgrade *downgrade;
     /* The election whose candidacy it is, or NULL. */
@@ -136,15 +129,18 @@ struct hf_grant_check {
 
 /* -------------------------------------------------------------- grant.c -- */
 
-/* Keep it alive, and drop a reference.  It is destroyed after the lock was
- * released, because a .drop of the user may be called. */
-void hf_grant_reference(struct hf_grant *grant);
-void hf_grant_dereference(struct hf_grant *grant);
+/* A new grant of the ${count} ${locks}, with one reference, the caller's; NULL
+ * if out of memory.  Its tickets have the payload ${fixed_payload} or, if that
+ * is NULL, the usual one, which describes their owner.  When its last reference
+ * is dropped it is destroyed after the lock was released, because a .drop of
+ * the user may be called. */
+struct hf_grant *hf_grant_new(struct hf_lock *const *locks, size_t count,
+                              const struct hf_acquire_opts *opts,
+                              const char *fixed_payload);
 
-/* Queue ${callback} of ${grant}, unless it is queued, and keep the grant alive
- * until it has run. */
-void hf_grant_queue_callback(struct hf_grant *grant,
-                             struct hf_callback *callback);
+/* Hand its acquisition to the core.  Its effects may come before this
+ * returns. */
+void hf_grant_start(struct hf_grant *grant);
 
 /* Record whether the core has work to do on it; the client counts such
  * grants. */
@@ -153,13 +149,11 @@ void hf_grant_set_pending(struct hf_grant *grant, bool pending);
 /* End the wait for it, unless that has ended. */
 void hf_grant_cancel(struct hf_grant *grant);
 
-/* The id of its ticket for ${lock}, which must be one of its locks. */
-const struct hf_ticket_id *hf_grant_ticket_id(const struct hf_grant *grant,
-                                              const struct hf_lock *lock);
-
 /* A copy of ${text} that lives as long as the grant: the same one if there is
  * one.  NULL: no memory. */
 const char *hf_grant_keep_text(struct hf_grant *grant, const char *text);
+
+/* -------------------------------------------------------- grant_locks.c -- */
 
 /* May the ${count} ${locks} be acquired together?  HF_EINVAL if there are none
  * or too many, if they are of two clients, or if one is given twice. */
@@ -173,6 +167,10 @@ size_t hf_grant_items_tickets(struct hf_lock *const *locks, size_t count);
  * asks for.  If there are several tickets it is a multi-lock with a child for
  * each of them. */
 void hf_grant_items_set(struct hf_grant *grant, struct hf_lock *const *locks);
+
+/* The id of its ticket for ${lock}, which must be one of its locks. */
+const struct hf_ticket_id *hf_grant_ticket_id(const struct hf_grant *grant,
+                                              const struct hf_lock *lock);
 
 /* The acquisition of ${grant} that has the ticket for ${lock}, or NULL. */
 struct hf_acquisition *hf_grant_items_find(const struct hf_grant *grant,
@@ -190,15 +188,10 @@ const struct hf_lock *hf_grant_asked_lock(const struct hf_grant *grant);
 /* Its name, which is the lock's.  For callbacks, without the client's lock. */
 const char *hf_grant_asked_name(struct hf_grant *grant);
 
-/* Remember ${error} as "${call}: ...", and return its status.  The lock
- * remembers it too, because the grant may be released next.  Without the
- * client's lock. */
-hf_status hf_grant_fail(struct hf_grant *grant, const char *call,
-                        const struct hf_error *error);
+/* --------------------------------------------------------- grant_loss.c -- */
 
-/* Of several locks the one that was lost; the first one, if all were lost with
- * the session.  To be called when the loss is reported. */
-const struct hf_lock *hf_grant_find_lost(const struct hf_grant *grant);
+/* It was lost: remember which lock that is. */
+void hf_grant_set_lost(struct hf_grant *grant);
 
 /* Set ${error} to HF_ELOST and why the grant was lost. */
 hf_status hf_grant_explain_loss(const struct hf_grant *grant,
@@ -208,14 +201,18 @@ hf_status hf_grant_explain_loss(const struct hf_grant *grant,
 void hf_grant_explain_release(const struct hf_grant *grant, hf_status status,
                               struct hf_error *error);
 
-/* ---------------------------------------------------------- grant_new.c -- */
+/* ---------------------------------------------------- grant_callbacks.c -- */
 
-/* A new grant of the ${count} ${locks}, with one reference, the user's; NULL if
- * out of memory.  Its tickets have the payload ${fixed_payload} or, if that is
- * NULL, the usual one, which describes their owner. */
-struct hf_grant *hf_grant_new(struct hf_lock *const *locks, size_t count,
-                              const struct hf_acquire_opts *opts,
-                              const char *fixed_payload, struct hf_done done);
+/* Does ${opts} have any of these callbacks, or a .drop? */
+bool hf_grant_callbacks_wanted(const struct hf_acquire_opts *opts);
+
+/* Set those of ${grant}, which has memory for them, as ${opts} say. */
+void hf_grant_set_callbacks(struct hf_grant *grant,
+                            const struct hf_acquire_opts *opts);
+
+/* Call the .drop of each that was set, when the grant is destroyed.  Without
+ * the lock. */
+void hf_grant_drop_callbacks(struct hf_grant *grant);
 
 /* Queue one of these callbacks if the user wants it, or take it out of the
  * queue. */
@@ -230,37 +227,33 @@ void hf_grant_unqueue_revoke(struct hf_grant *grant);
  * ends. */
 bool hf_grant_has_unreported_wait(const struct hf_grant *grant);
 
-/* Forget the callbacks without calling their .drop. */
+/* Forget them without calling their .drop. */
 void hf_grant_clear_callbacks(struct hf_grant *grant);
 
 /* ------------------------------------------------------ grant_acquire.c -- */
 
 /* hf_lock_acquire() and hf_lock_acquire_start() for another call of the user,
- * ${call}, which errors name.  On failure ${error} is set.  Without the
- * lock. */
-hf_status hf_acquire_for(struct hf_lock *lock, const char *call,
-                         uint64_t wait_ms, struct hf_grant **grant,
-                         struct hf_error *error);
-hf_status hf_acquire_start_for(struct hf_lock *lock, const char *call,
+ * ${api_name}, which errors name.  Without the lock. */
+hf_status hf_acquire_for(struct hf_lock *lock, const char *api_name,
+                         uint64_t wait_ms, struct hf_grant **grant);
+hf_status hf_acquire_start_for(struct hf_lock *lock, const char *api_name,
                                uint64_t wait_ms, struct hf_done done,
                                struct hf_op **op);
 
 /* hf_acquire_for() with the options ${opts}, for ${owner}.  While it waits it
  * is in the list ${waiters}, which the client's lock guards, so that the owner
  * can cancel it. */
-hf_status hf_acquire_for_owner(struct hf_lock *lock, const char *call,
+hf_status hf_acquire_for_owner(struct hf_lock *lock, const char *api_name,
                                const struct hf_acquire_opts *opts,
                                uint64_t owner, struct hf_grant_waiter **waiters,
-                               struct hf_grant **grant, struct hf_error *error);
+                               struct hf_grant **grant);
 
 /* ------------------------------------------------------ grant_release.c -- */
 
-/* hf_grant_downgrade() and hf_grant_release() for a handle of another kind,
- * which remembers a failure itself: ${error} is set on failure.  Without the
- * lock. */
-hf_status hf_grant_downgrade_for(struct hf_grant *grant,
-                                 struct hf_error *error);
-hf_status hf_grant_release_for(struct hf_grant *grant, struct hf_error *error);
+/* hf_grant_downgrade() and hf_grant_release() for another call of the user,
+ * ${api_name}, which errors name.  Without the lock. */
+hf_status hf_grant_downgrade_for(struct hf_grant *grant, const char *api_name);
+hf_status hf_grant_release_for(struct hf_grant *grant, const char *api_name);
 
 /* Begin the release as a step of another operation, ${done}.fn, which is called
  * with the lock, perhaps at once.  The grant is then gone. */
@@ -292,6 +285,8 @@ uint64_t hf_grant_request_proof(struct hf_grant *grant);
  * answer the checks that wait for it.  With the lock. */
 void hf_grant_checks_answer(struct hf_client *client,
                             const struct hf_grant *grant);
+
+/* -------------------------------------------------- grant_descriptors.c -- */
 
 /* The path of its ticket for ${lock}, in ZooKeeper and with the path of the
  * URL, valid until the next call of the engine; or NULL and why in ${error}:
@@ -325,7 +320,7 @@ struct hf_grant *hf_grant_of_ticket(const struct hf_own_ticket *ticket);
 /* Write what ${ticket}, whose text is about to be written again, is to say now;
  * with asked= if somebody has asked for its release and the text is one of
  * ours. */
-void hf_grant_write_description(struct hf_own_ticket *ticket);
+void hf_grant_update_text(struct hf_own_ticket *ticket);
 
 /* What the owner of the acquire ${op} inherits has changed
  * (hf_owner_grants_inherit()): if it waits, have its ticket say that.  Without
@@ -352,9 +347,9 @@ void hf_grant_metrics_release_ended(struct hf_grant *grant);
 /* Somebody asks for its release. */
 void hf_grant_metrics_revoked(struct hf_grant *grant);
 
-/* The engine reports ${event}, and the core has not seen it yet: perhaps the
- * ticket ahead of one of ours is gone, or there is one. */
-void hf_grant_metrics_event(const struct hf_client *client,
-                            const struct hf_event *event);
+/* The engine of a client that counts or reports them has sent ${event}, and the
+ * core has not seen it yet: perhaps the ticket ahead of one of ours is gone, or
+ * there is one. */
+void hf_grant_metrics_event(const struct hf_event *event);
 
 #endif

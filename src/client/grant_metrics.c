@@ -186,7 +186,7 @@ void hf_grant_metrics_release_ended(struct hf_grant *grant)
     const struct addition addition = {.lost = true};
 
     if (!is_measured(grant) || grant->acquisition.status != HF_ELOST ||
-        grant->lost)
+        grant->lost_lock != NULL)
         return;
     count(grant, &addition);
     report(grant, (struct hf_lock_event){.kind = HF_LOCK_EVENT_LOST});
@@ -204,15 +204,13 @@ void hf_grant_metrics_revoked(struct hf_grant *grant)
 
 /* Of several tickets the end of one wait is not the grant.  A ticket of ours
  * that is watched is not ahead. */
-void hf_grant_metrics_event(const struct hf_client *client,
-                            const struct hf_event *event)
+void hf_grant_metrics_event(const struct hf_event *event)
 {
     const struct hf_own_ticket *ticket;
     const struct hf_request *watch;
     struct hf_grant *grant;
 
-    if (!hf_client_metrics_on(client) ||
-        (event->kind != HF_EVENT_GONE && event->kind != HF_EVENT_WATCHING))
+    if (event->kind != HF_EVENT_GONE && event->kind != HF_EVENT_WATCHING)
         return;
     watch = event->as.answer.request;
     ticket = watch->own_ticket;

@@ -2,19 +2,13 @@
 /*
  * The payload of a grant's tickets: what they say of its owner.
  */
-#include <stddef.h>
 #include <string.h>
 
+#include "base/container_of.h"
 #include "base/memory.h"
 #include "client/grant.h"
 #include "client/owner_text.h"
 #include "core/multi_lock.h"
-
-static struct hf_grant *of_acquisition(struct hf_acquisition *acquisition)
-{
-    return (struct hf_grant *)((char *)acquisition -
-                               offsetof(struct hf_grant, acquisition));
-}
 
 struct hf_grant *hf_grant_of_ticket(const struct hf_own_ticket *ticket)
 {
@@ -23,7 +17,8 @@ struct hf_grant *hf_grant_of_ticket(const struct hf_own_ticket *ticket)
 
     if (hf_acquisition_cohort(acquisition) != NULL)
         return NULL;
-    return of_acquisition(parent != NULL ? parent : acquisition);
+    return container_of(parent != NULL ? parent : acquisition, struct hf_grant,
+                        acquisition);
 }
 
 /* Add the limit of a semaphore.  The tickets of its entry mutex have it too,
@@ -109,34 +104,35 @@ static bool is_waiting(const struct hf_own_ticket *ticket)
 static void write_again(struct hf_own_ticket *ticket)
 {
     struct hf_acquisition *acquisition = ticket->acquisition;
-    struct hf_ticket_description *description = ticket->description;
+    struct hf_text_update *update = ticket->text_update;
     struct hf_acquisition *parent = hf_acquisition_parent(acquisition);
     const struct hf_grant *grant = hf_grant_of_ticket(ticket);
 
     if (is_waiting(ticket) && grant != NULL) {
-        (void)compose(description->text, grant, acquisition);
+        (void)compose(update->text, grant, acquisition);
     } else if (parent != NULL && acquisition->state == HF_ACQUISITION_HELD) {
-        description->text[of_acquisition(parent)->payload_bytes] = '\0';
-        describe_limit(description->text, acquisition);
+        grant = container_of(parent, struct hf_grant, acquisition);
+        update->text[grant->payload_bytes] = '\0';
+        describe_limit(update->text, acquisition);
     }
 }
 
-void hf_grant_write_description(struct hf_own_ticket *ticket)
+void hf_grant_update_text(struct hf_own_ticket *ticket)
 {
-    if (!ticket->description->retrying)
+    if (!ticket->text_update->retrying)
         write_again(ticket);
-    if (ticket->description->asked)
-        hf_owner_text_add_asked(ticket->description->text);
+    if (ticket->text_update->asked)
+        hf_owner_text_add_asked(ticket->text_update->text);
 }
 
 void hf_grant_describe_again(struct hf_op *op)
 {
-    struct hf_grant *grant =
-        (struct hf_grant *)((char *)op - offsetof(struct hf_grant, op));
+    struct hf_grant *grant = container_of(
+        container_of(op, struct hf_user_op, handle), struct hf_grant, user_op);
     struct hf_event event = {.kind = HF_EVENT_DESCRIBE};
     struct hf_client *client = grant->client;
 
-    if (hf_monitor_enter(&client->monitor) != HF_OK)
+    if (hf_monitor_enter(&client->monitor, NULL) != HF_OK)
         return;
     event.as.acquisition = &grant->acquisition;
     hf_client_step(client, &event);

@@ -29,20 +29,20 @@ static struct hf_queue_op_args list_args(const struct hf_lock *lock,
     return args;
 }
 
-hf_status hf_lock_list_for(struct hf_lock *lock, const char *call,
+hf_status hf_lock_list_for(struct hf_lock *lock, const char *api_name,
                            enum hf_tickets_which which, uint64_t wait_ms,
                            struct hf_tickets **tickets)
 {
-    return hf_queue_op_run(lock, call, list_args(lock, which, wait_ms), NULL,
-                           tickets);
+    return hf_queue_op_run(lock, api_name, list_args(lock, which, wait_ms),
+                           NULL, tickets);
 }
 
-hf_status hf_lock_list_start_for(struct hf_lock *lock, const char *call,
+hf_status hf_lock_list_start_for(struct hf_lock *lock, const char *api_name,
                                  enum hf_tickets_which which, uint64_t wait_ms,
                                  struct hf_done done)
 {
-    return hf_queue_op_start(lock, call, list_args(lock, which, wait_ms), NULL,
-                             done, NULL);
+    return hf_queue_op_start(lock, api_name, list_args(lock, which, wait_ms),
+                             NULL, done, NULL);
 }
 
 hf_status hf_lock_tickets(struct hf_lock *lock, enum hf_tickets_which which,

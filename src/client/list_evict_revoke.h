@@ -7,6 +7,8 @@
 #ifndef HF_CLIENT_LIST_EVICT_REVOKE_H
 #define HF_CLIENT_LIST_EVICT_REVOKE_H
 
+#include <holdfast/tickets.h>
+
 #include "client/lock.h"
 #include "client/ticket_list.h"
 
@@ -17,12 +19,12 @@ hf_status hf_lock_list_texts_start(struct hf_lock *lock,
                                    const struct hf_text_range *texts,
                                    uint64_t wait_ms, struct hf_done done);
 
-/* As hf_lock_tickets() and hf_lock_tickets_start(); errors name ${call}, a
+/* As hf_lock_tickets() and hf_lock_tickets_start(); errors name ${api_name}, a
  * static text.  Without the lock. */
-hf_status hf_lock_list_for(struct hf_lock *lock, const char *call,
+hf_status hf_lock_list_for(struct hf_lock *lock, const char *api_name,
                            enum hf_tickets_which which, uint64_t wait_ms,
                            struct hf_tickets **tickets);
-hf_status hf_lock_list_start_for(struct hf_lock *lock, const char *call,
+hf_status hf_lock_list_start_for(struct hf_lock *lock, const char *api_name,
                                  enum hf_tickets_which which, uint64_t wait_ms,
                                  struct hf_done done);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opening, freeing and naming a lock, and its last error.  A lock is a name, a
- * kind and a reference to its client; no request is made before an acquire. And
- * the tree of a client's cohorts, by name and number of handoffs.  The number
- * is part of the key because a cohort has one bound for all of its waiters.
+ * Opening, freeing and naming a lock.  A lock is a name, a kind and a reference
+ * to its client; no request is made before an acquire.  And the tree of a
+ * client's cohorts, by name and number of handoffs.  The number is part of the
+ * key because a cohort has one bound for all of its waiters.
  */
 #include "client/lock.h"
 
@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/container_of.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "core/lock_name.h"
@@ -29,7 +30,7 @@ static int compare_key(const void *a, const struct hf_tree_node *node)
 {
     const struct key *key = a;
     const struct hf_client_cohort *client_cohort =
-        (const struct hf_client_cohort *)(const void *)node;
+        container_of(node, const struct hf_client_cohort, node);
 
     if (key->handoffs != client_cohort->cohort.handoffs)
         return key->handoffs < client_cohort->cohort.handoffs ? -1 : 1;
@@ -62,8 +63,8 @@ static struct hf_client_cohort *get_cohort(struct hf_client *client,
     struct hf_client_cohort *client_cohort;
 
     client->cohorts.compare = compare_key;
-    client_cohort =
-        (struct hf_client_cohort *)(void *)hf_tree_find(&client->cohorts, &key);
+    client_cohort = container_of_or_null(hf_tree_find(&client->cohorts, &key),
+                                         struct hf_client_cohort, node);
     if (client_cohort == NULL &&
         (client_cohort = new_client_cohort(client, &key)) == NULL)
         return NULL;
@@ -145,7 +146,7 @@ static hf_status check_opts(struct hf_client *client, const char *name,
                             "%" PRIu32 " permits of %" PRIu32 "; expected 1 to "
                             "%d, and no more than there are",
                             opts->permits, opts->limit, HF_PERMITS_MAX);
-    if (client->monitor.closing)
+    if (client->monitor.state != HF_MONITOR_OPEN)
         return hf_monitor_explain_closed(&client->monitor, "client", error);
     return hf_lock_name_check(name, canonical, error);
 }
@@ -225,7 +226,7 @@ struct hf_lock *hf_lock_new(struct hf_client *client, const char *name,
 }
 
 /* ${name} becomes canonical on the way. */
-hf_status hf_lock_open_for(struct hf_client *client, const char *call,
+hf_status hf_lock_open_for(struct hf_client *client, const char *api_name,
                            const char *name, const struct hf_lock_opts *given,
                            struct hf_lock **lock)
 {
@@ -234,13 +235,13 @@ hf_status hf_lock_open_for(struct hf_client *client, const char *call,
     hf_status status;
 
     *lock = NULL;
-    if ((status = hf_monitor_enter(&client->monitor)) != HF_OK)
+    if ((status = hf_monitor_enter(&client->monitor, api_name)) != HF_OK)
         return status;
     status = check_opts(client, name, given, &opts, &name, &error);
     if (status == HF_OK && (*lock = hf_lock_new(client, name, &opts)) == NULL)
         status = hf_error_set(&error, HF_ENOMEM, "out of memory");
     if (status != HF_OK)
-        hf_client_fail(client, call, &error);
+        (void)hf_fail(api_name, &error);
     hf_monitor_leave(&client->monitor);
     if (status == HF_OK)
         set_metrics_name(*lock);
@@ -254,18 +255,18 @@ hf_status hf_lock_open(struct hf_client *client, const char *name,
 }
 
 /* Each lock keeps one reference to its cohort. */
-hf_status hf_lock_join_cohort(struct hf_lock *lock, const char *call,
+hf_status hf_lock_join_cohort(struct hf_lock *lock, const char *api_name,
                               uint32_t handoffs)
 {
     struct hf_error error;
-    hf_status status = hf_monitor_enter(&lock->client->monitor);
+    hf_status status = hf_monitor_enter(&lock->client->monitor, api_name);
 
     if (status != HF_OK)
         return status;
     lock->client_cohort = get_cohort(lock->client, lock->name, handoffs);
     if (lock->client_cohort == NULL) {
         hf_error_set(&error, HF_ENOMEM, "out of memory");
-        status = hf_client_fail(lock->client, call, &error);
+        status = hf_fail(api_name, &error);
     }
     hf_monitor_leave(&lock->client->monitor);
     return status;
@@ -285,7 +286,6 @@ void hf_lock_dereference(struct hf_lock *lock)
         return;
     if (lock->client_cohort != NULL)
         put_cohort(lock->client, lock->client_cohort);
-    hf_last_error_free(&lock->client->error_texts, &lock->last_error);
     hf_monitor_dereference(&lock->client->monitor);
     hf_free(lock);
 }
@@ -309,38 +309,4 @@ void hf_lock_free(struct hf_lock *lock)
 const char *hf_lock_name(const struct hf_lock *lock)
 {
     return lock->name;
-}
-
-/* The text is kept once for all handles that fail with the same one. */
-hf_status hf_lock_fail(struct hf_lock *lock, const char *call,
-                       const struct hf_error *error)
-{
-    hf_last_error_set(&lock->client->error_texts, &lock->last_error, call,
-                      error);
-    return error->status;
-}
-
-/* The failure is remembered under the lock, if this is not a child of a
- * fork. */
-hf_status hf_lock_may_block(struct hf_lock *lock, const char *call,
-                            struct hf_error *error)
-{
-    hf_status status = hf_monitor_may_block(&lock->client->monitor, error);
-
-    if (status != HF_OK && hf_monitor_enter(&lock->client->monitor) == HF_OK) {
-        hf_lock_fail(lock, call, error);
-        hf_monitor_leave(&lock->client->monitor);
-    }
-    return status;
-}
-
-/* Nothing that is due is done here, because reading an error must not change
- * it. */
-void hf_lock_error(const struct hf_lock *lock, struct hf_error *error)
-{
-    if (hf_fork_check(&lock->client->monitor.fork, error) != HF_OK)
-        return;
-    hf_monitor_lock(&lock->client->monitor);
-    hf_last_error_copy(&lock->last_error, error);
-    pthread_mutex_unlock(&lock->client->monitor.lock);
 }

@@ -10,7 +10,6 @@
 #include "client/client.h"
 #include "core/cohort.h"
 #include "core/ticket.h"
-#include "operation/last_error.h"
 
 struct hf_grant_item;
 
@@ -23,7 +22,7 @@ enum hf_kind hf_kind_of_ticket(enum hf_ticket_kind ticket);
  * name, and hand the ticket on equally often.  The client keeps its cohorts in
  * a tree, from the first such mutex to the last. */
 struct hf_client_cohort {
-    struct hf_tree_node node; /* in the client's tree; the first member */
+    struct hf_tree_node node; /* in the client's tree */
     struct hf_cohort cohort;
     unsigned references; /* of locks, which their grants keep alive */
     char name[];         /* the name of the mutexes */
@@ -35,7 +34,6 @@ struct hf_lock {
     /* One of the user's handle and one of each grant; under the client's
      * lock. */
     unsigned references;
-    struct hf_last_error last_error; /* under the client's lock */
     enum hf_ticket_kind kind; /* of its tickets; a LEASE: it is a semaphore */
     uint32_t permits;         /* a semaphore: how many an acquire takes */
     /* A semaphore: how many there are; under the client's lock. */
@@ -64,9 +62,9 @@ struct hf_lock {
  * lock. */
 struct hf_metrics_name_ref *hf_lock_metrics_name(struct hf_lock *lock);
 
-/* hf_lock_open() for another call of the user, ${call}, which errors name.
+/* hf_lock_open() for another call of the user, ${api_name}, which errors name.
  * Without the client's lock. */
-hf_status hf_lock_open_for(struct hf_client *client, const char *call,
+hf_status hf_lock_open_for(struct hf_client *client, const char *api_name,
                            const char *name, const struct hf_lock_opts *opts,
                            struct hf_lock **lock);
 
@@ -80,7 +78,7 @@ struct hf_lock *hf_lock_new(struct hf_client *client, const char *name,
  * that name that hand a ticket on ${handoffs} times.  It is a mutex that was
  * never acquired.  Without the client's lock.
  *   Fails     HF_ENOMEM and HF_EFORKED, as hf_lock_open_for(). */
-hf_status hf_lock_join_cohort(struct hf_lock *lock, const char *call,
+hf_status hf_lock_join_cohort(struct hf_lock *lock, const char *api_name,
                               uint32_t handoffs);
 
 /* Keep it alive, and drop a reference.  With the client's lock.  The last one
@@ -88,16 +86,5 @@ hf_status hf_lock_join_cohort(struct hf_lock *lock, const char *call,
  * client alive until the client's lock is released. */
 void hf_lock_reference(struct hf_lock *lock);
 void hf_lock_dereference(struct hf_lock *lock);
-
-/* hf_monitor_may_block(); the lock remembers a failure of ${call}.  Without the
- * client's lock. */
-hf_status hf_lock_may_block(struct hf_lock *lock, const char *call,
-                            struct hf_error *error);
-
-/* Remember ${error} as "${call}: ...", and return its status.  ${call} is a
- * static text, here and in all functions that call this.  With the client's
- * lock. */
-hf_status hf_lock_fail(struct hf_lock *lock, const char *call,
-                       const struct hf_error *error);
 
 #endif

@@ -9,7 +9,7 @@
  *
  *     PREFIX/LIBDIR/libholdfast.so.0.1    LIBDIR is the base
  *     PREFIX/BINDIR/PROGRAM               PREFIX is the base
- *     PREFIX/LIBDIR/holdfast/MODULE.so
+ *     PREFIX/LIBDIR/holdfast-0.1/MODULE.so    with the version of the soname
  *
  * A module runs with our rights, so the first guess is left out where another
  * user could have put modules there:
@@ -90,7 +90,8 @@ static bool find_origin(struct origin *origin)
         origin->below = HF_MODULE_BELOW_PREFIX;
         return find_base(origin->base, "/proc/self/exe", HF_MODULE_PREFIX);
     }
-    origin->below = "holdfast";
+    /* Beside the library modules are in a directory of the same name. */
+    origin->below = strrchr(HF_MODULE_DIR, '/') + 1;
     return find_base(origin->base, info.dli_fname, "");
 }
 

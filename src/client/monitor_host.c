@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/engine_host.h"
 #include "base/memory.h"
 #include "client/engines.h"
 

@@ -11,7 +11,8 @@
 #include "monitor/monitor.h"
 
 /* A host whose .host is ${monitor}, with .now_ms, .loop, .tls, .log and
- * .allocator.  The owner of ${monitor} adds the others. */
+ * .allocator.  The owner of ${monitor} adds the others: .event of a client is
+ * hf_client_engine_event(). */
 struct hf_engine_host hf_monitor_host(struct hf_monitor *monitor);
 
 #endif

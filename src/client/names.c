@@ -17,7 +17,6 @@
 #include "client/queue_op.h"
 #include "core/lock_name.h"
 #include "core/operation.h"
-#include "operation/last_error.h"
 
 /* Lists under way at a time: as many as fill a connection. */
 #define WINDOW 32
@@ -54,7 +53,6 @@ static void destroy_names(struct hf_user_op *user_op)
 
     hf_names_page_free(names->page);
     hf_names_seen_free(&names->seen);
-    hf_last_error_free(&names->client->error_texts, &names->last_error);
     hf_free(names->queues);
     hf_free(names->text);
     hf_free(names->cursor);
@@ -97,7 +95,7 @@ static void rewind_page(struct hf_names *names)
 
 static struct hf_names_op *of_operation(struct hf_operation *operation)
 {
-    return (struct hf_names_op *)(void *)operation;
+    return container_of(operation, struct hf_names_op, operation);
 }
 
 /* The engine is to name the next queues. */
@@ -169,8 +167,7 @@ void hf_names_save(const struct hf_event *event)
     struct hf_names_op *op;
     struct hf_names *names;
 
-    if (event->kind != HF_EVENT_NAMED)
-        return;
+    assert(event->kind == HF_EVENT_NAMED);
     op = of_operation(event->as.answer.request->operation);
     names = op->names;
     if (names->op != op || !copy_answer(names, answer))
@@ -358,12 +355,10 @@ static void take_page(struct hf_user_op *user_op, struct hf_result *result,
     struct hf_names *names = of_user_op(user_op);
 
     *why = names->outcome;
-    if (why->status != HF_OK)
-        hf_last_error_set(&names->client->error_texts, &names->last_error,
-                          names->api_name, why);
+    assert(names->state == HF_NAMES_ENDED);
     result->names = names->page;
     names->page = NULL;
-    names->busy = false;
+    names->state = HF_NAMES_IDLE;
 }
 
 /* No call gives out a handle of it, so nothing is cancelled. */
@@ -378,7 +373,8 @@ static void end_page(struct hf_names *names)
 {
     const struct hf_completion *completion = &names->user_op.completion;
 
-    names->ended = true;
+    assert(names->state == HF_NAMES_WAITING);
+    names->state = HF_NAMES_ENDED;
     names->op = NULL; /* if it was given up, it ends alone */
     if (names->outcome.status != HF_OK) {
         rewind_page(names);
@@ -388,7 +384,7 @@ static void end_page(struct hf_names *names)
     }
     if (completion->waiter == NULL && completion->done.fn == NULL) {
         rewind_page(names);
-        names->busy = false;
+        names->state = HF_NAMES_IDLE;
     }
     hf_user_op_end(&names->user_op, names->outcome.status);
 }
@@ -418,21 +414,21 @@ static void list_next(struct hf_names *names)
 /* Are all lists done that this page has, or is to have? */
 static bool is_complete(const struct hf_names *names)
 {
-    return names->busy && names->listing == 0 && names->op == NULL &&
+    return names->listing == 0 && names->op == NULL &&
            (names->outcome.status != HF_OK || names->next == names->end);
 }
 
 /* Do what can be done for the page now. */
 static void run(struct hf_names *names)
 {
-    if (names->running || !names->busy || names->ended)
+    if (names->state != HF_NAMES_WAITING)
         return;
-    names->running = true;
+    names->state = HF_NAMES_RUNNING;
     reference(names);
     while (names->outcome.status == HF_OK && names->op == NULL &&
            names->next < names->end && names->listing < WINDOW)
         list_next(names);
-    names->running = false;
+    names->state = HF_NAMES_WAITING;
     if (is_complete(names))
         end_page(names);
     dereference(names);
@@ -450,34 +446,30 @@ static void begin_page(struct hf_names *names)
         hf_names_page_free(names->page);
         names->page = NULL; /* there are no more */
     } else if (left == 0) {
-        names->running = true;
         ask_engine(names);
-        names->running = false;
     }
+    names->state = HF_NAMES_WAITING;
 }
 
-hf_status hf_names_begin(struct hf_names *names, const char *api_name,
-                         uint64_t wait_ms,
+hf_status hf_names_begin(struct hf_names *names, uint64_t wait_ms,
                          const struct hf_completion *completion,
                          struct hf_error *error)
 {
     struct hf_monitor *monitor = &names->client->monitor;
     hf_status status;
 
-    if (names->busy)
+    if (names->state != HF_NAMES_IDLE)
         return hf_error_set(error, HF_ESTATE,
                             "a page is under way; expected one call at a time");
-    if (monitor->closing)
+    if (monitor->state != HF_MONITOR_OPEN)
         return hf_monitor_explain_closed(monitor, "client", error);
     if (completion->done.fn != NULL &&
         (status = hf_monitor_ensure_poller(monitor, error)) != HF_OK)
         return status;
     if ((names->page = hf_alloc(sizeof *names->page)) == NULL)
         return hf_error_set(error, HF_ENOMEM, "out of memory");
-    names->busy = true;
-    names->ended = false;
+    names->state = HF_NAMES_RUNNING;
     names->outcome = (struct hf_error){.status = HF_OK};
-    names->api_name = api_name;
     names->deadline_at_ms = hf_deadline_ms(hf_now_ms(), wait_ms);
     names->only_try = wait_ms == 0;
     hf_user_op_begin(&names->user_op, completion);

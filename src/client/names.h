@@ -16,16 +16,21 @@
 #include "client/names_page.h"
 #include "core/effect.h"
 #include "core/engine.h"
-#include "operation/last_error.h"
 #include "operation/user_op.h"
 
 struct hf_names_op;
+
+enum hf_names_state {
+    HF_NAMES_IDLE,    /* no page is under way */
+    HF_NAMES_WAITING, /* for answers of the engine */
+    HF_NAMES_RUNNING, /* requests are being made, further up the stack */
+    HF_NAMES_ENDED,   /* the end was reported, and is to be taken */
+};
 
 /* All fields under the client's lock. */
 struct hf_names {
     struct hf_user_op user_op; /* the page that is under way */
     struct hf_client *client;
-    struct hf_last_error last_error;
     bool all; /* the option */
     /* Where the walk of the engine is. */
     char *cursor;
@@ -41,9 +46,7 @@ struct hf_names {
     size_t next; /* the first that is not in a page yet */
 
     /* The page that is under way: */
-    bool busy;
-    bool running;           /* run() is, further up the stack */
-    bool ended;             /* its end was reported, and is to be taken */
+    enum hf_names_state state;
     struct hf_names_op *op; /* by which it is asked now, or NULL */
     size_t first;           /* .next when the page began */
     size_t end;             /* where it ends */
@@ -53,24 +56,21 @@ struct hf_names {
     bool only_try;           /* the wait is 0 */
     struct hf_names_page *page;
     struct hf_error outcome;
-    const char *api_name; /* the call that began it */
     char prefix[];
 };
 
 /* For hf_user_op_init() of a walk. */
 extern const struct hf_user_op_ops hf_names_op_ops;
 
-/* Begin a page for the call ${api_name}, and keep the walk alive for the
- * caller.
- * ${completion} gets the end.  With the lock.
+/* Begin a page, and keep the walk alive for the caller.  ${completion} gets the
+ * end.  With the lock.
  *   Fails     HF_ESTATE HF_ECLOSED HF_ELIMIT HF_ENOMEM; the callback of
  *             ${completion} then still is the caller's. */
-hf_status hf_names_begin(struct hf_names *names, const char *api_name,
-                         uint64_t wait_ms,
+hf_status hf_names_begin(struct hf_names *names, uint64_t wait_ms,
                          const struct hf_completion *completion,
                          struct hf_error *error);
 
-/* If ${event} brings names that a walk wants, copy them, as
+/* If a walk wants the names that ${event}, a NAMED, brings, copy them, as
  * hf_queue_op_save_list() does.  With the lock. */
 void hf_names_save(const struct hf_event *event);
 

@@ -50,17 +50,17 @@ hf_status hf_names_open(struct hf_client *client, const char *prefix,
     status =
         hf_open_copy_opts(client, api_name, &hf_names_opts_type, opts, &copy);
     if (status == HF_OK)
-        status = hf_monitor_enter(&client->monitor);
+        status = hf_monitor_enter(&client->monitor, api_name);
     if (status != HF_OK)
         return status;
-    if (client->monitor.closing)
+    if (client->monitor.state != HF_MONITOR_OPEN)
         status = hf_monitor_explain_closed(&client->monitor, "client", &error);
     else
         status = check_prefix(&prefix, &error);
     if (status == HF_OK && (*names = make_names(client, prefix, &copy)) == NULL)
         status = hf_error_set(&error, HF_ENOMEM, "out of memory");
     if (status != HF_OK)
-        (void)hf_client_fail(client, api_name, &error);
+        (void)hf_fail(api_name, &error);
     hf_monitor_leave(&client->monitor);
     return status;
 }
@@ -83,25 +83,18 @@ static struct hf_user_op *begin_call(struct hf_user_call *call,
     if (completion->waiter == NULL &&
         hf_done_check(&completion->done, "names", error) != HF_OK)
         return NULL;
-    if (hf_names_begin(names, call->api_name, page_call->wait_ms, completion,
-                       error) != HF_OK)
+    if (hf_names_begin(names, page_call->wait_ms, completion, error) != HF_OK)
         return NULL;
     return &names->user_op;
-}
-
-static void fail_call(struct hf_user_call *call, struct hf_error *error)
-{
-    struct hf_names *names = container_of(call, struct page_call, call)->names;
-
-    hf_last_error_set(&names->client->error_texts, &names->last_error,
-                      call->api_name, error);
 }
 
 static struct page_call make_call(struct hf_names *names, const char *api_name,
                                   uint64_t wait_ms)
 {
     return (struct page_call){
-        .call = {api_name, &names->client->monitor, begin_call, fail_call},
+        .call = {.api_name = api_name,
+                 .monitor = &names->client->monitor,
+                 .begin = begin_call},
         .names = names,
         .wait_ms = wait_ms,
     };
@@ -124,19 +117,6 @@ hf_status hf_names_next_start(struct hf_names *names, uint64_t wait_ms,
     struct page_call call = make_call(names, "hf_names_next_start", wait_ms);
 
     return hf_user_op_start(&call.call, done, NULL);
-}
-
-/* Nothing that is due is done here, because reading an error must not change
- * it. */
-void hf_names_error(const struct hf_names *names, struct hf_error *error)
-{
-    struct hf_monitor *monitor = &names->client->monitor;
-
-    if (hf_fork_check(&monitor->fork, error) != HF_OK)
-        return;
-    hf_monitor_lock(monitor);
-    hf_last_error_copy(&names->last_error, error);
-    pthread_mutex_unlock(&monitor->lock);
 }
 
 void hf_names_free(struct hf_names *names)

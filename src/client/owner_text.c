@@ -17,6 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <holdfast/tickets.h>
+
 #include "base/error.h"
 #include "base/quote.h"
 #include "base/utf8.h"
@@ -148,8 +150,31 @@ static void date_of_days(int64_t days, int *year, int *month, int *day)
     *year = (int)(y + era * 400 + (*month <= 2));
 }
 
-/* The time of day in UTC, as in "2026-11-21T16:33:00Z". */
-static void write_time(char text[TIME_BYTES])
+/* Write ${number} in decimal, with zeros in front up to ${digits}, and a NUL.
+ * Returns where that is.  Without printf(), because this is done for each
+ * acquire. */
+static char *put_number(char *at, uint64_t number, size_t digits)
+{
+    char reversed[20];
+    size_t count = 0;
+
+    for (; number > 0 || count < digits; number /= 10)
+        reversed[count++] = (char)('0' + number % 10);
+    while (count > 0)
+        *at++ = reversed[--count];
+    *at = '\0';
+    return at;
+}
+
+/* Write ${before} and then ${number}, with at least ${digits}. */
+static char *put_field(char *at, const char *before, uint64_t number,
+                       size_t digits)
+{
+    return put_number(stpcpy(at, before), number, digits);
+}
+
+/* The time of day in UTC, as in "2026-11-21T16:33:00Z", and its end. */
+static char *put_time(char *at)
 {
     struct timespec now;
     int year, month, day;
@@ -160,31 +185,31 @@ static void write_time(char text[TIME_BYTES])
         now.tv_sec = 0;
     date_of_days(now.tv_sec / DAY_S, &year, &month, &day);
     second_of_day = (unsigned)(now.tv_sec % DAY_S);
-    (void)snprintf(text, TIME_BYTES, "%04u-%02u-%02uT%02u:%02u:%02uZ",
-                   (unsigned)year % 10000, (unsigned)month % 100,
-                   (unsigned)day % 100, second_of_day / 3600 % 24,
-                   second_of_day / 60 % 60, second_of_day % 60);
+    at = put_number(at, (unsigned)year % 10000, 4);
+    at = put_field(at, "-", (unsigned)month, 2);
+    at = put_field(at, "-", (unsigned)day, 2);
+    at = put_field(at, "T", second_of_day / 3600, 2);
+    at = put_field(at, ":", second_of_day / 60 % 60, 2);
+    at = put_field(at, ":", second_of_day % 60, 2);
+    return stpcpy(at, "Z");
 }
 
 void hf_owner_text_write(char payload[HF_PAYLOAD_BYTES], uint64_t now_ms,
                          const char *text)
 {
-    char at[TIME_BYTES], encoded[TEXT_BYTES];
     pid_t process = getpid();
-    int length;
+    char *at = payload;
 
     (void)pthread_once(&once, read_process_names);
-    write_time(at);
-    length = snprintf(payload, HF_PAYLOAD_BYTES,
-                      "host=%s pid=%ld command=%s thread=%ld since=%llu@%s "
-                      "at=%s",
-                      host, (long)process, command, (long)thread_id(process),
-                      (unsigned long long)now_ms, boot, at);
-    if (text == NULL || length < 0)
-        return;
-    encode(encoded, sizeof(encoded), text);
-    (void)snprintf(payload + length, HF_PAYLOAD_BYTES - (size_t)length,
-                   " text=%s", encoded);
+    at = stpcpy(stpcpy(at, "host="), host);
+    at = put_field(at, " pid=", (uint64_t)process, 1);
+    at = stpcpy(stpcpy(at, " command="), command);
+    at = put_field(at, " thread=", (uint64_t)thread_id(process), 1);
+    at = put_field(at, " since=", now_ms, 1);
+    at = stpcpy(stpcpy(at, "@"), boot);
+    at = put_time(stpcpy(at, " at="));
+    if (text != NULL)
+        encode(stpcpy(at, " text="), TEXT_BYTES, text);
 }
 
 /* The key cannot be part of a value, because spaces are encoded. */
@@ -192,15 +217,12 @@ void hf_owner_text_add_asked(char payload[HF_PAYLOAD_BYTES])
 {
     static const char key[] = " asked=";
     size_t length = strlen(payload);
-    char at[TIME_BYTES];
 
     if (strncmp(payload, "host=", strlen("host=")) != 0 ||
         strstr(payload, key) != NULL ||
         length + strlen(key) + TIME_BYTES > HF_PAYLOAD_BYTES)
         return;
-    write_time(at);
-    (void)snprintf(payload + length, HF_PAYLOAD_BYTES - length, "%s%s", key,
-                   at);
+    (void)put_time(stpcpy(payload + length, key));
 }
 
 void hf_owner_text_add_limit(char payload[HF_PAYLOAD_BYTES], uint32_t limit,
@@ -368,19 +390,37 @@ bool hf_owner_text_parse(const char *payload, uint64_t now_ms,
 }
 
 /* A word without a value is found and gives "". */
-hf_status hf_owner_text_get(const char *owner, const char *key, char *text,
-                            size_t bytes)
+static hf_status get_text(const char *owner, const char *key, char *text,
+                          size_t bytes, struct hf_error *error)
 {
     const char *value;
     size_t length;
+    bool fits;
 
-    if (bytes == 0)
-        return HF_EINVAL;
-    text[0] = '\0';
+    if (bytes > 0)
+        text[0] = '\0';
     if (!hf_ticket_text_find(owner, key, &value, &length))
-        return HF_EGONE;
-    if (strcmp(key, "holds") == 0) /* decoded, one name could look like two */
-        return copy_value(text, bytes, value, length) ? HF_OK : HF_EINVAL;
-    return hf_ticket_text_decode(text, bytes, value, length) ? HF_OK
-                                                             : HF_EINVAL;
+        return hf_error_set(error, HF_EGONE, "there is no %.40s= in the text",
+                            key);
+    /* Decoded, one name of holds= could look like two. */
+    fits =
+        bytes > 0 && (strcmp(key, "holds") == 0
+                          ? copy_value(text, bytes, value, length)
+                          : hf_ticket_text_decode(text, bytes, value, length));
+    if (fits)
+        return HF_OK;
+    return hf_error_set(error, HF_EINVAL,
+                        "%zu bytes are too few for the value of %.40s=; "
+                        "expected up to %d",
+                        bytes, key, HF_OWNER_VALUE_MAX);
+}
+
+hf_status hf_owner_text_get(const char *owner, const char *key, char *text,
+                            size_t bytes)
+{
+    struct hf_error error;
+
+    if (get_text(owner, key, text, bytes, &error) == HF_OK)
+        return HF_OK;
+    return hf_fail("hf_owner_text_get", &error);
 }

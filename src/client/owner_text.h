@@ -11,7 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <holdfast/holdfast.h>
+#include <holdfast/lock.h>
+#include <holdfast/status.h>
 
 #include "core/ticket.h"
 

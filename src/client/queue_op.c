@@ -12,6 +12,7 @@
 
 #include <assert.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/container_of.h"
 #include "base/error.h"
@@ -58,6 +59,7 @@ static void take_op(struct hf_user_op *user_op, struct hf_result *result,
 
     *why = queue_op->outcome;
     result->tickets = queue_op->tickets;
+    result->success = queue_op->success;
     queue_op->tickets = NULL;
 }
 
@@ -83,6 +85,11 @@ static void choose_queues(struct hf_queue_op *queue_op)
         queue_op->queue_count = 2;
 }
 
+static bool is_of_success(enum hf_request_kind kind)
+{
+    return kind == HF_REQUEST_READ_SUCCESS || kind == HF_REQUEST_WRITE_SUCCESS;
+}
+
 /* Have the core begin the next operation, in the same object. */
 static void start_operation(struct hf_queue_op *queue_op,
                             enum hf_request_kind kind,
@@ -101,8 +108,9 @@ static void start_operation(struct hf_queue_op *queue_op,
     queue_op->operation.flag_kind = queue_op->args.flag_kind;
     queue_op->operation.texts = queue_op->args.texts;
     queue_op->operation.evicted_by = queue_op->evicted_by;
+    queue_op->operation.token = queue_op->args.token;
     if (kind == HF_REQUEST_REMOVE || kind == HF_REQUEST_REVOKE ||
-        kind == HF_REQUEST_WATCH_QUEUE)
+        kind == HF_REQUEST_WATCH_QUEUE || is_of_success(kind))
         queue_op->operation.ticket = *ticket;
     event.as.operation = &queue_op->operation;
     hf_client_step(queue_op->lock->client, &event);
@@ -160,7 +168,7 @@ hf_status hf_queue_op_begin(struct hf_lock *lock,
     hf_status status;
 
     *queue_op = NULL;
-    if (client->monitor.closing)
+    if (client->monitor.state != HF_MONITOR_OPEN)
         return hf_monitor_explain_closed(&client->monitor, "client", error);
     if (completion->done.fn != NULL && !completion->is_step &&
         (status = hf_monitor_ensure_poller(&client->monitor, error)) != HF_OK)
@@ -191,6 +199,27 @@ static void end_queue_op(struct hf_queue_op *queue_op, hf_status status,
         queue_op->tickets = NULL;
     }
     hf_user_op_end(&queue_op->user_op, status);
+}
+
+static int64_t utc_ms(void)
+{
+    struct timespec now = {0};
+
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* What the success is was read, or it was written.  Where the engine could not
+ * read its clock, the wall clock of this machine has to do. */
+static void end_success(struct hf_queue_op *queue_op)
+{
+    struct hf_success *success = &queue_op->success;
+
+    if (queue_op->args.kind == HF_REQUEST_READ_SUCCESS)
+        *success = queue_op->operation.success;
+    if (success->token != 0 && success->age_ms == HF_SUCCESS_AGE_UNKNOWN)
+        success->age_ms = utc_ms() - success->at_utc_ms;
+    end_queue_op(queue_op, HF_OK, "");
 }
 
 /* No queue had the ticket. */
@@ -224,6 +253,8 @@ static void operation_answered(struct hf_queue_op *queue_op)
     else if (queue_op->args.every_holder)
         queue_op->asked_count +=
             !is_listing_holders(queue_op) && operation->found;
+    else if (is_of_success(operation->kind))
+        end_success(queue_op);
     else if (lists ? last : operation->found || !must_be_found(operation))
         end_queue_op(queue_op, HF_OK, "");
     else if (last)
@@ -316,8 +347,7 @@ void hf_queue_op_save_list(const struct hf_event *event)
     struct hf_operation *operation;
     struct hf_queue_op *queue_op;
 
-    if (event->kind != HF_EVENT_LISTED)
-        return;
+    assert(event->kind == HF_EVENT_LISTED);
     if ((operation = event->as.answer.request->operation) == NULL ||
         operation->kind != HF_REQUEST_LIST || operation->listener != NULL)
         return;
@@ -401,19 +431,14 @@ static struct hf_user_op *begin_call(struct hf_user_call *call,
     return &queue_op->user_op;
 }
 
-static void fail_call(struct hf_user_call *call, struct hf_error *error)
-{
-    struct queue_call *queue_call = container_of(call, struct queue_call, call);
-
-    hf_lock_fail(queue_call->lock, call->api_name, error);
-}
-
 static struct queue_call make_call(struct hf_lock *lock, const char *api_name,
                                    const struct hf_queue_op_args *args,
                                    const char *id)
 {
     return (struct queue_call){
-        .call = {api_name, &lock->client->monitor, begin_call, fail_call},
+        .call = {.api_name = api_name,
+                 .monitor = &lock->client->monitor,
+                 .begin = begin_call},
         .lock = lock,
         .args = *args,
         .id = id,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An operation on a queue that takes no ticket: list it, evict a ticket, ask
- * for a release, set or clear a barrier, or wait for one.
+ * for a release, set or clear a barrier, or wait for one; read its success, or
+ * write it for a ticket that is held.
  *
  * An operation of the core (struct hf_operation) is about one queue and one
  * ticket.  This one runs as many of them as it needs, one after the other: one
@@ -31,7 +32,9 @@ struct hf_queue_op_args {
     enum hf_tickets_which which;
     struct hf_text_range texts; /* and those whose texts the user wants */
     bool every_holder; /* ask every holder for a release; there is no .ticket */
-    struct hf_ticket_id ticket; /* the one to evict, or to ask for a release */
+    struct hf_ticket_id ticket; /* the one to evict, or to ask for a release;
+                                   of a success that of the grant */
+    uint64_t token;             /* of a success that is written */
     /* Who evicts it, and why; NULL: nothing is said.  Copied. */
     const char *evicted_by;
     bool only_try; /* as in struct hf_operation, instead of .wait_ms */
@@ -61,6 +64,7 @@ struct hf_queue_op {
     struct hf_error outcome; /* the answer */
     /* What was listed, until the user gets it; NULL: nothing yet. */
     struct hf_tickets *tickets;
+    struct hf_success success; /* that was read */
     /* .every_holder: the place in .tickets of the one to ask next. */
     size_t next_holder;
     size_t asked_count;  /* .every_holder: how many were found */
@@ -90,9 +94,9 @@ hf_status hf_queue_op_begin(struct hf_lock *lock,
                             struct hf_queue_op **queue_op,
                             struct hf_error *error);
 
-/* If ${event} brings a list that an operation wants, copy it.  Called before
- * the core is stepped with the event, because the core does not keep lists.
- * With the lock. */
+/* If an operation wants the list that ${event}, a LISTED, brings, copy it.
+ * Called before the core is stepped with the event, because the core does not
+ * keep lists.  With the lock. */
 void hf_queue_op_save_list(const struct hf_event *event);
 
 /* Carry out ${effect}, which is about the operation of one.  With the lock. */

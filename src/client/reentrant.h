@@ -1,103 +1,121 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a mutex and a read/write lock share: reentrancy.  It has a record for
- * each owner, with the grant of the owner and how often it was locked, as the
- * hold counts of java.util.concurrent's ReentrantReadWriteLock.  Two owners of
- * a mutex can be on record at once, because a grant that was lost stays until
- * its owner unlocks it.
+ * A reentrant lock: what a mutex and a read/write lock are.  It has a record
+ * for each owner, with the grant of the owner and how often it was locked, as
+ * the hold counts of java.util.concurrent's ReentrantReadWriteLock.  A mutex is
+ * one that nobody locks to read.  Two owners of a mutex can be on record at
+ * once, because a grant that was lost stays until its owner unlocks it.
  *
- * All without the client's lock.
+ * All without the client's lock.  Errors name ${api_name}.
  */
 #ifndef HF_CLIENT_REENTRANT_H
 #define HF_CLIENT_REENTRANT_H
 
 #include <pthread.h>
 
+#include <holdfast/mutex.h>
+#include <holdfast/tickets.h>
+
 #include "client/lock.h"
 #include "client/ticket_list.h"
+#include "operation/user_callback.h"
 
-/* The record of one owner.  .owner is set once; only the owner reads and writes
- * the rest, until the handle is freed. */
-struct hf_hold {
-    uint64_t owner;
-    uint64_t writes; /* how often it was locked to write; of a mutex: in all */
-    uint64_t reads;  /* how often it was locked to read */
-    struct hf_grant *grant;
-    struct hf_hold *next; /* in the list; under .guard */
+/* What it can be locked to do. */
+enum hf_access {
+    HF_ACCESS_WRITE, /* the only one of a mutex */
+    HF_ACCESS_READ,
 };
+#define HF_ACCESS_COUNT 2
 
-/* A part of the handle of the user. */
-struct hf_reentrant {
+struct hf_hold;
+struct hf_reentrant;
+
+/* What both kinds of handle are opened with. */
+struct hf_reentrant_opts {
     uint64_t (*owner)(void *arg); /* who calls; NULL: the thread */
     void *owner_arg;
+    const char *text;     /* of the tickets, or NULL */
     bool detect_deadlock; /* of every acquire */
-    /* Somebody asks ${owner} to release: calls the user.  NULL: the user has no
-     * callback for that. */
+    bool has_readers;     /* a read/write lock */
+    uint32_t handoffs;    /* as in struct hf_mutex_opts; with readers, 0 */
+    /* The callback of the user for requests to release, and its .drop. */
+    union {
+        struct hf_on_mutex_revoke mutex;
+        struct hf_on_rwlock_revoke rwlock; /* with readers */
+    } on_revoke;
+    struct hf_user_drop drop;
+    /* Somebody asks ${owner} to release: calls .on_revoke.  NULL: the user has
+     * no such callback. */
     void (*revoked)(struct hf_reentrant *reentrant, uint64_t owner);
-    void (*destroy)(/* free the handle that this is a part of */
-                    struct hf_reentrant
-                        *reentrant); /* the handle it is part of */
+};
 
-    /* Guards .first, .last_error and .texts; not held while waiting. */
+struct hf_reentrant {
+    /* Set once: .text and .owner and so on; .text is in the array below. */
+    struct hf_reentrant_opts opts;
+    struct hf_client *client;
+    /* The one of each kind of ticket; without readers that of READ is NULL. */
+    struct hf_lock *locks[HF_ACCESS_COUNT];
+
+    /* Guards .first; not held while waiting. */
     pthread_mutex_t guard;
     struct hf_hold *first;
-    struct hf_last_error last_error; /* the last error of the handle */
-    struct hf_shared_texts texts;    /* where its text is kept */
     /* Calls that wait; under the client's lock. */
     struct hf_grant_waiter *waiters;
     /* One of the user's handle, and one of each grant that may call
      * .revoked. */
     _Atomic unsigned references;
-    char text[HF_OWNER_TEXT_BYTES + 1]; /* of the tickets; "": none */
+    char text[HF_OWNER_TEXT_BYTES + 1];
 };
 
-/* ${text} was checked, and is copied; NULL: none. */
-void hf_reentrant_init(struct hf_reentrant *reentrant, const char *text);
+/* The handles of users, which are nothing else. */
+struct hf_mutex {
+    struct hf_reentrant reentrant;
+};
+struct hf_rwlock {
+    struct hf_reentrant reentrant;
+};
+_Static_assert(sizeof(struct hf_mutex) == sizeof(struct hf_reentrant) &&
+                   sizeof(struct hf_rwlock) == sizeof(struct hf_reentrant),
+               "one is allocated and freed as the other");
 
-/* Release what is still held.  Destroys the handle when no callback of the user
- * can come for it any more. */
+/* Open the lock called ${name}, unless ${status} says that the options of the
+ * user could not be taken.  If that fails, .drop is called.  ${opts} are
+ * copied, .text included. */
+hf_status hf_reentrant_open(struct hf_client *client, hf_status status,
+                            const char *api_name, const char *name,
+                            const struct hf_reentrant_opts *opts,
+                            struct hf_reentrant **reentrant);
+
+/* Release what is still held.  Frees the handle when no callback of the user
+ * can come for it any more.  Does nothing in a child of a fork, as all of
+ * these. */
 void hf_reentrant_free(struct hf_reentrant *reentrant);
 
-/* The record of the caller, or NULL.  It stays valid, because only its owner
- * removes it. */
-struct hf_hold *hf_reentrant_find(struct hf_reentrant *reentrant);
+/* Lock for the caller: count, or acquire if it holds nothing.
+ *   Fails     as hf_lock_acquire(); HF_ELOST if its grant was lost; and
+ *             HF_EREENTRANT if it only reads and wants to write. */
+hf_status hf_reentrant_lock(struct hf_reentrant *reentrant,
+                            const char *api_name, enum hf_access access,
+                            uint64_t wait_ms);
 
-/* Acquire ${lock} for the caller, which has no record: the counts of the new
- * ${hold} are 0.
- *   Fails     as hf_lock_acquire(); ${error} is set. */
-hf_status hf_reentrant_acquire(struct hf_reentrant *reentrant,
-                               struct hf_lock *lock, const char *call,
-                               uint64_t wait_ms, struct hf_hold **hold,
-                               struct hf_error *error);
+/* Unlock once for the caller: release with the last one, and downgrade with the
+ * last write of one that reads too.
+ *   Fails     HF_EOWNER if it has not locked so; as hf_grant_release() and
+ *             hf_grant_downgrade(). */
+hf_status hf_reentrant_unlock(struct hf_reentrant *reentrant,
+                              const char *api_name, enum hf_access access);
 
-/* End the waits of ${owner}, or of all owners if that is 0.  Errors name
- * ${call}.
+/* The token of the caller's grant; 0 without one. */
+uint64_t hf_reentrant_token(struct hf_reentrant *reentrant);
+
+/* End the waits of ${owner}, or of all owners if that is 0.
  *   Fails     HF_EGONE if none waits; HF_EFORKED. */
 hf_status hf_reentrant_cancel(struct hf_reentrant *reentrant,
-                              struct hf_client *client, const char *call,
-                              uint64_t owner);
+                              const char *api_name, uint64_t owner);
 
-/* hf_lock_tickets() of ${lock} for ${call}, which errors name. */
+/* hf_lock_tickets() of it. */
 hf_status hf_reentrant_list(struct hf_reentrant *reentrant,
-                            struct hf_lock *lock, const char *call,
-                            enum hf_tickets_which which, uint64_t wait_ms,
-                            struct hf_tickets **tickets);
-
-/* Release the grant and remove ${hold}, unless the release could not be begun.
- *   Fails     as hf_grant_release(); ${error} is set. */
-hf_status hf_reentrant_release(struct hf_reentrant *reentrant,
-                               struct hf_hold *hold, struct hf_error *error);
-
-/* Remember that ${call} failed because the caller has no ${what} to unlock;
- * HF_EOWNER. */
-hf_status hf_reentrant_fail_not_owner(struct hf_reentrant *reentrant,
-                                      const char *call, const char *what);
-
-/* Remember ${error} as "${call}: ...", and return its status. */
-hf_status hf_reentrant_fail(struct hf_reentrant *reentrant, const char *call,
-                            const struct hf_error *error);
-
-/* Copy the last error.  Not in a child of a fork. */
-void hf_reentrant_error(struct hf_reentrant *reentrant, struct hf_error *error);
+                            const char *api_name, enum hf_tickets_which which,
+                            uint64_t wait_ms, struct hf_tickets **tickets);
 
 #endif

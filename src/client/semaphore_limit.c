@@ -100,7 +100,7 @@ hf_status hf_lock_set_limit(struct hf_lock *lock, uint32_t limit)
 {
     struct hf_client *client = lock->client;
     struct hf_error error;
-    hf_status status = hf_monitor_enter(&client->monitor);
+    hf_status status = hf_monitor_enter(&client->monitor, "hf_lock_set_limit");
 
     if (status != HF_OK)
         return status;
@@ -110,7 +110,7 @@ hf_status hf_lock_set_limit(struct hf_lock *lock, uint32_t limit)
         lock->other_limit = 0;
         notify_items(lock);
     } else {
-        hf_lock_fail(lock, "hf_lock_set_limit", &error);
+        (void)hf_fail("hf_lock_set_limit", &error);
     }
     hf_monitor_leave(&client->monitor);
     return status;

@@ -6,6 +6,8 @@
 #ifndef HF_CLIENT_TICKET_LIST_H
 #define HF_CLIENT_TICKET_LIST_H
 
+#include <holdfast/tickets.h>
+
 #include "client/lock.h"
 #include "core/ticket.h"
 

@@ -37,7 +37,7 @@ struct reading {
     struct hf_command_line line;
     void *options;
     struct hf_error *error;
-    char shorts[2 + 2 * (HF_OPTION_ROWS_MAX + 1) + 1]; /* for getopt_long() */
+    char shorts[2 + 4 * (HF_OPTION_ROWS_MAX + 1) + 1]; /* for getopt_long() */
     struct option longs[HF_OPTION_ROWS_MAX + 2];
     bool given[HF_OPTION_ROWS_MAX]; /* by row */
 };
@@ -74,9 +74,13 @@ static int print_wrapped(const char *text, int column)
 static void print_option(const struct hf_option_row *row)
 {
     char choices[HF_OPTION_CHOICES_BYTES];
-    int column = printf("  -%c, --%s%s%s", row->letter, row->name,
-                        row->value != NULL ? " " : "",
-                        row->value != NULL ? row->value : "");
+    int column =
+        row->letter != '\0' ? printf("  -%c, ", row->letter) : printf("      ");
+
+    if (row->also != '\0')
+        column += printf("-%c, ", row->also);
+    column += printf("--%s%s%s", row->name, row->value != NULL ? " " : "",
+                     row->value != NULL ? row->value : "");
 
     if (column > HELP_TEXT_COLUMN - 2) {
         putchar('\n');
@@ -109,6 +113,19 @@ int hf_command_line_end_output(void)
 
 /* -------------------------------------------------------------- options -- */
 
+/* Add ${option} of ${row} to ${letters}, for getopt_long(); returns what is
+ * behind it. */
+static char *add_letter(char *letters, char option,
+                        const struct hf_option_row *row)
+{
+    if (option == '\0')
+        return letters;
+    *letters++ = option;
+    if (row->value != NULL)
+        *letters++ = ':';
+    return letters;
+}
+
 /* What getopt_long() is to know of the rows. */
 static void prepare(struct reading *reading)
 {
@@ -123,9 +140,8 @@ static void prepare(struct reading *reading)
     for (size_t i = 0; i <= command->row_count; i++) {
         const struct hf_option_row *row = row_at(command, i);
 
-        *letter++ = row->letter;
-        if (row->value != NULL)
-            *letter++ = ':';
+        letter = add_letter(letter, row->letter, row);
+        letter = add_letter(letter, row->also, row);
         reading->longs[i] = (struct option){
             row->name, row->value != NULL ? required_argument : no_argument,
             NULL, LONG_OPTION + (int)i};
@@ -139,12 +155,13 @@ static size_t find_row(const struct hf_command *command, int option)
 
     if (option >= LONG_OPTION)
         return (size_t)(option - LONG_OPTION);
-    while (row_at(command, i)->letter != option)
+    while (row_at(command, i)->letter != option &&
+           row_at(command, i)->also != option)
         i++;
     return i;
 }
 
-/* Write to ${name} what the user wrote, "-t" or "--timeout"; ${option} is as
+/* Write to ${name} what the user wrote, "-w" or "--timeout"; ${option} is as
  * getopt_long() has it, not always one of a row. */
 static void name_option(const struct hf_command *command, int option,
                         char name[OPTION_NAME_BYTES])
@@ -202,15 +219,54 @@ static hf_status read_option(struct reading *reading, int option)
                      reading->error);
 }
 
+/* Without -c, HOLDFAST_URL may name a profile. */
+static hf_status read_url(const struct reading *reading)
+{
+    const struct hf_command *command = reading->command;
+
+    for (size_t i = 0; i < command->row_count; i++)
+        if (command->rows[i].read == hf_option_url && !reading->given[i])
+            return hf_option_url_of_environment((char *)reading->options +
+                                                    command->rows[i].offset,
+                                                reading->error);
+    return HF_OK;
+}
+
+/* The last operand ahead of a "--"; NULL: there is none.  getopt_long() would
+ * move the "--" ahead of it, and take what is behind for operands. */
+static const char *find_late_separator(const struct reading *reading)
+{
+    const struct hf_command_line *line = &reading->line;
+    char in_order[sizeof reading->shorts + 1];
+    const char *operand = NULL;
+    int option, end;
+
+    (void)snprintf(in_order, sizeof in_order, "-%s", reading->shorts);
+    do {
+        end = optind;
+        option =
+            getopt_long(line->argc, line->argv, in_order, reading->longs, NULL);
+        if (option == 1)
+            operand = optarg;
+    } while (option != -1 && option != '?' && option != ':');
+    if (option != -1 || optind == end)
+        operand = NULL;
+    optind = 0; /* have it begin anew */
+    return operand;
+}
+
 /* Read all options.  ${*help}: --help is one of them, and the rest was not
  * looked at. */
 static hf_status read_options(struct reading *reading, bool *help)
 {
     struct hf_command_line *line = &reading->line;
+    const char *late = NULL;
     hf_status status = HF_OK;
     int option;
 
     prepare(reading);
+    if (!reading->command->options_first)
+        late = find_late_separator(reading);
     while (status == HF_OK &&
            (option = getopt_long(line->argc, line->argv, reading->shorts,
                                  reading->longs, NULL)) != -1) {
@@ -223,7 +279,74 @@ static hf_status read_options(struct reading *reading, bool *help)
         status = read_option(reading, option);
     }
     line->operands = optind;
-    return status;
+    if (status == HF_OK && late != NULL)
+        return hf_error_set(reading->error, HF_EINVAL,
+                            "'--' behind '%.80s': expected it before the first "
+                            "operand, where it ends the options, or nowhere; "
+                            "holdfast %s runs no command",
+                            late, reading->command->name);
+    return status == HF_OK ? read_url(reading) : status;
+}
+
+/* ------------------------------------------------------------- operands -- */
+
+hf_status hf_command_line_missing(const struct hf_command *command,
+                                  const char *name, struct hf_error *error)
+{
+    return hf_error_set(error, HF_EINVAL,
+                        "%s is missing; expected holdfast %s %s", name,
+                        command->name, command->synopsis);
+}
+
+hf_status hf_command_line_too_many(const struct hf_command *command,
+                                   const char *name, const char *word,
+                                   struct hf_error *error)
+{
+    return hf_error_set(error, HF_EINVAL,
+                        "'%.80s': one %s at a time; expected holdfast %s %s",
+                        word, name, command->name, command->synopsis);
+}
+
+/* Read the word of ${row}; NULL: it is not there. */
+static hf_status read_operand(const struct reading *reading,
+                              const struct hf_operand_row *row, char *word)
+{
+    if (word == NULL && row->is_optional)
+        return HF_OK;
+    if (word == NULL)
+        return hf_command_line_missing(reading->command, row->name,
+                                       reading->error);
+    memcpy((char *)reading->options + row->offset, &word, sizeof word);
+    return row->check != NULL ? row->check(word, reading->error) : HF_OK;
+}
+
+static hf_status read_operands(const struct reading *reading)
+{
+    const struct hf_command *command = reading->command;
+    char **words = reading->line.argv + reading->line.operands;
+    int count = reading->line.argc - reading->line.operands, rows = 0;
+
+    while (rows < HF_OPERANDS_MAX && command->operands[rows].name != NULL)
+        rows++;
+    if (count > rows && !command->more_operands && rows == 0)
+        return hf_error_set(reading->error, HF_EINVAL,
+                            "'%.80s': not expected; see 'holdfast %s --help'",
+                            words[0], command->name);
+    if (count > rows && !command->more_operands)
+        return hf_command_line_too_many(command,
+                                        command->operands[rows - 1].name,
+                                        words[rows], reading->error);
+    for (int i = 0; i < rows; i++) {
+        hf_status status = read_operand(reading, &command->operands[i],
+                                        i < count ? words[i] : NULL);
+
+        if (status != HF_OK)
+            return status;
+    }
+    return command->check != NULL
+               ? command->check(&reading->line, reading->options,
+                                reading->error)
+               : HF_OK;
 }
 
 bool hf_command_line_read(const struct hf_command *command, int argc,
@@ -243,7 +366,7 @@ bool hf_command_line_read(const struct hf_command *command, int argc,
         return false;
     }
     if (status == HF_OK)
-        status = command->read_operands(&reading.line, options, &error);
+        status = read_operands(&reading);
     if (status == HF_OK)
         return true;
     hf_ui_print_error(&error);

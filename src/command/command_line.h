@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A command as data: its usage, its table of options and what reads its
- * operands.  One function reads the command lines of all commands and prints
- * their help.
+ * A command as data: its usage, its tables of options and of operands, and what
+ * checks that they go together.  One function reads the command lines of all
+ * commands and prints their help.
  */
 #ifndef HF_COMMAND_COMMAND_LINE_H
 #define HF_COMMAND_COMMAND_LINE_H
@@ -18,6 +18,23 @@ struct hf_command_line {
     int operands; /* index in .argv of the first operand, or argc */
 };
 
+/* A word behind the options: the row of an operand. */
+struct hf_operand_row {
+    const char *name; /* "NAME", as the synopsis has it */
+    size_t offset;    /* of a const char * in the command's options: the word;
+                         it stays as it is if there is none */
+    bool is_optional; /* and so are those behind it */
+    /* See that ${text} can be one: HF_EINVAL or HF_ENAME.  NULL: any can. */
+    hf_status (*check)(const char *text, struct hf_error *error);
+};
+
+#define HF_OPERAND(name_, type, field, ...)                                    \
+    {                                                                          \
+        .name = name_, .offset = offsetof(type, field), __VA_ARGS__            \
+    }
+
+#define HF_OPERANDS_MAX 2
+
 struct hf_command {
     const char *name;     /* "run" */
     const char *synopsis; /* "[OPTION...] NAME", for the usage */
@@ -26,21 +43,34 @@ struct hf_command {
     const struct hf_option_row *rows; /* without --help, which all have */
     size_t row_count;                 /* at most HF_OPTION_ROWS_MAX */
     bool options_first;               /* options end at the first operand */
-    /* Read the operands of ${line} into ${options}, and check that the options
-     * go together.  HF_EINVAL or HF_ENAME with ${error}. */
-    hf_status (*read_operands)(const struct hf_command_line *line,
-                               void *options, struct hf_error *error);
+    /* Its operands, in order, and whether more may follow, which .check reads.
+     */
+    struct hf_operand_row operands[HF_OPERANDS_MAX];
+    bool more_operands;
+    /* All of ${line} that is in a table was read into ${options}: read the
+     * rest, and check that all of it goes together.  HF_EINVAL or HF_ENAME with
+     * ${error}.  NULL: there is nothing to check. */
+    hf_status (*check)(const struct hf_command_line *line, void *options,
+                       struct hf_error *error);
 };
 
 #define HF_OPTION_ROWS_MAX 15
 
 /* Read ${argv} into ${options}, the structure that the rows of ${command} are
  * about; fields of options that are not given stay as they are.  Options may
- * be written as "-t 5s", "-t5s", "--timeout 5s", "--timeout=5s" and, where they
+ * be written as "-w 5s", "-w5s", "--timeout 5s", "--timeout=5s" and, where they
  * take no value, several as "-jH".  True: run the command.  False: it ends with
  * ${*exit_code}, because its help or an error was printed. */
 bool hf_command_line_read(const struct hf_command *command, int argc,
                           char **argv, void *options, int *exit_code);
+
+/* For .check: the operand ${name} is missing; ${word} is one more than one
+ * ${name}.  HF_EINVAL with ${error}. */
+hf_status hf_command_line_missing(const struct hf_command *command,
+                                  const char *name, struct hf_error *error);
+hf_status hf_command_line_too_many(const struct hf_command *command,
+                                   const char *name, const char *word,
+                                   struct hf_error *error);
 
 /* The end of what a command prints on stdout: 0, or the exit status after
  * printing that it could not be written. */

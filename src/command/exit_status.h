@@ -3,13 +3,14 @@
 #ifndef HF_COMMAND_EXIT_STATUS_H
 #define HF_COMMAND_EXIT_STATUS_H
 
-#include <holdfast/holdfast.h>
+#include <holdfast/status.h>
 
 /* The numbers are those of sysexits.h where they fit, so that they are seldom
  * those of a command. */
 enum {
     HF_EXIT_VIOLATION = 1, /* verify, torture: a rule was broken */
     HF_EXIT_NOT_HELD = 1,  /* show --held: nobody holds the lock */
+    HF_EXIT_NONE = 1,      /* last: there was no success */
     HF_EXIT_NO_TICKET = 1, /* revoke, evict: a ticket was not there, or its
                               owner receives no requests; or the user said no
                             */

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <time.h>
 
+#include <holdfast/tickets.h>
+
 #include "base/url.h"
 #include "base/utf8.h"
 
@@ -36,25 +38,27 @@ void hf_format_owner(const char *payload, char text[HF_FORMAT_BYTES])
     hf_utf8_make_printable(text, false);
 }
 
-/* Write ", queued AGE ago", or "" if it is not known.  The ticket of another
- * machine has no age on our clock; then the two wall clocks are compared,
- * which is good enough for people. */
+/* Write ", queued AGE ago".  The ticket of another machine, or of another boot,
+ * has no age on our clock.  Then the two wall clocks are compared, which is
+ * good enough for people, and '~' before AGE says so: ", queued ~AGE ago".  ""
+ * if the ticket does not say at which time of day it was made, or ours cannot
+ * be read. */
 static void format_age(const struct hf_owner *owner, char age[AGE_BYTES])
 {
     char duration[HF_DURATION_BYTES];
-    bool known = owner->age_ms != HF_FOREVER;
+    bool on_our_clock = owner->age_ms != HF_FOREVER;
     uint64_t age_ms = owner->age_ms;
     time_t utc = time(NULL);
 
     age[0] = '\0';
-    if (!known) {
+    if (!on_our_clock) {
         if (owner->at_utc_ms == 0 || utc < 0)
             return;
         age_ms = (uint64_t)utc * 1000;
         age_ms -= age_ms < owner->at_utc_ms ? age_ms : owner->at_utc_ms;
     }
     hf_duration_format(age_ms, duration);
-    (void)snprintf(age, AGE_BYTES, ", queued %s%s ago", known ? "" : "~",
+    (void)snprintf(age, AGE_BYTES, ", queued %s%s ago", on_our_clock ? "" : "~",
                    duration);
 }
 

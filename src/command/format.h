@@ -13,6 +13,8 @@
 
 #include "client/owner_text.h"
 
+struct hf_ticket_view;
+
 /* Room for any owner. */
 #define HF_FORMAT_BYTES (HF_PAYLOAD_BYTES + 64)
 
@@ -41,8 +43,7 @@ uint64_t hf_format_age_ms(const struct hf_ticket_view *view, uint64_t utc_ms,
 
 /* Write how long ago the owner of ${view} began to ask: "3m05s", with '~'
  * before it if that compares the clocks of two machines, "-" if it is not
- * known.
- * ${utc_ms} is the time of day. */
+ * known.  ${utc_ms} is the time of day. */
 void hf_format_age(const struct hf_ticket_view *view, uint64_t utc_ms,
                    char text[HF_FORMAT_BYTES]);
 

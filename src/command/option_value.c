@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/url_options.h"
+#include "client/client_url.h"
 #include "command/profile.h"
 
 /* Set ${field} of ${row} to ${number}. */
@@ -99,6 +100,38 @@ hf_status hf_option_duration(const struct hf_option_row *row, const char *name,
                         name, text, name);
 }
 
+/* Set ${ms} to ${text}, a number of seconds such as "30", "0.5" or ".5".  What
+ * is less than a millisecond counts as one, so that only 0 does not wait. */
+static bool parse_seconds(const char *text, uint64_t *ms)
+{
+    size_t digits = strspn(text, "0123456789"), part = 0;
+    const char *fraction = text + digits;
+    uint64_t scale = 100;
+
+    if (*fraction == '.')
+        part = strspn(++fraction, "0123456789");
+    if (digits + part == 0 || digits > 15 || fraction[part] != '\0')
+        return false;
+    *ms = digits > 0 ? strtoull(text, NULL, 10) * 1000 : 0;
+    for (size_t i = 0; i < part && scale > 0; i++, scale /= 10)
+        *ms += (uint64_t)(fraction[i] - '0') * scale;
+    if (*ms == 0 && strspn(fraction, "0") < part)
+        *ms = 1;
+    return true;
+}
+
+hf_status hf_option_wait(const struct hf_option_row *row, const char *name,
+                         const char *text, void *field, struct hf_error *error)
+{
+    (void)row;
+    if (parse_seconds(text, field) || hf_duration_parse(text, field))
+        return HF_OK;
+    return hf_error_set(error, HF_EINVAL,
+                        "%s '%.80s': not a time to wait; expected seconds or a "
+                        "duration, for instance %s 30 or %s 1m30s",
+                        name, text, name, name);
+}
+
 hf_status hf_option_text(const struct hf_option_row *row, const char *name,
                          const char *text, void *field, struct hf_error *error)
 {
@@ -124,6 +157,23 @@ hf_status hf_option_url(const struct hf_option_row *row, const char *name,
     status = hf_profile_find(text + 1, &of_profile, error);
     *(const char **)field = of_profile;
     return status;
+}
+
+hf_status hf_option_url_of_environment(void *field, struct hf_error *error)
+{
+    struct hf_error why;
+    const char *value;
+    hf_status status = hf_client_url_of_environment(&value, error);
+
+    /* The client refuses any other value, with a text of its own. */
+    if (status != HF_OK || value == NULL || value[0] != '@')
+        return HF_OK;
+    free(of_profile);
+    status = hf_profile_find(value + 1, &of_profile, &why);
+    if (status != HF_OK)
+        return hf_error_set(error, status, "HOLDFAST_URL: %s", why.text);
+    *(const char **)field = of_profile;
+    return HF_OK;
 }
 
 bool hf_option_url_is_of_profile(const char *url)

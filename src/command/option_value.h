@@ -13,22 +13,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <holdfast/holdfast.h>
+#include <holdfast/status.h>
 
 struct hf_option_row;
 
 /* Read ${text} into ${field}; ${text} is NULL where the option takes no value.
- * ${name} is the option as the user wrote it, "-t" or "--timeout".  HF_EINVAL,
+ * ${name} is the option as the user wrote it, "-w" or "--timeout".  HF_EINVAL,
  * with a text that says what is expected. */
 typedef hf_status hf_option_reader(const struct hf_option_row *row,
                                    const char *name, const char *text,
                                    void *field, struct hf_error *error);
 
 struct hf_option_row {
-    char letter;       /* 't' of -t */
+    char letter;       /* 'w' of -w; 0: none */
+    char also;         /* another letter that means the same; 0: none */
     const char *name;  /* "timeout" of --timeout */
-    const char *value; /* what texts call the value, in capitals; NULL:
-                          the option takes none */
+    const char *value; /* what texts call the value, in capitals; NULL: the
+                          option takes none */
     hf_option_reader *read;
     size_t offset;              /* of the field in the command's options */
     size_t bytes;               /* size of the field, see HF_OPTION_FIELD() */
@@ -61,10 +62,17 @@ hf_option_reader hf_option_number; /* decimal, from .min to .max */
 hf_option_reader hf_option_choice; /* one of .choices; the field: its index */
 /* The field is a uint64_t, in milliseconds. */
 hf_option_reader hf_option_duration;
+/* The same, and a number without a unit is in seconds, as flock(1) has it: "30"
+ * or "0.5". */
+hf_option_reader hf_option_wait;
 /* The field is a const char *, which will point to the value in argv. */
 hf_option_reader hf_option_text;
 /* The same for a URL, "@NAME" being that of a profile, see profile.h. */
 hf_option_reader hf_option_url;
+
+/* No URL was given: set ${field} as "-c @NAME" does if HOLDFAST_URL is "@NAME",
+ * else leave it. */
+hf_status hf_option_url_of_environment(void *field, struct hf_error *error);
 
 /* Rows that commands share; ${field_}: HF_OPTION_FIELD(). */
 #define HF_URL_OPTION(field_)                                                  \
@@ -72,7 +80,7 @@ hf_option_reader hf_option_url;
               .help =                                                          \
                   "the engine, or @PROFILE; else HOLDFAST_URL, else file:")
 #define HF_ANSWER_TIMEOUT_OPTION(field_)                                       \
-    HF_OPTION('t', "timeout", "DURATION", hf_option_duration, field_,          \
+    HF_OPTION('w', "timeout", "DURATION", hf_option_wait, field_,              \
               .help = "wait at most so long for an answer; else 15s")
 
 /* Did hf_option_url() take ${url} from a profile? */

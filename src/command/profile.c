@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/errno_text.h"
 #include "base/error.h"
 #include "base/url.h"
 #include "transport/secret_file.h"
@@ -120,7 +119,7 @@ static hf_status check_secret(const char *path, const char *url,
                               struct hf_error *error)
 {
     static const struct hf_secret_kind kind = {
-        .name = "the profiles, one of which has a password,",
+        .name = "the profiles, one of which has a password, ",
         .expected = "a file of profiles",
         .named_by = "XDG_CONFIG_HOME or HOME",
     };

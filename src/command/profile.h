@@ -9,7 +9,7 @@
 #ifndef HF_COMMAND_PROFILE_H
 #define HF_COMMAND_PROFILE_H
 
-#include <holdfast/holdfast.h>
+#include <holdfast/status.h>
 
 /* The longest line of a file. */
 #define HF_PROFILE_LINE_BYTES 4096

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include <holdfast/barrier.h>
+
 #include "base/error.h"
 #include "base/memory.h"
 #include "command/clock.h"
@@ -39,13 +41,13 @@ static hf_status load_queue(struct hf_client *client, const char *name,
     opts.kind = kinds[index];
     status = hf_lock_open(client, name, &opts, &queue->locks[index]);
     if (status != HF_OK) {
-        hf_client_error(client, error);
+        *error = *hf_last_error();
         return status;
     }
     status = hf_lock_tickets(queue->locks[index], which, left_ms(until_ms),
                              &queue->tickets[index]);
     if (status != HF_OK)
-        hf_lock_error(queue->locks[index], error);
+        *error = *hf_last_error();
     return status;
 }
 
@@ -58,7 +60,7 @@ static hf_status load_participants(struct hf_client *client, const char *name,
     hf_status status = hf_double_barrier_open(client, name, 1, &queue->barrier);
 
     if (status != HF_OK) {
-        hf_client_error(client, error);
+        *error = *hf_last_error();
         return status;
     }
     status = hf_double_barrier_participants(
@@ -67,7 +69,7 @@ static hf_status load_participants(struct hf_client *client, const char *name,
     if (status == HF_EUNSUPPORTED)
         return HF_OK;
     if (status != HF_OK)
-        hf_double_barrier_error(queue->barrier, error);
+        *error = *hf_last_error();
     return status;
 }
 

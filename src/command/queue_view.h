@@ -7,7 +7,8 @@
 #ifndef HF_COMMAND_QUEUE_VIEW_H
 #define HF_COMMAND_QUEUE_VIEW_H
 
-#include <holdfast/holdfast.h>
+#include <holdfast/status.h>
+#include <holdfast/tickets.h>
 
 enum {
     HF_QUEUE_VIEW_LOCK, /* mutex, read/write lock, election */

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <holdfast/holdfast.h>
+#include <holdfast/client.h>
 
 /* How much the user wants to read: -q, neither, -v. */
 enum hf_verbosity { HF_QUIET, HF_NORMAL, HF_VERBOSE };

@@ -2,7 +2,8 @@
 /*
  * The states of an acquisition, its beginning and its end, and what is common
  * to all of them: the list of those that are HELD, the report of the end, and
- * the texts.  How an acquisition gets its lock is behind hf_acquisition_ops.
+ * the texts.  How an acquisition gets its lock is behind hf_acquisition_ops,
+ * and what it reports goes to its hf_acquisition_listener.
  */
 #include "core/acquisition.h"
 
@@ -10,6 +11,8 @@
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
+
+#include <holdfast/barrier.h>
 
 #include "base/container_of.h"
 #include "base/error.h"
@@ -27,21 +30,14 @@ static const struct hf_state_machine_state states[] = {
     [STATE(WAITING)] = {"WAITING", TO(HELD) | TO(GIVING_UP)},
     [STATE(HELD)] = {"HELD", TO(LOST) | TO(RELEASING)},
     [STATE(LOST)] = {"LOST", TO(RELEASING)},
-    [STATE(RELEASING)] = {"RELEASING", TO(DONE)},
-    [STATE(GIVING_UP)] = {"GIVING_UP", TO(DONE)},
+    [STATE(RELEASING)] = {"RELEASING", TO(DRAINING)},
+    [STATE(GIVING_UP)] = {"GIVING_UP", TO(DRAINING)},
+    [STATE(DRAINING)] = {"DRAINING", TO(DONE)},
     [STATE(DONE)] = {"DONE", 0},
 };
 
 static const struct hf_state_machine table = {"acquisition", states,
                                               sizeof states / sizeof states[0]};
-
-/* Put ${a} at the end of the list of those that are HELD.  Grants that depend
- * on others come behind these: a parent behind its children, a waiter behind
- * the ticket of its cohort. */
-static void add_held(struct hf_core *core, struct hf_acquisition *a)
-{
-    HF_LIST_APPEND_BY(&core->held, a, next_held, previous_held);
-}
 
 struct hf_acquisition *
 hf_acquisition_of_turn(const struct hf_enqueue_turn *turn)
@@ -57,34 +53,8 @@ bool hf_acquisition_is_asking(const struct hf_enqueue_turn *turn)
     return ticket != NULL && hf_own_ticket_enqueue_unanswered(ticket);
 }
 
-bool hf_acquisition_can_enqueue(const struct hf_acquisition *a)
-{
-    unsigned count = 0;
-
-    FOR_EACH_EARLIER (a, ticket)
-        count += ticket->state == HF_OWN_TICKET_REMOVING;
-    return count < HF_EARLIER_TICKETS_MAX;
-}
-
-/* Should ${a} stand in line for its queue (enqueue_order.h)?  A lease does not,
- * because only the holder of the entry mutex wants one. */
-static bool wants_ticket(const struct hf_acquisition *a)
-{
-    if (a->kind == HF_TICKET_LEASE || !hf_acquisition_is_waiting(a))
-        return false;
-    if (a->tickets.current == NULL)
-        return hf_acquisition_can_enqueue(a);
-    return a->tickets.current->state < HF_OWN_TICKET_QUEUED;
-}
-
-void hf_acquisition_update_order(struct hf_core *core, struct hf_acquisition *a)
-{
-    if (a->ops->takes_tickets)
-        hf_enqueue_order_update(core, &a->tickets.turn, wants_ticket(a),
-                                hf_acquisition_is_queued(a));
-}
-
-/* Set the flag that says whether safe-until is about this grant (safe_until.h).
+/* Set the flag that says whether safe-until is about this grant
+ * (published_safe_until.h).
  */
 static void set_valid(struct hf_acquisition *a, bool valid)
 {
@@ -96,7 +66,9 @@ static void set_valid(struct hf_acquisition *a, bool valid)
 }
 
 /* The flag of the grant changes together with the list of what is HELD, so that
- * safe-until counts for no grant that is not in the list. */
+ * safe-until counts for no grant that is not in the list.  In that list grants
+ * that depend on others are behind these: a parent behind its children, a
+ * waiter behind the ticket of its cohort. */
 void hf_acquisition_move(struct hf_core *core, struct hf_acquisition *a,
                          enum hf_acquisition_state state)
 {
@@ -106,21 +78,23 @@ void hf_acquisition_move(struct hf_core *core, struct hf_acquisition *a,
     }
     hf_state_machine_move(&table, &a->state, state);
     if (a->state == STATE(HELD)) {
-        add_held(core, a);
+        HF_LIST_APPEND_BY(&core->held, a, next_held, previous_held);
         set_valid(a, true);
     }
-    if (a->state != STATE(WAITING))
+    if (a->state != STATE(WAITING) && a->detection != NULL)
         hf_deadlock_detection_end(core, a->detection);
     hf_schedule_touch(core, &a->entry);
 }
 
 void hf_acquisition_link(struct hf_core *core, struct hf_acquisition *a)
 {
+    assert(a->state == STATE(WAITING));
     HF_LIST_APPEND(&core->acquisitions, a);
 }
 
 void hf_acquisition_unlink(struct hf_core *core, struct hf_acquisition *a)
 {
+    assert(a->state == STATE(DONE));
     HF_LIST_REMOVE(&core->acquisitions, a);
 }
 
@@ -143,6 +117,7 @@ static void append_may_remain(struct hf_core *core, struct hf_acquisition *a)
 {
     char text[HF_ERROR_TEXT_BYTES];
 
+    assert(a->state == STATE(GIVING_UP));
     if (a->may_remain || core->session.closing || !a->ops->may_remain(a))
         return;
     a->may_remain = true;
@@ -152,21 +127,22 @@ static void append_may_remain(struct hf_core *core, struct hf_acquisition *a)
     hf_acquisition_set_text(core, a, text);
 }
 
-/* Report the end, if it is time.  Invariant 8: once. */
+/* RELEASING or GIVING_UP: report the end, if it is time.  Invariant 8: once,
+ * because it is DRAINING from then on. */
 static void notify_end(struct hf_core *core, struct hf_acquisition *a)
 {
-    if (a->notified || (a->ops->must_wait(a) && !removal_wait_is_over(core, a)))
+    bool released = a->state == STATE(RELEASING);
+
+    assert(released || a->state == STATE(GIVING_UP));
+    if (a->ops->must_wait(a) && !removal_wait_is_over(core, a))
         return;
-    a->notified = true;
-    hf_schedule_touch(core, &a->entry);
-    if (a->state == STATE(RELEASING)) {
-        if (a->status == HF_OK)
-            a->status = a->ops->release_status(core, a);
-        a->listener->ended(core, a, HF_EFFECT_RELEASED);
-    } else {
+    if (!released)
         append_may_remain(core, a);
-        a->listener->ended(core, a, HF_EFFECT_ENDED);
-    }
+    else if (a->status == HF_OK)
+        a->status = a->ops->release_status(core, a);
+    hf_acquisition_move(core, a, STATE(DRAINING));
+    a->listener->ended(core, a,
+                       released ? HF_EFFECT_RELEASED : HF_EFFECT_ENDED);
 }
 
 const char *hf_acquisition_text(const struct hf_acquisition *a)
@@ -224,61 +200,7 @@ void hf_acquisition_cancel(struct hf_core *core, struct hf_acquisition *a)
     hf_acquisition_give_up(core, a, &why);
 }
 
-/* ------------------------------------------------- the user as listener -- */
-
-/* The user as the listener: each report becomes an effect.  WAITING is queued
- * at most once; it is read when it is carried out, so it is never out of date.
- */
-static void user_waiting(struct hf_core *core, struct hf_acquisition *a)
-{
-    if (!a->user.waiting.queued)
-        hf_effect_add(&core->effects, &a->user.waiting, HF_EFFECT_WAITING);
-}
-
-static void user_granted(struct hf_core *core, struct hf_acquisition *a)
-{
-    hf_effect_add(&core->effects, &a->user.answer, HF_EFFECT_GRANTED);
-}
-
-static void user_revoked(struct hf_core *core, struct hf_acquisition *a)
-{
-    if (!a->user.loss.queued)
-        hf_effect_add(&core->effects, &a->user.loss, HF_EFFECT_REVOKED);
-}
-
-/* LOST replaces a REVOKED that was not carried out. */
-static void user_lost(struct hf_core *core, struct hf_acquisition *a)
-{
-    hf_effect_remove(&core->effects, &a->user.loss); /* REVOKED */
-    hf_effect_add(&core->effects, &a->user.loss, HF_EFFECT_LOST);
-}
-
-static void user_ended(struct hf_core *core, struct hf_acquisition *a,
-                       enum hf_effect_kind how)
-{
-    hf_effect_add(&core->effects, &a->user.answer, how);
-}
-
-static void user_done(struct hf_core *core, struct hf_acquisition *a)
-{
-    hf_effect_add(&core->effects, &a->user.done, HF_EFFECT_ACQUISITION_DONE);
-}
-
-static bool user_is_relied_on(const struct hf_acquisition *a)
-{
-    (void)a;
-    return true;
-}
-
-const struct hf_acquisition_listener hf_acquisition_user_listener = {
-    .waiting = user_waiting,
-    .granted = user_granted,
-    .revoked = user_revoked,
-    .lost = user_lost,
-    .ended = user_ended,
-    .done = user_done,
-    .is_relied_on = user_is_relied_on,
-};
+/* ------------------------------------------------------------- reports -- */
 
 void hf_acquisition_grant(struct hf_core *core, struct hf_acquisition *a,
                           bool revoked)
@@ -346,7 +268,7 @@ void hf_acquisition_describe(struct hf_core *core, struct hf_acquisition *a)
 
     if (waiting == NULL)
         return;
-    hf_ticket_description_want(waiting->tickets.current);
+    hf_text_update_want(waiting->tickets.current);
     hf_acquisition_pump(core, waiting);
 }
 
@@ -365,8 +287,7 @@ static bool waits_by(const struct hf_acquisition *a,
         .queue = waiting->queue,
         .kind = waiting->entry_mutex ? HF_TICKET_LEASE : waiting->kind,
         .ticket = &ticket->id,
-        .text =
-            hf_ticket_description_text(ticket->description, waiting->payload),
+        .text = hf_text_update_text(ticket->text_update, waiting->payload),
     };
     return true;
 }
@@ -389,7 +310,7 @@ static void init(struct hf_core *core, struct hf_acquisition *a)
     if (a->started_at_ms == 0)
         a->started_at_ms = core->now_ms;
     a->connect_by_ms = hf_after_ms(core->now_ms, core->config.connect_ms);
-    if (core->now_ms < session->connect_by_ms && !session->ever_connected)
+    if (core->now_ms < session->connect_by_ms && session->number == 0)
         a->connect_by_ms = session->connect_by_ms;
     if (a->ops->takes_tickets) {
         a->tickets.enqueue_at_ms = a->not_before_ms;
@@ -438,7 +359,7 @@ void hf_acquisition_start(struct hf_core *core, struct hf_acquisition *a)
 void hf_acquisition_give_up(struct hf_core *core, struct hf_acquisition *a,
                             const struct hf_error *why)
 {
-    if (!hf_acquisition_is_waiting(a))
+    if (a->state != STATE(WAITING))
         return;
     a->notify_at_ms = hf_after_ms(core->now_ms, HF_REMOVAL_WAIT_MS);
     hf_acquisition_set_error(core, a, why);
@@ -464,11 +385,10 @@ void hf_acquisition_release(struct hf_core *core, struct hf_acquisition *a)
  * are carried out in their order. */
 void hf_acquisition_finish(struct hf_core *core, struct hf_acquisition *a)
 {
-    if (a->state != STATE(RELEASING) && a->state != STATE(GIVING_UP))
-        return;
-    notify_end(core, a);
-    if (!a->notified || !a->ops->may_finish(a) ||
-        hf_deadlock_detection_is_busy(a->detection))
+    if (a->state == STATE(RELEASING) || a->state == STATE(GIVING_UP))
+        notify_end(core, a);
+    if (a->state != STATE(DRAINING) || !a->ops->may_finish(a) ||
+        (a->detection != NULL && hf_deadlock_detection_is_busy(a->detection)))
         return;
     hf_acquisition_move(core, a, STATE(DONE));
     hf_schedule_leave(core, &a->entry);
@@ -478,20 +398,20 @@ void hf_acquisition_finish(struct hf_core *core, struct hf_acquisition *a)
 
 void hf_acquisition_free(struct hf_core *core, struct hf_acquisition *a)
 {
-    struct hf_own_ticket *ticket = hf_acquisition_earlier(a), *next;
+    struct hf_own_ticket *ticket, *next;
 
     hf_shared_text_clear(&core->messages, &a->message);
     hf_shared_text_clear(&core->holders, &a->holder);
     hf_deadlock_detection_free(a->detection);
     a->detection = NULL;
-    for (; ticket != NULL; ticket = next) {
+    if (a->ops == NULL || !a->ops->takes_tickets)
+        return;
+    for (ticket = a->tickets.earlier; ticket != NULL; ticket = next) {
         next = ticket->next;
         hf_own_ticket_free(ticket);
     }
-    if ((ticket = hf_acquisition_ticket(a)) != NULL)
-        hf_own_ticket_free(ticket);
-    if (a->ops == NULL || !a->ops->takes_tickets)
-        return;
+    if (a->tickets.current != NULL)
+        hf_own_ticket_free(a->tickets.current);
     hf_shared_text_clear(&core->messages, &a->tickets.removal_denied);
     a->tickets.current = a->tickets.earlier = NULL;
 }
@@ -501,8 +421,8 @@ void hf_acquisition_explain_busy(const struct hf_acquisition *a,
 {
     if (a->kind == HF_TICKET_PARTICIPANT)
         hf_error_set(why, HF_EBUSY,
-                     "%" PRIu32 " of %" PRIu32 " parties are there", a->ahead,
-                     a->limit);
+                     "%" PRIu32 " of %" PRIu32 " participants are there",
+                     a->ahead, a->limit);
     else if (a->holder == NULL)
         hf_error_set(why, HF_EBUSY, "somebody else is ahead in the queue");
     else
@@ -520,44 +440,17 @@ void hf_acquisition_end_busy(struct hf_core *core, struct hf_acquisition *a)
 
 /* ----------------------------------------------------------- invariants -- */
 
-/* Invariants between an acquisition and its own tickets. */
-static void check_tickets(const struct hf_core *core,
-                          const struct hf_acquisition *a)
-{
-    const struct hf_own_ticket *ticket = a->tickets.current;
-
-    assert(a->tickets.turn.in_line ==
-           (wants_ticket(a) &&
-            a->tickets.turn.failures < HF_ENQUEUE_ORDER_FAILURES));
-    hf_enqueue_order_check(core, &a->tickets.turn);
-    assert(a->state != STATE(HELD) || ticket->state == HF_OWN_TICKET_HELD);
-    assert(!a->tickets.downgrading || a->state == STATE(HELD));
-    assert(a->state != STATE(HELD) ||
-           hf_own_ticket_is_downgrading(ticket) == a->tickets.downgrading);
-    if (ticket != NULL) {
-        assert(ticket->acquisition == a);
-        assert((ticket->state < HF_OWN_TICKET_HELD) ==
-               (a->state == STATE(WAITING)));
-        hf_own_ticket_check(core, ticket);
-    }
-    FOR_EACH_EARLIER (a, earlier) {
-        assert(earlier->state >= HF_OWN_TICKET_REMOVING);
-        hf_own_ticket_check(core, earlier);
-    }
-}
-
 void hf_acquisition_check(const struct hf_core *core,
                           const struct hf_acquisition *a)
 {
     assert(a->state > STATE(IDLE) && a->state < STATE(DONE));
     hf_schedule_check_entry(core, &a->entry);
-    if (a->ops->takes_tickets)
-        check_tickets(core, a);
+    if (a->ops->check != NULL)
+        a->ops->check(core, a);
     assert(!hf_acquisition_is_of_user(a) ||
            atomic_load(&a->user.valid) == (a->state == STATE(HELD)));
     assert(a->state != STATE(HELD) || a->session == core->session.number);
-    assert(!a->notified || a->state >= STATE(RELEASING));
     assert(a->kind != HF_TICKET_PARTICIPANT || a->state != STATE(HELD) ||
            a->generation > a->token);
-    assert(!hf_acquisition_is_waiting(a) || !core->session.closing);
+    assert(a->state != STATE(WAITING) || !core->session.closing);
 }

@@ -11,6 +11,7 @@
  *   RELEASING    released; some ticket may not be gone yet
  *   GIVING_UP    the wait has ended without a grant; some ticket may not be
  *                gone yet
+ *   DRAINING     RELEASED or ENDED was reported, not all tickets are gone yet
  *   DONE         none of its tickets can be in a queue or appear there
  *
  * There are three ways to the lock (hf_acquisition_ops): by tickets of its own,
@@ -95,6 +96,9 @@ struct hf_acquisition_ops {
     /* It is WAITING: the acquisition whose ticket is behind others, by which it
      * waits; NULL: none.  NULL if it looks for no deadlocks. */
     const struct hf_acquisition *(*behind)(const struct hf_acquisition *a);
+    /* Assert what must be true of it and of its tickets.  NULL: nothing more
+     * than of any. */
+    void (*check)(const struct hf_core *core, const struct hf_acquisition *a);
 };
 
 /* The reports of an acquisition, from within a step, to the user, the
@@ -229,14 +233,15 @@ struct hf_acquisition {
                                       that admits it */
 
     /* For the core only. */
-    unsigned state;   /* enum hf_acquisition_state, by hf_acquisition_move() */
-    bool no_deadline; /* its deadline is another's: that of the child that
-                         waits, or of the waiters of the cohort */
-    bool position_lost; /* it has lost its position and has no new one yet */
+    unsigned state; /* enum hf_acquisition_state, by hf_acquisition_move() */
+    /* Independent of each other. */
+    bool no_deadline;   /* its deadline is another's: that of the child that
+                           waits, or of the waiters of the cohort */
+    bool position_lost; /* WAITING: it has lost its position and has no new one
+                           yet; the loss of that is counted with the new one */
     uint64_t connect_by_ms; /* CLOCK_BOOTTIME; the deadline as long as there
                                never was a connection */
     uint64_t session;       /* HELD: the number of the session */
-    bool notified;          /* RELEASED or ENDED was reported */
     uint64_t notify_at_ms; /* GIVING_UP: ENDED is reported then at the latest */
     struct hf_schedule_entry entry;
     struct hf_acquisition *next; /* in the list of .begin */
@@ -253,17 +258,11 @@ hf_acquisition_ticket(const struct hf_acquisition *a)
     return a->ops != NULL && a->ops->takes_tickets ? a->tickets.current : NULL;
 }
 
-/* The oldest of its earlier tickets, linked by .next; NULL: none. */
-static inline struct hf_own_ticket *
-hf_acquisition_earlier(const struct hf_acquisition *a)
-{
-    return a->ops != NULL && a->ops->takes_tickets ? a->tickets.earlier : NULL;
-}
-
-/* ${ticket} runs through the earlier tickets of ${a}. */
+/* ${ticket} runs through the earlier tickets of ${a}, which takes tickets, the
+ * oldest first. */
 #define FOR_EACH_EARLIER(a, ticket)                                            \
-    for (struct hf_own_ticket *ticket = hf_acquisition_earlier(a);             \
-         ticket != NULL; ticket = (ticket)->next)
+    for (struct hf_own_ticket *ticket = (a)->tickets.earlier; ticket != NULL;  \
+         ticket = (ticket)->next)
 
 enum hf_acquisition_state {
     HF_ACQUISITION_IDLE,
@@ -272,6 +271,7 @@ enum hf_acquisition_state {
     HF_ACQUISITION_LOST,
     HF_ACQUISITION_RELEASING,
     HF_ACQUISITION_GIVING_UP,
+    HF_ACQUISITION_DRAINING,
     HF_ACQUISITION_DONE
 };
 
@@ -300,12 +300,6 @@ void hf_acquisition_explain_timeout(struct hf_core *core,
 void hf_acquisition_explain_busy(const struct hf_acquisition *a,
                                  struct hf_error *why);
 
-/* Is it WAITING? */
-static inline bool hf_acquisition_is_waiting(const struct hf_acquisition *a)
-{
-    return a->state == HF_ACQUISITION_WAITING;
-}
-
 /* Is its ticket in the queue and not admitted yet? */
 static inline bool hf_acquisition_is_queued(const struct hf_acquisition *a)
 {
@@ -321,6 +315,14 @@ static inline bool hf_acquisition_is_behind(const struct hf_acquisition *a)
            a->tickets.current->in.queued.blocking > 0;
 }
 
+/* Has its wait ended without a grant, or is its release over? */
+static inline bool hf_acquisition_has_ended(const struct hf_acquisition *a)
+{
+    return a->state == HF_ACQUISITION_GIVING_UP ||
+           a->state == HF_ACQUISITION_DRAINING ||
+           a->state == HF_ACQUISITION_DONE;
+}
+
 /* Is ${a} HELD and does somebody rely on that?  Nobody relies on a child whose
  * parent still waits, nor on the ticket of a cohort between two holders. */
 bool hf_acquisition_is_relied_on(const struct hf_acquisition *a);
@@ -330,6 +332,8 @@ bool hf_acquisition_is_relied_on(const struct hf_acquisition *a);
 
 /* -------------------------------------------------------- from the user -- */
 
+/* The listener of an acquisition of the user, whose reports are effects:
+ * effect.c. */
 extern const struct hf_acquisition_listener hf_acquisition_user_listener;
 extern const struct hf_acquisition_ops hf_acquisition_ticket_ops;
 
@@ -421,13 +425,6 @@ void hf_acquisition_count_displaced(struct hf_acquisition *a);
 void hf_acquisition_link(struct hf_core *core, struct hf_acquisition *a);
 void hf_acquisition_unlink(struct hf_core *core, struct hf_acquisition *a);
 
-/* May it enqueue another ticket, given the earlier ones under removal? */
-bool hf_acquisition_can_enqueue(const struct hf_acquisition *a);
-
-/* It may have begun or stopped to want a ticket: see enqueue_order.h. */
-void hf_acquisition_update_order(struct hf_core *core,
-                                 struct hf_acquisition *a);
-
 /* The acquisition that ${turn} is part of. */
 struct hf_acquisition *
 hf_acquisition_of_turn(const struct hf_enqueue_turn *turn);
@@ -435,16 +432,17 @@ hf_acquisition_of_turn(const struct hf_enqueue_turn *turn);
 /* Is the ENQUEUE of its ticket under way? */
 hf_enqueue_turn_is_asking hf_acquisition_is_asking;
 
-/* Enter it into the schedule, which watches its deadline and its requests. */
-void hf_acquisition_schedule(struct hf_core *core, struct hf_acquisition *a);
+/* Its entry in the schedule: its deadline, its requests and its proofs. */
+extern const struct hf_schedule_ops hf_acquisition_schedule_ops;
 
 /* Change the state, as the table in acquisition.c allows; keep the flag of the
  * grant and the list of what is HELD in step. */
 void hf_acquisition_move(struct hf_core *core, struct hf_acquisition *a,
                          enum hf_acquisition_state state);
 
-/* To be called after each change that may end a RELEASING or GIVING_UP one:
- * report the end if it is time, and make it DONE if nothing is left. */
+/* To be called after each change that may end a RELEASING, GIVING_UP or
+ * DRAINING one: report the end if it is time, and make it DONE if nothing is
+ * left. */
 void hf_acquisition_finish(struct hf_core *core, struct hf_acquisition *a);
 
 /* Is it IDLE, or DONE with no ticket of which the engine has something? */

@@ -6,6 +6,7 @@
  */
 #include "core/acquisition.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stddef.h>
 
@@ -27,13 +28,14 @@ static uint64_t wait_ends_at_ms(const struct hf_core *core,
 {
     uint64_t at_ms = a->deadline_at_ms;
 
+    assert(a->state == STATE(WAITING));
     if (core->session.closing || a->no_deadline)
         return HF_FOREVER;
     if (a->only_try)
         at_ms = hf_after_ms(a->started_at_ms, core->config.connect_ms);
     if (hf_session_refused(&core->session))
         at_ms = hf_min_ms(at_ms, a->started_at_ms);
-    if (!core->session.ever_connected)
+    if (core->session.number == 0)
         at_ms = hf_min_ms(at_ms, a->connect_by_ms);
     return at_ms;
 }
@@ -73,7 +75,7 @@ void hf_acquisition_explain_timeout(struct hf_core *core,
 
     hf_duration_format_short(waited_ms, waited);
     hf_session_format_outage(&core->session, outage);
-    if (!core->session.ever_connected)
+    if (core->session.number == 0)
         hf_session_explain_never_connected(
             &core->session, core->config.engine_name, waited_ms, why);
     else if (only_try)
@@ -102,7 +104,7 @@ void hf_acquisition_explain_timeout(struct hf_core *core,
     else if (a->kind == HF_TICKET_PARTICIPANT && ticket->in.queued.blocking > 0)
         hf_error_set(why, HF_ETIMEDOUT,
                      "waited %s; %" PRIu32 " of %" PRIu32
-                     " parties are there%s",
+                     " participants are there%s",
                      waited, a->ahead, a->limit, outage);
     else if (!has_position && ticket->in.queued.blocking == 0)
         hf_error_set(why, HF_ETIMEDOUT,
@@ -131,7 +133,7 @@ static void tick(struct hf_core *core, struct hf_schedule_entry *entry)
     struct hf_acquisition *a =
         container_of(entry, struct hf_acquisition, entry);
 
-    if (hf_acquisition_is_waiting(a) &&
+    if (a->state == STATE(WAITING) &&
         core->now_ms >= wait_ends_at_ms(core, a)) {
         end_late_wait(core, a);
         return;
@@ -142,79 +144,70 @@ static void tick(struct hf_core *core, struct hf_schedule_entry *entry)
     hf_acquisition_pump(core, a);
 }
 
-/* When the next request of any of its tickets is due.  An enqueue counts only
- * if it became due after the last pump: that pump has seen an earlier one, and
- * it waits for something other than time. */
+/* When the next request is due, of any of its tickets or of its look for
+ * deadlocks.  An enqueue counts only if it became due after the last pump: that
+ * pump has seen an earlier one, and it waits for something other than time. */
 static uint64_t request_at_ms(const struct hf_acquisition *a)
 {
-    uint64_t at_ms = HF_FOREVER;
+    uint64_t at_ms = a->detection != NULL
+                         ? hf_deadlock_detection_at_ms(a->detection)
+                         : HF_FOREVER;
 
     if (!a->ops->takes_tickets)
-        return HF_FOREVER;
-    if (a->state == STATE(WAITING) && a->tickets.current == NULL &&
-        a->tickets.enqueue_at_ms > a->tickets.pumped_ms)
-        at_ms = a->tickets.enqueue_at_ms;
+        return at_ms;
     if (a->tickets.current != NULL)
         at_ms =
             hf_min_ms(at_ms, hf_own_ticket_request_at_ms(a->tickets.current));
+    else if (a->state == STATE(WAITING) &&
+             a->tickets.enqueue_at_ms > a->tickets.pumped_ms)
+        at_ms = hf_min_ms(at_ms, a->tickets.enqueue_at_ms);
     FOR_EACH_EARLIER (a, ticket)
         at_ms = hf_min_ms(at_ms, hf_own_ticket_request_at_ms(ticket));
     return at_ms;
 }
 
-/* When the acquisition must be looked at even without a connection: its wait,
- * or the wait of its report for the removal, is over. */
-static uint64_t deadline_ms(const struct hf_core *core,
-                            const struct hf_acquisition *a)
-{
-    if (hf_acquisition_is_waiting(a))
-        return wait_ends_at_ms(core, a);
-    if (a->state == STATE(GIVING_UP) && !a->notified &&
-        !hf_acquisition_waits_for_removal(a))
-        return a->notify_at_ms;
-    return HF_FOREVER;
-}
-
-/* Does the grant, or a grant that may come with the next event, need
- * safe-until?  Then the session is proven in time. */
-static bool needs_proof(const struct hf_acquisition *a)
-{
-    const struct hf_own_ticket *ticket = hf_acquisition_ticket(a);
-
-    if (a->state == STATE(HELD))
-        return true;
-    return ticket != NULL && (ticket->state == HF_OWN_TICKET_ENQUEUING ||
-                              (ticket->state == HF_OWN_TICKET_QUEUED &&
-                               ticket->in.queued.blocking <= 1));
-}
-
-/* Is a proof all that is missing? */
-static bool waits_for_proof(const struct hf_acquisition *a)
-{
-    if (a->state == STATE(HELD))
-        return !a->listener->is_relied_on(a) && a->listener->proven != NULL;
-    return hf_acquisition_is_queued(a) &&
-           a->tickets.current->in.queued.blocking == 0;
-}
-
 /* The keys of the schedule follow from the state of the acquisition alone;
- * hf_core_check() compares them with those in the heaps. */
+ * hf_core_check() compares them with those in the heaps.  A grant, and one that
+ * may come with the next event, needs a proof, so that the session is proven in
+ * time.  GIVING_UP has a deadline of its own for the report of the end. */
 static struct hf_schedule_keys keys_of(const struct hf_core *core,
                                        const struct hf_schedule_entry *entry)
 {
     const struct hf_acquisition *a =
         container_of(entry, const struct hf_acquisition, entry);
+    const struct hf_own_ticket *ticket = hf_acquisition_ticket(a);
+    struct hf_schedule_keys keys = {.deadline_ms = HF_FOREVER,
+                                    .request_ms = request_at_ms(a)};
 
-    return (struct hf_schedule_keys){
-        .deadline_ms = deadline_ms(core, a),
-        .request_ms = hf_min_ms(request_at_ms(a),
-                                hf_deadlock_detection_at_ms(a->detection)),
-        .waits_for_proof = waits_for_proof(a),
-        .needs_proof = needs_proof(a),
-    };
+    switch (a->state) {
+    case STATE(WAITING):
+        keys.deadline_ms = wait_ends_at_ms(core, a);
+        if (ticket != NULL && ticket->state == HF_OWN_TICKET_ENQUEUING)
+            keys.needs_proof = true;
+        if (ticket != NULL && ticket->state == HF_OWN_TICKET_QUEUED) {
+            keys.needs_proof = ticket->in.queued.blocking <= 1;
+            keys.waits_for_proof = ticket->in.queued.blocking == 0;
+        }
+        break;
+    case STATE(HELD):
+        /* Only a cohort's listener has .proven: between two of its owners, the
+         * ticket is handed on once it is proven. */
+        keys.needs_proof = true;
+        keys.waits_for_proof =
+            a->listener->proven != NULL && !a->listener->is_relied_on(a);
+        break;
+    case STATE(GIVING_UP):
+        if (!hf_acquisition_waits_for_removal(a))
+            keys.deadline_ms = a->notify_at_ms;
+        break;
+    default:
+        break;
+    }
+    assert(keys.needs_proof || !keys.waits_for_proof);
+    return keys;
 }
 
-/* Safe-until has moved, and waits_for_proof() was true. */
+/* Safe-until has moved, and .waits_for_proof was true. */
 static void proven(struct hf_core *core, struct hf_schedule_entry *entry)
 {
     struct hf_acquisition *a =
@@ -226,9 +219,5 @@ static void proven(struct hf_core *core, struct hf_schedule_entry *entry)
         hf_own_ticket_proven(core, a->tickets.current);
 }
 
-static const struct hf_schedule_ops schedule_ops = {keys_of, tick, proven};
-
-void hf_acquisition_schedule(struct hf_core *core, struct hf_acquisition *a)
-{
-    hf_schedule_enter(core, &a->entry, &schedule_ops);
-}
+const struct hf_schedule_ops hf_acquisition_schedule_ops = {keys_of, tick,
+                                                            proven};

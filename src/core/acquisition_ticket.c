@@ -11,7 +11,6 @@
 
 #include "base/error.h"
 #include "base/time_math.h"
-#include "core/admission.h"
 #include "core/core_state.h"
 
 #define STATE(name) HF_ACQUISITION_##name
@@ -65,6 +64,31 @@ static void remove_from_table(struct hf_core *core, struct hf_acquisition *a)
         hf_ticket_table_remove(&core->tickets, ticket);
 }
 
+/* ------------------------------------------------ its turn to enqueue -- */
+
+/* May it enqueue another ticket, given the earlier ones under removal? */
+static bool can_enqueue(const struct hf_acquisition *a)
+{
+    unsigned count = 0;
+
+    FOR_EACH_EARLIER (a, ticket)
+        count += ticket->state == HF_OWN_TICKET_REMOVING;
+    return count < HF_EARLIER_TICKETS_MAX;
+}
+
+/* Should ${a} stand in line for its queue (enqueue_order.h)?  A lease does not,
+ * because only the holder of the entry mutex wants one. */
+static bool wants_ticket(const struct hf_acquisition *a)
+{
+    if (a->kind == HF_TICKET_LEASE || a->state != STATE(WAITING))
+        return false;
+    if (a->tickets.current == NULL)
+        return can_enqueue(a);
+    return a->tickets.current->state < HF_OWN_TICKET_QUEUED;
+}
+
+/* -------------------------------------------------- all of its tickets -- */
+
 /* Is every ticket GONE, with no answer outstanding? */
 static bool all_finished(const struct hf_acquisition *a)
 {
@@ -80,7 +104,7 @@ static bool all_finished(const struct hf_acquisition *a)
 
 /* The current ticket is in the queue: a lost position is counted, and the
  * backoff of enqueues begins anew. */
-static void queued(struct hf_core *core, struct hf_own_ticket *ticket)
+static void ticket_queued(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     struct hf_acquisition *a = ticket->acquisition;
 
@@ -89,33 +113,37 @@ static void queued(struct hf_core *core, struct hf_own_ticket *ticket)
     if (a->listener->queued != NULL)
         a->listener->queued(a);
     a->tickets.enqueue_retry = (struct hf_retry_state){0};
-    hf_acquisition_update_order(core, a);
+    hf_enqueue_order_queued(core, &a->tickets.turn);
 }
 
-static void position_changed(struct hf_core *core, struct hf_own_ticket *ticket,
-                             size_t ahead, const char *holder)
+static void ticket_position_changed(struct hf_core *core,
+                                    struct hf_own_ticket *ticket, size_t ahead,
+                                    const char *holder)
 {
+    assert(ticket == ticket->acquisition->tickets.current);
     ticket->acquisition->ahead = (uint32_t)ahead;
     if (holder != NULL)
         hf_acquisition_set_holder(core, ticket->acquisition, holder);
 }
 
 /* A try ends instead of waiting. */
-static bool may_wait(struct hf_core *core, struct hf_own_ticket *ticket)
+static bool ticket_may_wait(struct hf_core *core, struct hf_own_ticket *ticket)
 {
+    assert(ticket->acquisition->state == STATE(WAITING));
     if (ticket->acquisition->only_try)
         hf_acquisition_end_busy(core, ticket->acquisition);
     return !ticket->acquisition->only_try;
 }
 
-static void waiting(struct hf_core *core, struct hf_own_ticket *ticket)
+static void ticket_waiting(struct hf_core *core, struct hf_own_ticket *ticket)
 {
+    assert(ticket->acquisition->state == STATE(WAITING));
     ticket->acquisition->listener->waiting(core, ticket->acquisition);
 }
 
 /* The ticket is HELD, so the acquisition is. */
-static void granted(struct hf_core *core, struct hf_own_ticket *ticket,
-                    bool revoked)
+static void ticket_granted(struct hf_core *core, struct hf_own_ticket *ticket,
+                           bool revoked)
 {
     struct hf_acquisition *a = ticket->acquisition;
 
@@ -127,13 +155,14 @@ static void granted(struct hf_core *core, struct hf_own_ticket *ticket,
     hf_acquisition_grant(core, a, revoked);
 }
 
-static void revoked(struct hf_core *core, struct hf_own_ticket *ticket)
+static void ticket_revoked(struct hf_core *core, struct hf_own_ticket *ticket)
 {
+    assert(ticket->acquisition->state == STATE(HELD));
     ticket->acquisition->listener->revoked(core, ticket->acquisition);
 }
 
-static void lost(struct hf_core *core, struct hf_own_ticket *ticket, bool lives,
-                 const char *why)
+static void ticket_lost(struct hf_core *core, struct hf_own_ticket *ticket,
+                        bool lives, const char *why)
 {
     assert(ticket == ticket->acquisition->tickets.current &&
            ticket->state == HF_OWN_TICKET_HELD);
@@ -143,7 +172,7 @@ static void lost(struct hf_core *core, struct hf_own_ticket *ticket, bool lives,
 /* Somebody has removed the ticket.  Enqueue another one at the tail, but no
  * sooner than a retry would, because somebody may go on removing our tickets.
  */
-static void evicted(struct hf_core *core, struct hf_own_ticket *ticket)
+static void ticket_evicted(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     struct hf_acquisition *a = ticket->acquisition;
 
@@ -153,7 +182,6 @@ static void evicted(struct hf_core *core, struct hf_own_ticket *ticket)
     if (ticket->state == HF_OWN_TICKET_QUEUED)
         hf_own_ticket_move(core, ticket, HF_OWN_TICKET_GONE);
     move_to_earlier(core, a);
-    hf_acquisition_update_order(core, a);
     a->tickets.enqueue_at_ms =
         hf_core_retry_at_ms(core, &a->tickets.enqueue_retry);
 }
@@ -180,7 +208,6 @@ static void retry(struct hf_core *core, struct hf_acquisition *a,
     if (a->tickets.current != NULL) {
         hf_own_ticket_end(core, a->tickets.current, end);
         move_to_earlier(core, a);
-        hf_acquisition_update_order(core, a);
     }
     a->tickets.enqueue_at_ms = at_ms;
     if (at_ms == HF_FOREVER)
@@ -189,22 +216,25 @@ static void retry(struct hf_core *core, struct hf_acquisition *a,
 
 /* If the retry policy allows no further try, the wait ends with this message.
  */
-static void unsure(struct hf_core *core, struct hf_own_ticket *ticket,
-                   const struct hf_error *why)
+static void ticket_unsure(struct hf_core *core, struct hf_own_ticket *ticket,
+                          const struct hf_error *why)
 {
     /* Should no retry be left, this is what the wait ends with. */
     assert(ticket->acquisition->state == STATE(WAITING));
     hf_acquisition_set_error(core, ticket->acquisition, why);
 }
 
-static void search_failed(struct hf_core *core, struct hf_own_ticket *ticket)
+static void ticket_search_failed(struct hf_core *core,
+                                 struct hf_own_ticket *ticket)
 {
+    assert(ticket->state == HF_OWN_TICKET_UNSURE);
     hf_enqueue_order_failed(core, &ticket->acquisition->tickets.turn);
 }
 
 /* The enqueue failed, or the search for its ticket did not find it. */
-static void failed(struct hf_core *core, struct hf_own_ticket *ticket,
-                   const struct hf_error *why, enum hf_own_ticket_end end)
+static void ticket_failed(struct hf_core *core, struct hf_own_ticket *ticket,
+                          const struct hf_error *why,
+                          enum hf_own_ticket_end end)
 {
     struct hf_acquisition *a = ticket->acquisition;
     struct hf_error kept;
@@ -216,15 +246,16 @@ static void failed(struct hf_core *core, struct hf_own_ticket *ticket,
     retry(core, a, why, end);
 }
 
-static void refused(struct hf_core *core, struct hf_own_ticket *ticket,
-                    const struct hf_error *why)
+static void ticket_refused(struct hf_core *core, struct hf_own_ticket *ticket,
+                           const struct hf_error *why)
 {
     hf_acquisition_give_up(core, ticket->acquisition, why);
 }
 
 /* The wait was given up, and the ENQUEUE got no answer: the ticket is removed
  * as an earlier one, and the end does not wait for that. */
-static void unanswered(struct hf_core *core, struct hf_own_ticket *ticket)
+static void ticket_unanswered(struct hf_core *core,
+                              struct hf_own_ticket *ticket)
 {
     hf_own_ticket_cancel_request(core, ticket);
     hf_own_ticket_remove_unanswered(core, ticket, true);
@@ -233,19 +264,20 @@ static void unanswered(struct hf_core *core, struct hf_own_ticket *ticket)
 
 /* The engine refuses to remove ${ticket}.  The end is reported with that error
  * if it waits for this removal. */
-static void not_removed(struct hf_core *core, struct hf_own_ticket *ticket,
-                        const struct hf_error *why)
+static void ticket_not_removed(struct hf_core *core,
+                               struct hf_own_ticket *ticket,
+                               const struct hf_error *why)
 {
     struct hf_acquisition *a = ticket->acquisition;
     bool is_relevant =
         ticket == a->tickets.current || hf_acquisition_waits_for_removal(a);
-    bool is_notified =
+    bool says_so =
         (a->state == STATE(RELEASING) && a->status == HF_OK) ||
         (a->state == STATE(GIVING_UP) && hf_acquisition_waits_for_removal(a));
 
     (void)hf_shared_text_set(&core->messages, &a->tickets.removal_denied,
                              why->text);
-    if (is_relevant && is_notified && !a->notified)
+    if (is_relevant && says_so)
         hf_acquisition_set_error(core, a, why);
 }
 
@@ -272,6 +304,7 @@ void hf_acquisition_downgrade(struct hf_core *core, struct hf_acquisition *a)
 static void notify_downgrade(struct hf_core *core, struct hf_acquisition *a,
                              hf_status status)
 {
+    assert(a->tickets.downgrading && hf_acquisition_is_of_user(a));
     a->tickets.downgrading = false;
     a->user.downgrade_status = status;
     hf_effect_add(&core->effects, &a->user.waiting, HF_EFFECT_DOWNGRADED);
@@ -282,8 +315,7 @@ static void notify_downgrade(struct hf_core *core, struct hf_acquisition *a,
  * reported first. */
 static void end_downgrade(struct hf_core *core, struct hf_acquisition *a)
 {
-    if (!a->tickets.downgrading || a->state == STATE(HELD))
-        return;
+    assert(a->tickets.downgrading && a->state != STATE(HELD));
     hf_own_ticket_cancel_request(core, a->tickets.current);
     notify_downgrade(core, a,
                      a->state == STATE(LOST) ? HF_ELOST : HF_ECANCELLED);
@@ -291,8 +323,9 @@ static void end_downgrade(struct hf_core *core, struct hf_acquisition *a)
 
 /* The answer to the downgrade; NULL: the ticket is a reader's now.  If that is
  * not known, the owner counts as a reader too. */
-static void downgraded(struct hf_core *core, struct hf_own_ticket *ticket,
-                       const struct hf_error *why)
+static void ticket_downgraded(struct hf_core *core,
+                              struct hf_own_ticket *ticket,
+                              const struct hf_error *why)
 {
     struct hf_acquisition *a = ticket->acquisition;
 
@@ -304,29 +337,29 @@ static void downgraded(struct hf_core *core, struct hf_own_ticket *ticket,
 }
 
 static const struct hf_ticket_listener ticket_listener = {
-    .queued = queued,
-    .position_changed = position_changed,
-    .may_wait = may_wait,
-    .waiting = waiting,
-    .granted = granted,
-    .revoked = revoked,
-    .lost = lost,
-    .evicted = evicted,
-    .unsure = unsure,
-    .search_failed = search_failed,
-    .failed = failed,
-    .refused = refused,
-    .downgraded = downgraded,
-    .unanswered = unanswered,
-    .not_removed = not_removed,
+    .queued = ticket_queued,
+    .position_changed = ticket_position_changed,
+    .may_wait = ticket_may_wait,
+    .waiting = ticket_waiting,
+    .granted = ticket_granted,
+    .revoked = ticket_revoked,
+    .lost = ticket_lost,
+    .evicted = ticket_evicted,
+    .unsure = ticket_unsure,
+    .search_failed = ticket_search_failed,
+    .failed = ticket_failed,
+    .refused = ticket_refused,
+    .downgraded = ticket_downgraded,
+    .unanswered = ticket_unanswered,
+    .not_removed = ticket_not_removed,
     .changed = hf_acquisition_pump,
 };
 
 /* ---------------------------------------------------------- another try -- */
 
-/* Allocate a ticket for what the acquisition wants; NULL if there is no memory.
- */
-static struct hf_own_ticket *new_ticket(struct hf_acquisition *a)
+/* See that there is a current ticket.  False if there is no memory for one: the
+ * enqueue is then retried later by the policy, as if the engine had no room. */
+static bool make_ticket(struct hf_core *core, struct hf_acquisition *a)
 {
     struct hf_ticket_spec spec = {
         .queue = a->queue,
@@ -337,57 +370,34 @@ static struct hf_own_ticket *new_ticket(struct hf_acquisition *a)
         .limit = a->limit,
         .report_every_ms = a->report_every_ms,
     };
-    struct hf_own_ticket *ticket = hf_own_ticket_new(&spec, &ticket_listener);
-
-    if (ticket == NULL)
-        return NULL;
-    ticket->acquisition = a;
-    ticket->entry = &a->entry;
-    return ticket;
-}
-
-/* See that there is a current ticket.  Without memory that fails as if the
- * engine had no room. */
-static bool make_ticket(struct hf_core *core, struct hf_acquisition *a)
-{
+    struct hf_own_ticket *ticket = a->tickets.current;
     struct hf_error why;
 
-    if (a->tickets.current == NULL)
-        a->tickets.current = new_ticket(a);
-    if (a->tickets.current != NULL)
+    if (ticket != NULL)
         return true;
-    hf_error_set(&why, HF_ENOMEM, "no memory for a ticket");
-    retry(core, a, &why, HF_OWN_TICKET_NOT_CREATED);
-    return false;
+    ticket = hf_own_ticket_new(&spec, &ticket_listener);
+    if (ticket == NULL) {
+        hf_error_set(&why, HF_ENOMEM, "no memory for a ticket");
+        retry(core, a, &why, HF_OWN_TICKET_NOT_CREATED);
+        return false;
+    }
+    ticket->acquisition = a;
+    ticket->entry = &a->entry;
+    a->tickets.current = ticket;
+    return true;
 }
 
-/* Is it time for the next enqueue, and is there room among the earlier tickets?
- */
-static bool may_enqueue(const struct hf_core *core,
-                        const struct hf_acquisition *a)
-{
-    return core->now_ms >= a->tickets.enqueue_at_ms &&
-           hf_acquisition_can_enqueue(a);
-}
-
-/* Enqueue a ticket if it is time and its turn.  A lease is enqueued only once a
- * list has shown room for it, because every ticket in its queue counts as held.
- */
+/* WAITING, without a ticket or with one that is UNQUEUED, and the session is
+ * usable: enqueue a ticket if it is time and its turn.  A lease is enqueued
+ * only once a list has shown room for it, because every ticket in its queue
+ * counts as held. */
 static void pump_enqueue(struct hf_core *core, struct hf_acquisition *a)
 {
-    bool waits_for_room = hf_admission_rule_of(a->kind)->has_room != NULL;
-
-    assert(a->state == STATE(WAITING) && hf_session_usable(&core->session));
-    if (a->tickets.current != NULL &&
-        a->tickets.current->state != HF_OWN_TICKET_UNQUEUED)
-        return;
-    if (waits_for_room &&
-        (!may_enqueue(core, a) || !make_ticket(core, a) ||
-         !hf_own_ticket_unqueued(a->tickets.current)->has_room))
-        return;
-    if (!may_enqueue(core, a) ||
+    assert(a->state == STATE(WAITING));
+    if (core->now_ms < a->tickets.enqueue_at_ms || !can_enqueue(a) ||
         hf_enqueue_order_before(core, &a->tickets.turn) != NULL ||
-        !make_ticket(core, a))
+        !make_ticket(core, a) ||
+        !hf_own_ticket_unqueued(a->tickets.current)->has_room)
         return;
     hf_own_ticket_enqueue(core, a->tickets.current);
     hf_enqueue_order_asked(core, &a->tickets.turn);
@@ -397,18 +407,23 @@ static void pump_enqueue(struct hf_core *core, struct hf_acquisition *a)
  * are done. */
 static void pump(struct hf_core *core, struct hf_acquisition *a)
 {
+    bool usable = hf_session_usable(&core->session);
+
     if (a->listener->changed != NULL)
         a->listener->changed(core, a);
     a->tickets.pumped_ms = core->now_ms;
     /* An earlier ticket may be GONE, which makes room for another one. */
-    hf_acquisition_update_order(core, a);
-    if (a->state == STATE(WAITING) && hf_session_usable(&core->session))
+    hf_enqueue_order_update(core, &a->tickets.turn, wants_ticket(a));
+    if (usable && a->state == STATE(WAITING) &&
+        (a->tickets.current == NULL ||
+         a->tickets.current->state == HF_OWN_TICKET_UNQUEUED))
         pump_enqueue(core, a);
-    end_downgrade(core, a);
+    if (a->tickets.downgrading && a->state != STATE(HELD))
+        end_downgrade(core, a);
     if (a->tickets.current != NULL)
-        hf_own_ticket_pump(core, a->tickets.current);
+        hf_own_ticket_pump(core, a->tickets.current, usable);
     FOR_EACH_EARLIER (a, ticket)
-        hf_own_ticket_pump(core, ticket);
+        hf_own_ticket_pump(core, ticket, usable);
     free_done_tickets(core, a);
     hf_acquisition_finish(core, a);
 }
@@ -417,17 +432,18 @@ static void pump(struct hf_core *core, struct hf_acquisition *a)
 
 static void begin(struct hf_core *core, struct hf_acquisition *a)
 {
-    hf_acquisition_schedule(core, a);
+    hf_schedule_enter(core, &a->entry, &hf_acquisition_schedule_ops);
     hf_acquisition_link(core, a);
 }
 
 /* The wait, or the grant, ends: remove the current ticket. */
 static void leave(struct hf_core *core, struct hf_acquisition *a)
 {
+    assert(a->state >= STATE(WAITING) && a->state <= STATE(LOST));
     if (a->tickets.current == NULL || a->state == STATE(LOST))
         return;
     if (a->tickets.current->state == HF_OWN_TICKET_UNSURE)
-        unanswered(core, a->tickets.current);
+        ticket_unanswered(core, a->tickets.current);
     else
         hf_own_ticket_remove(core, a->tickets.current);
 }
@@ -456,6 +472,7 @@ bool hf_acquisition_awaits_removal(const struct hf_acquisition *a)
  * be in the queue.  HF_EDENIED ends both: the ticket stays. */
 static bool must_wait(const struct hf_acquisition *a)
 {
+    assert(a->state == STATE(RELEASING) || a->state == STATE(GIVING_UP));
     if (a->state == STATE(GIVING_UP) && !hf_acquisition_waits_for_removal(a))
         return hf_acquisition_awaits_removal(a);
     if (a->status == HF_EDENIED)
@@ -484,6 +501,7 @@ static hf_status release_status(struct hf_core *core, struct hf_acquisition *a)
 
 static void finish(struct hf_core *core, struct hf_acquisition *a)
 {
+    assert(a->state == STATE(DONE) && all_finished(a));
     remove_from_table(core, a);
     hf_acquisition_unlink(core, a);
 }
@@ -503,6 +521,7 @@ static bool position(struct hf_core *core, struct hf_acquisition *a,
  * queue may be out of date: its node may have been deleted in the outage. */
 static void connected(struct hf_core *core, struct hf_acquisition *a)
 {
+    assert(core->session.state == HF_STATE_CONNECTED);
     a->tickets.enqueue_retry = (struct hf_retry_state){0};
     a->tickets.turn.may_pipeline = false;
     if (a->tickets.current != NULL)
@@ -513,7 +532,7 @@ static void connected(struct hf_core *core, struct hf_acquisition *a)
  * next session. */
 static void session_over(struct hf_core *core, struct hf_acquisition *a)
 {
-    bool waiting = hf_acquisition_is_waiting(a);
+    bool waiting = a->state == STATE(WAITING);
 
     assert(a->state != STATE(HELD)); /* its loss was reported first */
     if (waiting && hf_acquisition_is_queued(a))
@@ -522,19 +541,47 @@ static void session_over(struct hf_core *core, struct hf_acquisition *a)
         hf_own_ticket_session_over(core, a->tickets.current);
     FOR_EACH_EARLIER (a, ticket)
         hf_own_ticket_session_over(core, ticket);
-    end_downgrade(core, a);
+    if (a->tickets.downgrading)
+        end_downgrade(core, a);
     if (waiting && a->tickets.current != NULL) {
         a->tickets.enqueue_at_ms = 0;
         move_to_earlier(core, a);
     }
     free_done_tickets(core, a);
     a->tickets.turn.may_pipeline = false;
-    hf_acquisition_update_order(core, a); /* another ticket is possible */
+    /* Another ticket is possible. */
+    hf_enqueue_order_update(core, &a->tickets.turn, wants_ticket(a));
 }
 
 static const struct hf_acquisition *behind(const struct hf_acquisition *a)
 {
     return hf_acquisition_is_behind(a) ? a : NULL;
+}
+
+/* ----------------------------------------------------------- invariants -- */
+
+static void check(const struct hf_core *core, const struct hf_acquisition *a)
+{
+    const struct hf_own_ticket *ticket = a->tickets.current;
+
+    assert(a->tickets.turn.in_line ==
+           (wants_ticket(a) &&
+            a->tickets.turn.failures < HF_ENQUEUE_ORDER_FAILURES));
+    hf_enqueue_order_check(core, &a->tickets.turn);
+    assert(a->state != STATE(HELD) || ticket->state == HF_OWN_TICKET_HELD);
+    assert(!a->tickets.downgrading || a->state == STATE(HELD));
+    assert(a->state != STATE(HELD) ||
+           hf_own_ticket_is_downgrading(ticket) == a->tickets.downgrading);
+    if (ticket != NULL) {
+        assert(ticket->acquisition == a);
+        assert((ticket->state < HF_OWN_TICKET_HELD) ==
+               (a->state == STATE(WAITING)));
+        hf_own_ticket_check(core, ticket);
+    }
+    FOR_EACH_EARLIER (a, earlier) {
+        assert(earlier->state >= HF_OWN_TICKET_REMOVING);
+        hf_own_ticket_check(core, earlier);
+    }
 }
 
 const struct hf_acquisition_ops hf_acquisition_ticket_ops = {
@@ -551,18 +598,24 @@ const struct hf_acquisition_ops hf_acquisition_ticket_ops = {
     .finish = finish,
     .position = position,
     .behind = behind,
+    .check = check,
 };
 
 /* ----------------------------------------------------- from other files -- */
 
 bool hf_acquisition_can_be_freed(const struct hf_acquisition *a)
 {
-    const struct hf_own_ticket *in_force = hf_acquisition_ticket(a);
-    bool done = in_force == NULL || hf_own_ticket_can_be_freed(in_force);
+    bool done;
 
+    if (a->state == STATE(IDLE))
+        return true;
+    if (a->state != STATE(DONE) || !a->ops->takes_tickets)
+        return a->state == STATE(DONE);
+    done = a->tickets.current == NULL ||
+           hf_own_ticket_can_be_freed(a->tickets.current);
     FOR_EACH_EARLIER (a, ticket)
         done &= hf_own_ticket_can_be_freed(ticket);
-    return a->state == STATE(IDLE) || (a->state == STATE(DONE) && done);
+    return done;
 }
 
 /* A lease that is held stays, whatever the limit; one that waits lists the

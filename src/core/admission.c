@@ -214,7 +214,7 @@ static void count_ticket(struct hf_enter_decision *enter,
 struct hf_enter_decision
 hf_double_barrier_decide_enter(const struct hf_snapshot *snapshot,
                                const struct hf_ticket_id *mine,
-                               uint32_t parties)
+                               uint32_t participants)
 {
     struct hf_enter_decision enter = {.answer = HF_ENTER_WAIT};
     size_t position = hf_snapshot_find(snapshot, mine);
@@ -225,7 +225,7 @@ hf_double_barrier_decide_enter(const struct hf_snapshot *snapshot,
         enter.answer = HF_ENTER_MISSING;
     else if (enter.generation > snapshot->tickets[position].token)
         enter.answer = HF_ENTER_PASS;
-    else if (enter.participants >= parties)
+    else if (enter.participants >= participants)
         enter.answer = HF_ENTER_NEW_GENERATION;
     return enter;
 }

@@ -44,8 +44,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <holdfast/holdfast.h>
-
 #include "core/ticket.h"
 
 /* ----------------------------------------------------- locks and leases -- */
@@ -146,12 +144,12 @@ enum hf_leave_answer {
     HF_LEAVE_PASS,  /* no other participant of the round is left */
 };
 
-/* May the owner of ${mine} enter a double barrier of ${parties} participants?
- */
+/* May the owner of ${mine} enter a double barrier that waits for
+ * ${participants}? */
 struct hf_enter_decision
 hf_double_barrier_decide_enter(const struct hf_snapshot *snapshot,
                                const struct hf_ticket_id *mine,
-                               uint32_t parties);
+                               uint32_t participants);
 
 /* May the owner of ${mine}, which ${generation} has admitted, leave?
  * ${keeps_ticket}: its ticket was not removed yet. */

@@ -125,7 +125,7 @@ static void begin(struct hf_core *core, struct hf_acquisition *a)
     struct hf_error why;
 
     assert(a->kind == HF_TICKET_MUTEX && hf_acquisition_is_of_user(a));
-    hf_acquisition_schedule(core, a);
+    hf_schedule_enter(core, &a->entry, &hf_acquisition_schedule_ops);
     if (cohort->count++ == 0)
         HF_LIST_APPEND(&core->cohorts, cohort);
     cohort->deferred.run = run_deferred;
@@ -150,7 +150,7 @@ static void leave(struct hf_core *core, struct hf_acquisition *a)
 
     if (a == cohort->holder)
         cohort->holder = NULL;
-    else if (hf_acquisition_is_waiting(a))
+    else if (a->state == STATE(WAITING))
         end_wait(cohort, a);
     HF_LIST_APPEND(&cohort->leaving, a);
     a->waiter.awaited_ticket = NULL;
@@ -266,7 +266,7 @@ static void await_ticket(const struct hf_core *core, struct hf_cohort *cohort)
     for (struct hf_acquisition *a = cohort->leaving.first; a != NULL;
          a = a->next) {
         hf_core_count_visit(core);
-        if (!a->notified && a->waiter.awaited_ticket == NULL)
+        if (a->state != STATE(DRAINING) && a->waiter.awaited_ticket == NULL)
             a->waiter.awaited_ticket = cohort->ticket;
     }
     cohort->ticket = NULL;
@@ -284,8 +284,7 @@ static void check_ticket(struct hf_core *core, struct hf_cohort *cohort)
     if (ticket->state == STATE(LOST)) {
         hf_acquisition_release(core, ticket);
         cohort->ticket = NULL;
-    } else if (ticket->state == STATE(GIVING_UP) ||
-               ticket->state == STATE(DONE)) {
+    } else if (hf_acquisition_has_ended(ticket)) {
         hf_error_set(&why, ticket->status, "%s", hf_acquisition_text(ticket));
         hf_cohort_give_up(core, cohort, &why);
         await_ticket(core, cohort);
@@ -473,7 +472,7 @@ static void pump_waiter(struct hf_core *core, struct hf_acquisition *a)
 static bool must_wait(const struct hf_acquisition *a)
 {
     return a->waiter.awaited_ticket != NULL &&
-           !a->waiter.awaited_ticket->notified;
+           a->waiter.awaited_ticket->state < STATE(DRAINING);
 }
 
 static bool may_remain(const struct hf_acquisition *a)
@@ -528,7 +527,7 @@ void hf_cohort_check(const struct hf_core *core, const struct hf_cohort *cohort)
     assert(cohort->waiters.last == previous);
     for (const struct hf_acquisition *a = cohort->leaving.first; a != NULL;
          a = a->next) {
-        assert(a->state == STATE(RELEASING) || a->state == STATE(GIVING_UP));
+        assert(a->state >= STATE(RELEASING) && a->state < STATE(DONE));
         assert(a->next != NULL || cohort->leaving.last == a);
         hf_schedule_check_entry(core, &a->entry);
         count++;

@@ -26,7 +26,6 @@
 #define HF_CORE_CORE_H
 
 #include "core/acquisition.h"
-#include "core/cohort.h"
 #include "core/core_state.h"
 #include "core/operation.h"
 

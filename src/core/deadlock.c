@@ -16,12 +16,6 @@
 
 /* ---------------------------------------------------------------- rules -- */
 
-bool hf_deadlock_stands_in_way(const struct hf_deadlock_ticket *ahead,
-                               const struct hf_deadlock_ticket *ticket)
-{
-    return ticket->kind != HF_TICKET_READ || ahead->kind != HF_TICKET_READ;
-}
-
 /* May a ticket of ${kind} be one that waits?  An election is no wait. */
 static bool is_wait(enum hf_ticket_kind kind)
 {
@@ -29,98 +23,40 @@ static bool is_wait(enum hf_ticket_kind kind)
            kind == HF_TICKET_WRITE || kind == HF_TICKET_EXCLUSIVE;
 }
 
+static bool is_blocked(const struct hf_deadlock_ticket *ticket)
+{
+    return ticket->state == HF_DEADLOCK_BLOCKED;
+}
+
 /* Is ${ticket} one that cannot go? */
 static bool is_stuck(const struct hf_deadlock_ticket *ticket)
 {
-    return ticket->blocked || ticket->blocked_holders > 0;
+    return is_blocked(ticket) || ticket->blocked_holders > 0;
 }
 
-/* Readers stand in nobody's way but that of writers. */
-void hf_deadlock_admit(struct hf_deadlock_queue *queue,
-                       enum hf_deadlock_role role)
-{
-    bool only_readers = true;
-
-    for (size_t i = 0; i < queue->count; i++) {
-        struct hf_deadlock_ticket *ticket = &queue->tickets[i];
-        bool reads = ticket->kind == HF_TICKET_READ;
-
-        ticket->admitted =
-            role == HF_DEADLOCK_LEASES ||
-            (role == HF_DEADLOCK_LOCK && (i == 0 || (reads && only_readers)));
-        only_readers = only_readers && reads;
-    }
-}
-
-/* Do the permits that cannot go leave too few for ${ticket}, which is in the
- * entry queue of ${lock}? */
-static bool lacks_permits(const struct hf_deadlock_lock *lock,
+/* Is ${ticket} in an entry queue, and do the permits that cannot go leave too
+ * few for it? */
+static bool lacks_permits(const struct hf_deadlock_graph *graph,
                           const struct hf_deadlock_ticket *ticket)
 {
-    return lock->stuck_permits + ticket->permits > ticket->limit;
-}
+    uint64_t stuck = graph->locks[ticket->lock].stuck_permits;
 
-/* ----------------------------------------------------------------- index -- */
-
-/* Call ${visit} for each ticket of ${locks}. */
-static void for_each(struct hf_deadlock_locks *locks,
-                     void (*visit)(struct hf_deadlock_locks *locks,
-                                   struct hf_deadlock_ticket *ticket))
-{
-    for (size_t i = 0; i < locks->count; i++) {
-        for (int role = 0; role < HF_DEADLOCK_ROLES; role++) {
-            struct hf_deadlock_queue *queue = &locks->locks[i].queues[role];
-
-            for (size_t k = 0; k < queue->count; k++)
-                visit(locks, &queue->tickets[k]);
-        }
-    }
-}
-
-struct hf_deadlock_ticket **hf_deadlock_bucket(struct hf_deadlock_locks *locks,
-                                               size_t lock, uint32_t id)
-{
-    uint64_t hash = ((uint64_t)lock << 32 | id) * UINT64_C(0x9E3779B97F4A7C15);
-
-    return &locks->buckets[(hash >> 40) & (HF_DEADLOCK_BUCKETS - 1)];
-}
-
-void hf_deadlock_index(struct hf_deadlock_locks *locks)
-{
-    memset(locks->buckets, 0, sizeof locks->buckets);
-    for (size_t i = 0; i < locks->count; i++) {
-        for (int role = 0; role < HF_DEADLOCK_ROLES; role++) {
-            struct hf_deadlock_queue *queue = &locks->locks[i].queues[role];
-
-            hf_deadlock_admit(queue, (enum hf_deadlock_role)role);
-            for (size_t k = 0; k < queue->count; k++) {
-                struct hf_deadlock_ticket *ticket = &queue->tickets[k];
-                struct hf_deadlock_ticket **bucket = hf_deadlock_bucket(
-                    locks, i, hf_ticket_text_hold_id(&ticket->id));
-
-                ticket->lock = i;
-                ticket->role = (enum hf_deadlock_role)role;
-                ticket->index = k;
-                ticket->same_hash = *bucket;
-                *bucket = ticket;
-            }
-        }
-    }
+    return ticket->role == HF_DEADLOCK_ENTRY &&
+           stuck + ticket->permits > ticket->limit;
 }
 
 /* The ticket that ${hold} means; NULL if that is not certain.  In a queue
  * called NAME/locks all ids begin alike (ticket.h). */
-static struct hf_deadlock_ticket *target_of(struct hf_deadlock_locks *locks,
+static struct hf_deadlock_ticket *target_of(struct hf_deadlock_graph *graph,
                                             const struct hf_deadlock_hold *hold)
 {
-    bool is_lock = !hf_queue_has_roles(locks->locks[hold->lock].name);
+    bool is_lock = !hf_queue_has_roles(graph->locks[hold->lock].name);
     struct hf_deadlock_ticket *found = NULL;
     struct hf_deadlock_ticket *ticket =
-        *hf_deadlock_bucket(locks, hold->lock, hold->id);
+        hf_deadlock_first_like(graph, hold->lock, hold->id);
 
-    for (; ticket != NULL; ticket = ticket->same_hash) {
-        if (ticket->lock != hold->lock || !ticket->admitted ||
-            hf_ticket_text_hold_id(&ticket->id) != hold->id ||
+    for (; ticket != NULL; ticket = hf_deadlock_next_like(ticket)) {
+        if (ticket->state != HF_DEADLOCK_ADMITTED ||
             (ticket->role == HF_DEADLOCK_LOCK && !is_lock))
             continue;
         if (found != NULL)
@@ -132,17 +68,26 @@ static struct hf_deadlock_ticket *target_of(struct hf_deadlock_locks *locks,
 
 /* ------------------------------------------------------------- reduction -- */
 
-/* Set what is known of ${ticket} by its place alone.  Of the tickets of an
- * entry queue only mutexes are waits, so there are no readers among them. */
-static void classify(struct hf_deadlock_locks *locks,
-                     struct hf_deadlock_ticket *ticket)
+/* A reduction under way. */
+struct reduction {
+    struct hf_deadlock_graph *graph;
+    struct hf_deadlock_lock *changed; /* those to look at again */
+};
+
+/* Set what is known of ${ticket} by its place alone; ${possible}: if what is
+ * possible is so.  Of the tickets of an entry queue only mutexes are waits, so
+ * there are no readers among them. */
+static void classify(struct hf_deadlock_ticket *ticket, bool possible)
 {
     bool entry = ticket->role == HF_DEADLOCK_ENTRY;
+    bool is_known = ticket->owner == HF_DEADLOCK_OURS ||
+                    (possible && ticket->owner == HF_DEADLOCK_SESSION);
 
-    ticket->blocked =
-        (ticket->is_ours || (locks->possible && ticket->by_session)) &&
-        !ticket->admitted && is_wait(ticket->kind) &&
-        (!entry || (ticket->limit > 0 && ticket->kind != HF_TICKET_READ));
+    assert(ticket->state != HF_DEADLOCK_BLOCKED);
+    if (is_known && ticket->state == HF_DEADLOCK_WAITS &&
+        is_wait(ticket->kind) &&
+        (!entry || (ticket->limit > 0 && ticket->kind != HF_TICKET_READ)))
+        ticket->state = HF_DEADLOCK_BLOCKED;
     ticket->blocked_holders = 0;
     ticket->holder = NULL;
     ticket->first_ahead = NULL;
@@ -152,83 +97,89 @@ static void classify(struct hf_deadlock_locks *locks,
 }
 
 /* ${lock} is to be looked at again. */
-static void note_change(struct hf_deadlock_locks *locks,
+static void note_change(struct reduction *reduction,
                         struct hf_deadlock_lock *lock)
 {
     if (lock->is_changed)
         return;
     lock->is_changed = true;
-    lock->next_changed = locks->changed;
-    locks->changed = lock;
+    lock->next_changed = reduction->changed;
+    reduction->changed = lock;
 }
 
 /* All tickets are classified: count ${ticket} at what it holds. */
-static void count_holds(struct hf_deadlock_locks *locks,
+static void count_holds(struct hf_deadlock_graph *graph,
                         struct hf_deadlock_ticket *ticket)
 {
-    for (size_t i = 0; ticket->blocked && i < ticket->hold_count; i++) {
+    for (size_t i = 0; is_blocked(ticket) && i < ticket->hold_count; i++) {
         struct hf_deadlock_hold *hold = &ticket->holds[i];
-        struct hf_deadlock_ticket *target = target_of(locks, hold);
+        struct hf_deadlock_ticket *target = target_of(graph, hold);
 
         hold->target = target;
         if (target != NULL && target->blocked_holders++ == 0 &&
             target->role == HF_DEADLOCK_LEASES)
-            locks->locks[target->lock].stuck_permits += target->weight;
+            graph->locks[target->lock].stuck_permits += target->weight;
     }
 }
 
+/* One of the blocked tickets that hold ${target} does so no longer, or is not
+ * blocked.  True: it was the last one. */
+static bool let_go(struct hf_deadlock_graph *graph,
+                   struct hf_deadlock_ticket *target)
+{
+    struct hf_deadlock_lock *lock = &graph->locks[target->lock];
+
+    assert(target->blocked_holders > 0);
+    if (--target->blocked_holders > 0)
+        return false;
+    if (target->role == HF_DEADLOCK_LEASES) {
+        assert(lock->stuck_permits >= target->weight);
+        lock->stuck_permits -= target->weight;
+    }
+    return true;
+}
+
 /* A hold that is only possible does not count. */
-static void drop_possible(struct hf_deadlock_locks *locks,
+static void drop_possible(struct hf_deadlock_graph *graph,
                           struct hf_deadlock_ticket *ticket)
 {
     for (size_t i = 0; i < ticket->hold_count; i++) {
         struct hf_deadlock_hold *hold = &ticket->holds[i];
-        struct hf_deadlock_ticket *target = hold->target;
 
-        if (!hold->possible || target == NULL)
+        if (!hold->possible || hold->target == NULL)
             continue;
-        assert(target->blocked_holders > 0);
+        (void)let_go(graph, hold->target);
         hold->target = NULL;
-        if (--target->blocked_holders == 0 &&
-            target->role == HF_DEADLOCK_LEASES)
-            locks->locks[target->lock].stuck_permits -= target->weight;
     }
 }
 
 /* It can go on, and then so can what its owner holds. */
-static void unblock(struct hf_deadlock_locks *locks,
+static void unblock(struct reduction *reduction,
                     struct hf_deadlock_ticket *ticket)
 {
-    assert(ticket->blocked);
-    ticket->blocked = false;
+    assert(is_blocked(ticket));
+    ticket->state = HF_DEADLOCK_WAITS;
     for (size_t i = 0; i < ticket->hold_count; i++) {
         struct hf_deadlock_ticket *target = ticket->holds[i].target;
 
-        if (target == NULL || --target->blocked_holders > 0)
-            continue;
-        if (target->role == HF_DEADLOCK_LEASES)
-            locks->locks[target->lock].stuck_permits -= target->weight;
-        note_change(locks, &locks->locks[target->lock]);
+        if (target != NULL && let_go(reduction->graph, target))
+            note_change(reduction, &reduction->graph->locks[target->lock]);
     }
 }
 
 /* All ahead of ${ticket} that stand in its way can go: can it go, then? */
-static bool can_go(struct hf_deadlock_locks *locks,
+static bool can_go(struct reduction *reduction,
                    struct hf_deadlock_ticket *ticket)
 {
-    struct hf_deadlock_lock *lock = &locks->locks[ticket->lock];
-
-    if (ticket->blocked &&
-        !(ticket->role == HF_DEADLOCK_ENTRY && lacks_permits(lock, ticket)))
-        unblock(locks, ticket);
+    if (is_blocked(ticket) && !lacks_permits(reduction->graph, ticket))
+        unblock(reduction, ticket);
     return !is_stuck(ticket);
 }
 
 /* Unblock each ticket of ${queue} that can go on: those that have nobody ahead
  * in their way.  A ticket is passed once, so all calls together cost what the
  * queue has. */
-static void reduce(struct hf_deadlock_locks *locks,
-                   struct hf_deadlock_queue *queue)
+static void reduce(struct reduction *reduction, struct hf_deadlock_queue *queue)
 {
     size_t *first = &queue->first_stuck, *writer = &queue->first_stuck_writer;
     bool moved;
@@ -240,87 +191,92 @@ static void reduce(struct hf_deadlock_locks *locks,
                 *writer <= *first || !is_stuck(&queue->tickets[*writer]))) {
             struct hf_deadlock_ticket *ticket = &queue->tickets[*writer];
 
-            if (!can_go(locks, ticket) && ticket->kind != HF_TICKET_READ)
+            if (!can_go(reduction, ticket) && ticket->kind != HF_TICKET_READ)
                 break;
             ++*writer;
             moved = true;
         }
-        while (*first < *writer && can_go(locks, &queue->tickets[*first])) {
+        while (*first < *writer && can_go(reduction, &queue->tickets[*first])) {
             ++*first;
             moved = true;
         }
     } while (moved);
 }
 
-static void reduce_all(struct hf_deadlock_locks *locks)
+/* Look at all locks, and again at each that has changed. */
+static void reduce_all(struct hf_deadlock_graph *graph)
 {
+    struct reduction reduction = {.graph = graph};
     struct hf_deadlock_lock *lock;
 
-    while ((lock = locks->changed) != NULL) {
-        locks->changed = lock->next_changed;
+    for (size_t i = 0; i < graph->count; i++) {
+        assert(!graph->locks[i].is_changed);
+        for (int role = 0; role < HF_DEADLOCK_ROLES; role++) {
+            struct hf_deadlock_queue *queue = &graph->locks[i].queues[role];
+
+            queue->first_stuck = queue->first_stuck_writer = 0;
+        }
+        note_change(&reduction, &graph->locks[i]);
+    }
+    while ((lock = reduction.changed) != NULL) {
+        reduction.changed = lock->next_changed;
         lock->is_changed = false;
         for (int role = 0; role < HF_DEADLOCK_ROLES; role++)
-            reduce(locks, &lock->queues[role]);
+            reduce(&reduction, &lock->queues[role]);
     }
 }
 
 /* All that can go on have been unblocked: note who is first in the way of
- * ${ticket}, and who holds what. */
-static void find_first_ahead(struct hf_deadlock_locks *locks,
+ * ${ticket}, which is blocked, and who holds what. */
+static void find_first_ahead(struct hf_deadlock_graph *graph,
                              struct hf_deadlock_ticket *ticket)
 {
-    const struct hf_deadlock_lock *lock = &locks->locks[ticket->lock];
-    const struct hf_deadlock_queue *queue = &lock->queues[ticket->role];
+    const struct hf_deadlock_queue *queue = hf_deadlock_queue_of(graph, ticket);
     size_t first = ticket->kind == HF_TICKET_READ ? queue->first_stuck_writer
                                                   : queue->first_stuck;
 
-    if (!ticket->blocked)
-        return;
     for (size_t i = 0; i < ticket->hold_count; i++) {
         if (ticket->holds[i].target != NULL)
             ticket->holds[i].target->holder = ticket;
     }
-    if (first < ticket->index &&
-        !(ticket->role == HF_DEADLOCK_ENTRY && lacks_permits(lock, ticket)))
+    if (first < ticket->index && !lacks_permits(graph, ticket))
         ticket->first_ahead = &queue->tickets[first];
 }
 
-void hf_deadlock_analyse(struct hf_deadlock_locks *locks, bool possible)
+void hf_deadlock_analyse(struct hf_deadlock_graph *graph, bool possible)
 {
-    locks->changed = NULL;
-    locks->possible = possible;
-    for (size_t i = 0; i < locks->count; i++) {
-        struct hf_deadlock_lock *lock = &locks->locks[i];
+    struct hf_deadlock_ticket *ticket;
 
-        lock->stuck_permits = 0;
-        lock->is_changed = false;
-        for (int role = 0; role < HF_DEADLOCK_ROLES; role++)
-            lock->queues[role].first_stuck =
-                lock->queues[role].first_stuck_writer = 0;
-    }
-    hf_deadlock_index(locks);
-    for_each(locks, classify);
-    for_each(locks, count_holds);
+    hf_deadlock_index_all(graph);
+    for (size_t i = 0; i < graph->count; i++)
+        graph->locks[i].stuck_permits = 0;
+    FOR_EACH_TICKET (ticket, graph)
+        classify(ticket, possible);
+    FOR_EACH_TICKET (ticket, graph)
+        count_holds(graph, ticket);
     if (!possible)
-        for_each(locks, drop_possible);
-    for (size_t i = 0; i < locks->count; i++)
-        note_change(locks, &locks->locks[i]);
-    reduce_all(locks);
-    for_each(locks, find_first_ahead);
+        FOR_EACH_TICKET (ticket, graph)
+            drop_possible(graph, ticket);
+    reduce_all(graph);
+    FOR_EACH_TICKET (ticket, graph)
+        if (is_blocked(ticket))
+            find_first_ahead(graph, ticket);
 }
+
+/* ----------------------------------------------------------------- walks -- */
 
 /* The one that ${ticket}, which is blocked, waits for.  There is one: without
  * it the reduction would have taken ${ticket} out. */
 static struct hf_deadlock_ticket *
-waits_for(struct hf_deadlock_locks *locks,
+waits_for(struct hf_deadlock_graph *graph,
           const struct hf_deadlock_ticket *ticket)
 {
     const struct hf_deadlock_queue *leases =
-        &locks->locks[ticket->lock].queues[HF_DEADLOCK_LEASES];
+        &graph->locks[ticket->lock].queues[HF_DEADLOCK_LEASES];
     struct hf_deadlock_ticket *ahead = ticket->first_ahead;
 
     if (ahead != NULL)
-        return ahead->blocked ? ahead : ahead->holder;
+        return is_blocked(ahead) ? ahead : ahead->holder;
     return leases->first_stuck < leases->count
                ? leases->tickets[leases->first_stuck].holder
                : NULL;
@@ -328,13 +284,13 @@ waits_for(struct hf_deadlock_locks *locks,
 
 /* A walk that meets itself has found a cycle, and one that meets another walk
  * leads to where that has led. */
-struct hf_deadlock_ticket *hf_deadlock_follow(struct hf_deadlock_locks *locks,
+struct hf_deadlock_ticket *hf_deadlock_follow(struct hf_deadlock_graph *graph,
                                               struct hf_deadlock_ticket *ticket,
                                               size_t walk)
 {
     while (ticket != NULL && ticket->walk == 0) {
         ticket->walk = walk;
-        ticket = waits_for(locks, ticket);
+        ticket = waits_for(graph, ticket);
     }
     return ticket != NULL && ticket->walk == walk ? ticket : NULL;
 }
@@ -368,11 +324,10 @@ static void reach(struct reached *reached, struct hf_deadlock_ticket *waiter,
  * behind it wait for somebody ahead of it too, so it is not ${waiter} that has
  * to go. */
 static void reach_behind(struct reached *reached,
-                         const struct hf_deadlock_locks *locks,
+                         const struct hf_deadlock_graph *graph,
                          struct hf_deadlock_ticket *waiter)
 {
-    struct hf_deadlock_queue *queue =
-        &locks->locks[waiter->lock].queues[waiter->role];
+    struct hf_deadlock_queue *queue = hf_deadlock_queue_of(graph, waiter);
 
     if (waiter->index != queue->first_stuck &&
         waiter->index != queue->first_stuck_writer)
@@ -385,12 +340,12 @@ static void reach_behind(struct reached *reached,
 
 /* Reach the blocked tickets that wait for ${held}, which ${blocker} holds. */
 static void reach_lock(struct reached *reached,
-                       const struct hf_deadlock_locks *locks,
+                       const struct hf_deadlock_graph *graph,
                        const struct hf_deadlock_ticket *held,
                        struct hf_deadlock_ticket *blocker)
 {
     struct hf_deadlock_queue *queue =
-        &locks->locks[held->lock].queues[HF_DEADLOCK_LOCK];
+        &graph->locks[held->lock].queues[HF_DEADLOCK_LOCK];
 
     size_t i = queue->reached_all;
 
@@ -399,24 +354,27 @@ static void reach_lock(struct reached *reached,
     while (i > held->index + 1) {
         struct hf_deadlock_ticket *ticket = &queue->tickets[--i];
 
-        if (ticket->blocked && hf_deadlock_stands_in_way(held, ticket))
+        if (is_blocked(ticket) && hf_deadlock_stands_in_way(held, ticket))
             reach(reached, ticket, blocker);
     }
     if (i < queue->reached_all)
         queue->reached_all = i;
 }
 
-/* Reach the blocked tickets that want permits of ${lock}, of which ${blocker}
- * holds some. */
-static void reach_entry(struct reached *reached, struct hf_deadlock_lock *lock,
+/* Reach the blocked tickets that want permits of the semaphore of ${held}, of
+ * which ${blocker} holds some. */
+static void reach_entry(struct reached *reached,
+                        const struct hf_deadlock_graph *graph,
+                        const struct hf_deadlock_ticket *held,
                         struct hf_deadlock_ticket *blocker)
 {
-    struct hf_deadlock_queue *entry = &lock->queues[HF_DEADLOCK_ENTRY];
+    struct hf_deadlock_queue *entry =
+        &graph->locks[held->lock].queues[HF_DEADLOCK_ENTRY];
 
     for (size_t i = 0; i < entry->reached_all; i++) {
         struct hf_deadlock_ticket *ticket = &entry->tickets[i];
 
-        if (ticket->blocked && lacks_permits(lock, ticket))
+        if (is_blocked(ticket) && lacks_permits(graph, ticket))
             reach(reached, ticket, blocker);
     }
     entry->reached_all = 0;
@@ -424,41 +382,38 @@ static void reach_entry(struct reached *reached, struct hf_deadlock_lock *lock,
 
 /* Reach those that wait for what ${blocker} holds. */
 static void reach_holds(struct reached *reached,
-                        const struct hf_deadlock_locks *locks,
+                        const struct hf_deadlock_graph *graph,
                         struct hf_deadlock_ticket *blocker)
 {
     for (size_t i = 0; i < blocker->hold_count; i++) {
         struct hf_deadlock_ticket *target = blocker->holds[i].target;
 
         if (target != NULL && target->role == HF_DEADLOCK_LOCK)
-            reach_lock(reached, locks, target, blocker);
+            reach_lock(reached, graph, target, blocker);
         else if (target != NULL)
-            reach_entry(reached, &locks->locks[target->lock], blocker);
+            reach_entry(reached, graph, target, blocker);
     }
 }
 
-static void forget(struct hf_deadlock_locks *locks,
-                   struct hf_deadlock_ticket *ticket)
-{
-    struct hf_deadlock_queue *queue =
-        &locks->locks[ticket->lock].queues[ticket->role];
-
-    queue->reached_all = queue->count;
-    ticket->waits_for = ticket->next = NULL;
-}
-
 /* Backwards and in breadth: from a ticket to those that wait for it. */
-bool hf_deadlock_find_cycle(struct hf_deadlock_locks *locks,
+bool hf_deadlock_find_cycle(struct hf_deadlock_graph *graph,
                             struct hf_deadlock_ticket *ticket,
                             struct hf_deadlock_cycle *cycle)
 {
     struct reached reached = {.first = ticket, .last = ticket};
-    struct hf_deadlock_ticket *waiter = ticket;
+    struct hf_deadlock_ticket *waiter;
 
-    for_each(locks, forget);
+    assert(is_blocked(ticket));
+    FOR_EACH_TICKET (waiter, graph) {
+        struct hf_deadlock_queue *queue = hf_deadlock_queue_of(graph, waiter);
+
+        queue->reached_all = queue->count;
+        waiter->waits_for = waiter->next = NULL;
+    }
+    waiter = ticket;
     for (; waiter != NULL && !reached.closed; waiter = waiter->next) {
-        reach_behind(&reached, locks, waiter);
-        reach_holds(&reached, locks, waiter);
+        reach_behind(&reached, graph, waiter);
+        reach_holds(&reached, graph, waiter);
     }
     cycle->count = 0;
     if (!reached.closed)

@@ -1,111 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copying the lists, which tickets are reached, and which queue comes next. */
+/* Which queue comes next, which tickets are reached, and copying the lists. */
 #include "core/deadlock_reading.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
-
-/* The most memory of one reading, without its tables. */
-#define BYTES_MAX ((size_t)1 << 25)
-
-/* ---------------------------------------------------------------- memory -- */
-
-/* Allocate ${bytes}, zeroed, as long as ${reading} lives; NULL with
- * .status: no memory, or more than it may have. */
-static void *allocate(struct hf_deadlock_reading *reading, size_t bytes)
-{
-    struct hf_deadlock_block *block;
-
-    reading->byte_count += bytes;
-    if (reading->byte_count > BYTES_MAX) {
-        reading->status = HF_EFULL;
-        return NULL;
-    }
-    if ((block = hf_alloc(sizeof *block + bytes)) == NULL) {
-        reading->status = HF_ENOMEM;
-        return NULL;
-    }
-    block->next = reading->blocks;
-    reading->blocks = block;
-    return block->bytes;
-}
-
-/* Copy ${text}; "" without memory. */
-static const char *copy_text(struct hf_deadlock_reading *reading,
-                             const char *text)
-{
-    size_t bytes = strlen(text) + 1;
-    char *copy = allocate(reading, bytes);
-
-    return copy != NULL ? memcpy(copy, text, bytes) : "";
-}
-
-/* ----------------------------------------------------------------- locks -- */
-
-/* The bucket of the locks called ${name} (FNV-1a). */
-static size_t *bucket_of(struct hf_deadlock_reading *reading, const char *name)
-{
-    uint32_t hash = 2166136261U;
-
-    for (; *name != '\0'; name++)
-        hash = (hash ^ (uint8_t)*name) * 16777619U;
-    return &reading->names[hash & (HF_DEADLOCK_NAME_BUCKETS - 1)];
-}
-
-/* Make room for one more lock. */
-static bool grow_locks(struct hf_deadlock_reading *reading)
-{
-    struct hf_deadlock_locks *locks = &reading->locks;
-
-    if (locks->count < reading->room)
-        return true;
-    if (locks->count >= HF_DEADLOCK_QUEUES_MAX) {
-        reading->status = HF_EFULL;
-        return false;
-    }
-    if (!HF_ARRAY_ROOM(&locks->locks, &reading->room, locks->count + 1)) {
-        reading->status = HF_ENOMEM;
-        return false;
-    }
-    return true;
-}
-
-/* Set ${index} to that of the lock called ${name}; false: there is none. */
-static bool find_lock(struct hf_deadlock_reading *reading, const char *name,
-                      size_t *index)
-{
-    size_t next = *bucket_of(reading, name);
-
-    for (; next != 0; next = reading->locks.locks[*index].same_hash) {
-        *index = next - 1;
-        if (strcmp(reading->locks.locks[*index].name, name) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* The same, but a new lock is added.  False if there are too many, or no
- * memory. */
-static bool add_lock(struct hf_deadlock_reading *reading, const char *name,
-                     size_t *index)
-{
-    struct hf_deadlock_locks *locks = &reading->locks;
-    size_t *bucket = bucket_of(reading, name);
-    const char *copy;
-
-    if (find_lock(reading, name, index))
-        return true;
-    copy = grow_locks(reading) ? copy_text(reading, name) : "";
-    if (reading->status != HF_OK)
-        return false;
-    *index = locks->count++;
-    locks->locks[*index] =
-        (struct hf_deadlock_lock){.name = copy, .same_hash = *bucket};
-    *bucket = *index + 1;
-    return true;
-}
 
 /* -------------------------------------------------------------- requests -- */
 
@@ -114,12 +15,12 @@ static void request(struct hf_deadlock_reading *reading, size_t lock,
                     enum hf_deadlock_role role, struct hf_text_range texts)
 {
     if (reading->request_count == HF_DEADLOCK_QUEUES_MAX) {
-        reading->status = HF_EFULL;
+        reading->graph.status = HF_EFULL;
         return;
     }
     if (!HF_ARRAY_ROOM(&reading->requests, &reading->request_room,
                        reading->request_count + 1)) {
-        reading->status = HF_ENOMEM;
+        reading->graph.status = HF_ENOMEM;
         return;
     }
     reading->requests[reading->request_count++] =
@@ -133,17 +34,18 @@ static void request_queue(struct hf_deadlock_reading *reading, size_t lock,
 {
     const struct hf_text_range none = {UINT64_MAX, 1};
     const struct hf_text_range page = {0, HF_DEADLOCK_PAGE};
-    bool *is_asked = &reading->locks.locks[lock].is_asked[role];
+    struct hf_deadlock_queue *queue = &reading->graph.locks[lock].queues[role];
 
-    if (!*is_asked)
-        request(reading, lock, role, role == HF_DEADLOCK_ENTRY ? page : none);
-    *is_asked = true;
+    if (queue->state != HF_DEADLOCK_QUEUE_UNKNOWN)
+        return;
+    queue->state = HF_DEADLOCK_QUEUE_ASKED;
+    request(reading, lock, role, role == HF_DEADLOCK_ENTRY ? page : none);
 }
 
-/* Something of ${lock} is held by a ticket that is not in its queue. */
+/* ${lock} may be a semaphore: something of it is held by a ticket that is not
+ * in its queue. */
 static void request_semaphore(struct hf_deadlock_reading *reading, size_t lock)
 {
-    reading->locks.locks[lock].is_semaphore = true;
     request_queue(reading, lock, HF_DEADLOCK_LEASES);
     request_queue(reading, lock, HF_DEADLOCK_ENTRY);
 }
@@ -159,25 +61,25 @@ bool hf_deadlock_reading_next(struct hf_deadlock_reading *reading,
     };
     const struct hf_deadlock_request *next;
 
-    if (reading->status != HF_OK ||
+    if (reading->graph.status != HF_OK ||
         reading->next_request == reading->request_count)
         return false;
     next = &reading->requests[reading->next_request++];
     *texts = next->texts;
     (void)snprintf(queue, HF_DEADLOCK_QUEUE_NAME_BYTES, "%s%s",
-                   reading->locks.locks[next->lock].name, below[next->role]);
+                   reading->graph.locks[next->lock].name, below[next->role]);
     return true;
-}
-
-size_t hf_deadlock_reading_lists(const struct hf_deadlock_reading *reading)
-{
-    return reading->next_request;
 }
 
 /* ------------------------------------------------------ what is reached -- */
 
 static void reach(struct hf_deadlock_reading *reading,
                   struct hf_deadlock_ticket *ticket);
+
+static bool is_read(const struct hf_deadlock_queue *queue)
+{
+    return queue->state >= HF_DEADLOCK_QUEUE_READ;
+}
 
 /* Reach those behind the ticket at ${index} of ${queue} in whose way it is.  So
  * they wait. */
@@ -206,7 +108,7 @@ static void reach_all(struct hf_deadlock_reading *reading,
 
     queue->reached_all = 0;
     for (size_t i = 0; i < count; i++) {
-        if (holders || !queue->tickets[i].admitted)
+        if (holders || queue->tickets[i].state != HF_DEADLOCK_ADMITTED)
             reach(reading, &queue->tickets[i]);
     }
 }
@@ -217,14 +119,13 @@ static void reach_all(struct hf_deadlock_reading *reading,
 static void reach_waiters(struct hf_deadlock_reading *reading,
                           const struct hf_deadlock_hold *hold)
 {
-    struct hf_deadlock_lock *lock = &reading->locks.locks[hold->lock];
+    struct hf_deadlock_lock *lock = &reading->graph.locks[hold->lock];
     struct hf_deadlock_ticket *ticket =
-        *hf_deadlock_bucket(&reading->locks, hold->lock, hold->id);
+        hf_deadlock_first_like(&reading->graph, hold->lock, hold->id);
     bool found = false;
 
-    for (; ticket != NULL; ticket = ticket->same_hash) {
-        if (ticket->lock != hold->lock || ticket->role != HF_DEADLOCK_LOCK ||
-            hf_ticket_text_hold_id(&ticket->id) != hold->id)
+    for (; ticket != NULL; ticket = hf_deadlock_next_like(ticket)) {
+        if (ticket->role != HF_DEADLOCK_LOCK)
             continue;
         found = true;
         reach_behind(reading, &lock->queues[HF_DEADLOCK_LOCK], ticket->index);
@@ -242,11 +143,11 @@ static void follow(struct hf_deadlock_reading *reading,
 {
     for (size_t i = 0; i < ticket->hold_count; i++) {
         struct hf_deadlock_hold *hold = &ticket->holds[i];
-        struct hf_deadlock_lock *lock = &reading->locks.locks[hold->lock];
+        struct hf_deadlock_lock *lock = &reading->graph.locks[hold->lock];
 
         hold->next = lock->holds;
         lock->holds = hold;
-        if (lock->is_read[HF_DEADLOCK_LOCK])
+        if (is_read(&lock->queues[HF_DEADLOCK_LOCK]))
             reach_waiters(reading, hold);
         else
             request_queue(reading, hold->lock, HF_DEADLOCK_LOCK);
@@ -262,18 +163,10 @@ static void read_word(struct hf_deadlock_reading *reading,
     struct hf_ticket_holds rest = hf_ticket_text_list(ticket->text, key);
     struct hf_ticket_hold hold;
 
-    while (hf_ticket_text_next_hold(&rest, &hold)) {
-        struct hf_deadlock_hold *to = &ticket->holds[ticket->hold_count];
-
-        if (reading->hold_count++ == HF_DEADLOCK_TICKETS_MAX)
-            reading->status = HF_EFULL;
-        if (reading->status != HF_OK ||
-            !add_lock(reading, hold.name, &to->lock))
-            return;
-        to->id = hold.id;
-        to->possible = possible;
-        ticket->hold_count++;
-    }
+    while (hf_ticket_text_next_hold(&rest, &hold) &&
+           hf_deadlock_add_hold(&reading->graph, ticket, hold.name, hold.id,
+                                possible))
+        ;
 }
 
 /* ${ticket}, which waits, is another program's: look up what its session
@@ -285,25 +178,18 @@ static void read_session(struct hf_deadlock_reading *reading,
     struct hf_session_hold holds[HF_DEADLOCK_SESSION_HOLDS];
     size_t count;
 
-    if (sessions == NULL || ticket->session == 0 || ticket->admitted)
+    if (sessions == NULL || ticket->session == 0 ||
+        ticket->state == HF_DEADLOCK_ADMITTED)
         return;
     count = sessions->find(sessions->arg, ticket->session,
-                           reading->locks.locks[ticket->lock].name, holds);
-    if (count == 0 || (ticket->holds = allocate(
-                           reading, count * sizeof *ticket->holds)) == NULL)
+                           reading->graph.locks[ticket->lock].name, holds);
+    if (!hf_deadlock_begin_holds(&reading->graph, ticket, count))
         return;
-    ticket->by_session = true;
-    while (ticket->hold_count < count) {
-        struct hf_deadlock_hold *to = &ticket->holds[ticket->hold_count];
-
-        if (reading->hold_count++ == HF_DEADLOCK_TICKETS_MAX)
-            reading->status = HF_EFULL;
-        if (reading->status != HF_OK ||
-            !add_lock(reading, holds[ticket->hold_count].lock, &to->lock))
+    ticket->owner = HF_DEADLOCK_SESSION;
+    for (size_t i = 0; i < count; i++) {
+        if (!hf_deadlock_add_hold(&reading->graph, ticket, holds[i].lock,
+                                  holds[i].id, true))
             return;
-        to->id = holds[ticket->hold_count].id;
-        to->possible = true;
-        ticket->hold_count++;
     }
 }
 
@@ -314,9 +200,9 @@ static void read_holds(struct hf_deadlock_reading *reading,
     struct hf_ticket_holds holds = hf_ticket_text_list(ticket->text, "holds");
     struct hf_ticket_holds outer = hf_ticket_text_list(ticket->text, "outer");
     const char *value;
-    size_t length, most;
+    size_t length;
 
-    if (!ticket->is_ours) {
+    if (ticket->owner != HF_DEADLOCK_OURS) {
         read_session(reading, ticket);
         return;
     }
@@ -324,9 +210,9 @@ static void read_holds(struct hf_deadlock_reading *reading,
         hf_ticket_text_find(ticket->text, "ends", &value, &length))
         outer.length = 0;
     /* Each takes more than its digits. */
-    most = (holds.length + outer.length) / HF_TICKET_HOLD_DIGITS;
-    if (most == 0 || (ticket->holds = allocate(
-                          reading, most * sizeof *ticket->holds)) == NULL)
+    if (!hf_deadlock_begin_holds(&reading->graph, ticket,
+                                 (holds.length + outer.length) /
+                                     HF_TICKET_HOLD_DIGITS))
         return;
     read_word(reading, ticket, "holds", false);
     if (outer.length > 0)
@@ -336,8 +222,8 @@ static void read_holds(struct hf_deadlock_reading *reading,
 static bool is_subject(const struct hf_deadlock_reading *reading,
                        const struct hf_deadlock_ticket *ticket)
 {
-    return reading->has_subject &&
-           hf_ticket_id_equal(&ticket->id, &reading->subject);
+    return reading->subject != NULL &&
+           hf_ticket_id_equal(&ticket->id, &reading->subject->id);
 }
 
 /* The subject was reached: its text comes next, because that may close a circle
@@ -349,7 +235,7 @@ static void request_subject(struct hf_deadlock_reading *reading,
 
     request(reading, ticket->lock, ticket->role,
             (struct hf_text_range){ticket->sequence, 1});
-    if (reading->status != HF_OK)
+    if (reading->graph.status != HF_OK)
         return;
     next = &reading->requests[reading->next_request];
     first = reading->requests[reading->request_count - 1];
@@ -362,11 +248,12 @@ static void request_texts(struct hf_deadlock_reading *reading,
                           const struct hf_deadlock_ticket *ticket)
 {
     struct hf_deadlock_queue *queue =
-        &reading->locks.locks[ticket->lock].queues[ticket->role];
+        hf_deadlock_queue_of(&reading->graph, ticket);
 
-    if (queue->awaits_texts)
+    assert(is_read(queue) && ticket->progress == HF_DEADLOCK_AWAITED);
+    if (queue->state == HF_DEADLOCK_QUEUE_AWAITS)
         return;
-    queue->awaits_texts = true;
+    queue->state = HF_DEADLOCK_QUEUE_AWAITS;
     request(reading, ticket->lock, ticket->role,
             (struct hf_text_range){ticket->sequence, HF_DEADLOCK_PAGE});
 }
@@ -375,6 +262,9 @@ static void request_texts(struct hf_deadlock_reading *reading,
 static void add_reached(struct hf_deadlock_reading *reading,
                         struct hf_deadlock_ticket *ticket)
 {
+    assert(ticket->progress == HF_DEADLOCK_READ ||
+           ticket->progress == HF_DEADLOCK_AWAITED);
+    ticket->progress = HF_DEADLOCK_REACHED;
     if (is_subject(reading, ticket))
         reading->closed = true;
     ticket->next = NULL;
@@ -390,15 +280,15 @@ static void add_reached(struct hf_deadlock_reading *reading,
 static void reach(struct hf_deadlock_reading *reading,
                   struct hf_deadlock_ticket *ticket)
 {
-    if (ticket->reached)
-        return;
-    ticket->reached = true;
-    if (ticket->unread && is_subject(reading, ticket))
-        request_subject(reading, ticket);
-    else if (ticket->unread)
-        request_texts(reading, ticket);
-    else
+    if (ticket->progress == HF_DEADLOCK_READ) {
         add_reached(reading, ticket);
+    } else if (ticket->progress == HF_DEADLOCK_UNREAD) {
+        ticket->progress = HF_DEADLOCK_AWAITED;
+        if (is_subject(reading, ticket))
+            request_subject(reading, ticket);
+        else
+            request_texts(reading, ticket);
+    }
 }
 
 /* Follow what was reached.  A ticket is reached once, so this ends. */
@@ -408,11 +298,13 @@ static void follow_all(struct hf_deadlock_reading *reading)
 
     while ((ticket = reading->first_reached) != NULL) {
         struct hf_deadlock_queue *queue =
-            &reading->locks.locks[ticket->lock].queues[ticket->role];
+            hf_deadlock_queue_of(&reading->graph, ticket);
 
+        assert(ticket->progress == HF_DEADLOCK_REACHED);
         if ((reading->first_reached = ticket->next) == NULL)
             reading->last_reached = NULL;
-        if (ticket->index == queue->first && !ticket->admitted)
+        if (ticket->index == queue->first &&
+            ticket->state != HF_DEADLOCK_ADMITTED)
             reach_behind(reading, queue, ticket->index);
         read_holds(reading, ticket);
         follow(reading, ticket);
@@ -461,9 +353,9 @@ static size_t read_ticket(const struct hf_deadlock_reading *reading,
     size_t length;
 
     ticket->token = from->token;
-    ticket->unread = false;
-    ticket->is_ours = hf_ticket_text_is_ours(from->payload);
-    if (reading->asked > 0 && !ticket->is_ours)
+    ticket->owner = hf_ticket_text_is_ours(from->payload) ? HF_DEADLOCK_OURS
+                                                          : HF_DEADLOCK_OTHER;
+    if (reading->asked > 0 && ticket->owner != HF_DEADLOCK_OURS)
         ticket->session = from->session;
     ticket->detects =
         hf_ticket_text_find(from->payload, "detect", &value, &length);
@@ -503,8 +395,6 @@ static void copy_tickets(struct hf_deadlock_reading *reading,
         const struct hf_ticket *from = &snapshot->tickets[i];
         struct hf_deadlock_ticket *ticket = &queue->tickets[queue->count];
         bool unread = is_unread(reading, from, &of->texts, &taken);
-        struct hf_deadlock_ticket **bucket = hf_deadlock_bucket(
-            &reading->locks, of->lock, hf_ticket_text_hold_id(&from->id));
 
         if ((from->kind == HF_TICKET_LEASE) != (of->role == HF_DEADLOCK_LEASES))
             continue;
@@ -514,15 +404,12 @@ static void copy_tickets(struct hf_deadlock_reading *reading,
             .kind = from->kind,
             .weight = from->weight,
             .text = "",
-            .lock = of->lock,
-            .role = of->role,
-            .index = queue->count++,
-            .same_hash = *bucket,
+            .progress = unread ? HF_DEADLOCK_UNREAD : HF_DEADLOCK_READ,
         };
         text += read_ticket(reading, ticket, from, text);
-        ticket->unread = unread;
-        *bucket = ticket;
+        queue->count++;
     }
+    hf_deadlock_index_queue(&reading->graph, of->lock, of->role);
 }
 
 /* Set .first of ${queue}, which is that of a lock: the first writer that may
@@ -535,7 +422,8 @@ static void find_first(struct hf_deadlock_queue *queue)
 
     while (first < queue->count &&
            (tickets[first].kind == HF_TICKET_READ ||
-            (first > 0 && !tickets[first].is_ours && !tickets[first].unread)))
+            (first > 0 && tickets[first].owner != HF_DEADLOCK_OURS &&
+             tickets[first].progress != HF_DEADLOCK_UNREAD)))
         first++;
     queue->first = first > 0 ? first : queue->count;
 }
@@ -545,35 +433,37 @@ static void read_queue(struct hf_deadlock_reading *reading,
                        const struct hf_snapshot *snapshot,
                        const struct hf_deadlock_request *of)
 {
-    struct hf_deadlock_lock *lock = &reading->locks.locks[of->lock];
+    struct hf_deadlock_lock *lock = &reading->graph.locks[of->lock];
     struct hf_deadlock_queue *queue = &lock->queues[of->role];
-    struct hf_deadlock_hold *hold;
+    const struct hf_deadlock_hold *hold;
     char *text;
 
+    assert(queue->state == HF_DEADLOCK_QUEUE_ASKED && queue->count == 0);
     reading->ticket_count += snapshot->count;
     if (reading->ticket_count > HF_DEADLOCK_TICKETS_MAX) {
-        reading->status = HF_EFULL;
+        reading->graph.status = HF_EFULL;
         return;
     }
-    queue->tickets =
-        allocate(reading, (snapshot->count + 1) * sizeof *queue->tickets);
-    text = allocate(reading, count_bytes(reading, snapshot));
-    if (reading->status != HF_OK)
+    queue->tickets = hf_deadlock_allocate(
+        &reading->graph, (snapshot->count + 1) * sizeof *queue->tickets);
+    text =
+        hf_deadlock_allocate(&reading->graph, count_bytes(reading, snapshot));
+    if (reading->graph.status != HF_OK)
         return;
     copy_tickets(reading, snapshot, queue, of, text);
-    hf_deadlock_admit(queue, of->role);
     if (of->role == HF_DEADLOCK_LOCK)
         find_first(queue);
     else
         queue->first = queue->count;
     queue->reached_all = queue->reached_writers = queue->count;
-    lock->is_read[of->role] = true;
+    queue->state = HF_DEADLOCK_QUEUE_READ;
     if (of->lock < reading->asked)
         reach_all(reading, queue, true);
     else if (of->role == HF_DEADLOCK_ENTRY && lock->holds != NULL)
         reach_all(reading, queue, false);
-    for (hold = lock->holds; of->role == HF_DEADLOCK_LOCK && hold != NULL;
-         hold = hold->next)
+    if (of->role != HF_DEADLOCK_LOCK)
+        return;
+    for (hold = lock->holds; hold != NULL; hold = hold->next)
         reach_waiters(reading, hold);
 }
 
@@ -583,43 +473,49 @@ static int64_t goes_at(const struct hf_deadlock_ticket *ticket)
     return (int64_t)ticket->limit - ticket->permits;
 }
 
-/* May the subject, which is at ${index} of ${queue}, be the first in the way of
- * those behind it?  In an entry queue not if one of ours is ahead that lacks
- * permits whenever the subject does. */
+/* May ${subject}, as it is in ${queue}, be the first in the way of those behind
+ * it?  In an entry queue not if one of ours is ahead that lacks permits
+ * whenever the subject does. */
 static bool may_be_first(const struct hf_deadlock_reading *reading,
-                         const struct hf_deadlock_queue *queue, size_t index,
-                         enum hf_deadlock_role role)
+                         const struct hf_deadlock_queue *queue,
+                         const struct hf_deadlock_ticket *subject)
 {
-    if (role == HF_DEADLOCK_LOCK)
-        return index == queue->first;
-    for (size_t i = 0; i < index; i++) {
+    if (subject->role == HF_DEADLOCK_LOCK)
+        return subject->index == queue->first;
+    for (size_t i = 0; i < subject->index; i++) {
         const struct hf_deadlock_ticket *ahead = &queue->tickets[i];
 
-        if (ahead->is_ours && ahead->limit > 0 &&
-            goes_at(ahead) <= goes_at(reading->start))
+        if (ahead->owner == HF_DEADLOCK_OURS && ahead->limit > 0 &&
+            goes_at(ahead) <= goes_at(reading->subject))
             return false;
     }
     return true;
 }
 
-/* The subject waits, and may be in the way of others though nobody has reached
- * it: it is what the search is about. */
+struct hf_deadlock_ticket *
+hf_deadlock_reading_subject(const struct hf_deadlock_reading *reading)
+{
+    const struct hf_deadlock_ticket *subject = reading->subject;
+
+    return subject == NULL
+               ? NULL
+               : hf_deadlock_find_ticket(&reading->graph, subject->lock,
+                                         subject->role, &subject->id);
+}
+
+/* A list has come.  The subject waits, and may be in the way of others though
+ * nobody has reached it: it is what the search is about. */
 static void follow_subject(struct hf_deadlock_reading *reading,
                            const struct hf_deadlock_request *of)
 {
+    const struct hf_deadlock_ticket *subject =
+        hf_deadlock_reading_subject(reading);
     struct hf_deadlock_queue *queue =
-        &reading->locks.locks[of->lock].queues[of->role];
+        &reading->graph.locks[of->lock].queues[of->role];
 
-    if (of->lock != 0 || !reading->has_subject ||
-        of->role == HF_DEADLOCK_LEASES)
-        return;
-    for (size_t i = 0; i < queue->count; i++) {
-        if (!hf_ticket_id_equal(&queue->tickets[i].id, &reading->subject))
-            continue;
-        if (may_be_first(reading, queue, i, of->role))
-            reach_behind(reading, queue, i);
-        return;
-    }
+    if (subject != NULL && subject->lock == of->lock &&
+        subject->role == of->role && may_be_first(reading, queue, subject))
+        reach_behind(reading, queue, subject->index);
 }
 
 /* Texts of a queue have come that was read before. */
@@ -628,35 +524,38 @@ static void read_texts(struct hf_deadlock_reading *reading,
                        const struct hf_deadlock_request *of)
 {
     struct hf_deadlock_queue *queue =
-        &reading->locks.locks[of->lock].queues[of->role];
-    char *text = allocate(reading, count_bytes(reading, snapshot));
+        &reading->graph.locks[of->lock].queues[of->role];
+    char *text =
+        hf_deadlock_allocate(&reading->graph, count_bytes(reading, snapshot));
     uint64_t last = of->texts.from;
     size_t taken = 0;
 
     for (size_t i = 0; text != NULL && i < snapshot->count; i++) {
         const struct hf_ticket *from = &snapshot->tickets[i];
         bool unread = is_unread(reading, from, &of->texts, &taken);
-        struct hf_deadlock_ticket *ticket = *hf_deadlock_bucket(
-            &reading->locks, of->lock, hf_ticket_text_hold_id(&from->id));
+        struct hf_deadlock_ticket *ticket = hf_deadlock_find_ticket(
+            &reading->graph, of->lock, of->role, &from->id);
 
-        while (ticket != NULL &&
-               (ticket->lock != of->lock || ticket->role != of->role ||
-                !hf_ticket_id_equal(&ticket->id, &from->id)))
-            ticket = ticket->same_hash;
-        if (ticket == NULL || !ticket->unread || unread)
+        if (ticket == NULL || unread ||
+            (ticket->progress != HF_DEADLOCK_UNREAD &&
+             ticket->progress != HF_DEADLOCK_AWAITED))
             continue;
         text += read_ticket(reading, ticket, from, text);
         last = from->sequence > last ? from->sequence : last;
-        if (ticket->reached)
+        if (ticket->progress == HF_DEADLOCK_AWAITED)
             add_reached(reading, ticket);
+        else
+            ticket->progress = HF_DEADLOCK_READ;
     }
     if (of->texts.count == 1)
         return; /* the subject's alone */
-    queue->awaits_texts = false;
+    assert(queue->state == HF_DEADLOCK_QUEUE_AWAITS);
+    queue->state = HF_DEADLOCK_QUEUE_READ;
     for (size_t i = 0; i < queue->count; i++) {
         struct hf_deadlock_ticket *ticket = &queue->tickets[i];
 
-        if (ticket->reached && ticket->unread && ticket->sequence > last) {
+        if (ticket->progress == HF_DEADLOCK_AWAITED &&
+            ticket->sequence > last) {
             request_texts(reading, ticket);
             return;
         }
@@ -669,11 +568,11 @@ void hf_deadlock_reading_listed(struct hf_deadlock_reading *reading,
     const struct hf_deadlock_request of =
         reading->requests[reading->next_request - 1];
 
-    if (reading->locks.locks[of.lock].is_read[of.role])
+    if (is_read(&reading->graph.locks[of.lock].queues[of.role]))
         read_texts(reading, snapshot, &of);
     else
         read_queue(reading, snapshot, &of);
-    if (reading->status == HF_OK) {
+    if (reading->graph.status == HF_OK) {
         follow_subject(reading, &of);
         follow_all(reading);
     }
@@ -686,16 +585,20 @@ void hf_deadlock_reading_begin(struct hf_deadlock_reading *reading,
                                const struct hf_ticket_id *subject,
                                const char *text)
 {
-    struct hf_deadlock_ticket *start = allocate(reading, sizeof *start);
+    struct hf_deadlock_ticket *start =
+        hf_deadlock_allocate(&reading->graph, sizeof *start);
     const struct hf_ticket from = {.payload = text};
-    char *copy = allocate(reading, strlen(text) + 1);
+    char *copy = hf_deadlock_allocate(&reading->graph, strlen(text) + 1);
     size_t index;
 
-    if (reading->status != HF_OK || !add_lock(reading, name, &index))
+    if (reading->graph.status != HF_OK ||
+        !hf_deadlock_add_lock(&reading->graph, name, &index))
         return;
-    reading->subject = *subject;
-    reading->has_subject = true;
-    reading->start = start;
+    reading->subject = start;
+    start->id = *subject;
+    start->lock = index;
+    start->role =
+        kind == HF_TICKET_LEASE ? HF_DEADLOCK_ENTRY : HF_DEADLOCK_LOCK;
     start->text = "";
     (void)read_ticket(reading, start, &from, copy);
     read_holds(reading, start);
@@ -711,123 +614,18 @@ void hf_deadlock_reading_begin_locks(struct hf_deadlock_reading *reading,
 {
     size_t index;
 
-    for (size_t i = 0; i < count && reading->status == HF_OK; i++) {
-        if (!add_lock(reading, names[i], &index))
+    for (size_t i = 0; i < count && reading->graph.status == HF_OK; i++) {
+        if (!hf_deadlock_add_lock(&reading->graph, names[i], &index))
             return;
-        reading->asked = reading->locks.count;
+        reading->asked = reading->graph.count;
         request_queue(reading, index, HF_DEADLOCK_LOCK);
         request_semaphore(reading, index);
     }
 }
 
-/* ---------------------------------------------------------- two readings -- */
-
-/* The ticket of ${reading} that is like ${ticket}, which is in a queue of the
- * lock called ${name}; NULL: none. */
-static struct hf_deadlock_ticket *
-find_like(struct hf_deadlock_reading *reading, const char *name,
-          const struct hf_deadlock_ticket *ticket)
-{
-    struct hf_deadlock_ticket *found;
-    size_t lock;
-
-    if (!find_lock(reading, name, &lock))
-        return NULL;
-    found = *hf_deadlock_bucket(&reading->locks, lock,
-                                hf_ticket_text_hold_id(&ticket->id));
-    while (found != NULL &&
-           (found->lock != lock || found->role != ticket->role ||
-            !hf_ticket_id_equal(&found->id, &ticket->id)))
-        found = found->same_hash;
-    return found;
-}
-
-/* Does ${ticket} of ${before} say ${hold}, which is about the lock called
- * ${name}, and that it is as certain? */
-static bool says(const struct hf_deadlock_reading *before,
-                 const struct hf_deadlock_ticket *ticket,
-                 const struct hf_deadlock_hold *hold, const char *name)
-{
-    for (size_t i = 0; i < ticket->hold_count; i++) {
-        const struct hf_deadlock_hold *old = &ticket->holds[i];
-
-        if (old->id == hold->id && old->possible <= hold->possible &&
-            strcmp(before->locks.locks[old->lock].name, name) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* Take out of ${ticket} what it did not say before. */
-static void keep_holds(const struct hf_deadlock_reading *reading,
-                       struct hf_deadlock_ticket *ticket,
-                       const struct hf_deadlock_reading *before,
-                       const struct hf_deadlock_ticket *old)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < ticket->hold_count; i++) {
-        const char *name = reading->locks.locks[ticket->holds[i].lock].name;
-
-        if (says(before, old, &ticket->holds[i], name))
-            ticket->holds[kept++] = ticket->holds[i];
-    }
-    ticket->hold_count = kept;
-}
-
-void hf_deadlock_reading_keep(struct hf_deadlock_reading *reading,
-                              struct hf_deadlock_reading *before)
-{
-    hf_deadlock_index(&before->locks);
-    for (size_t i = 0; i < reading->locks.count; i++) {
-        struct hf_deadlock_lock *lock = &reading->locks.locks[i];
-
-        for (int role = 0; role < HF_DEADLOCK_ROLES; role++) {
-            struct hf_deadlock_queue *queue = &lock->queues[role];
-            size_t kept = 0;
-
-            for (size_t k = 0; k < queue->count; k++) {
-                struct hf_deadlock_ticket *ticket = &queue->tickets[k];
-                const struct hf_deadlock_ticket *old =
-                    find_like(before, lock->name, ticket);
-
-                if (old == NULL)
-                    continue;
-                keep_holds(reading, ticket, before, old);
-                queue->tickets[kept++] = *ticket;
-            }
-            queue->count = kept;
-        }
-    }
-}
-
-struct hf_deadlock_ticket *
-hf_deadlock_reading_find(struct hf_deadlock_reading *reading,
-                         const struct hf_ticket_id *id)
-{
-    for (size_t i = 0; i < reading->locks.count; i++) {
-        for (int role = 0; role < HF_DEADLOCK_ROLES; role++) {
-            struct hf_deadlock_queue *queue =
-                &reading->locks.locks[i].queues[role];
-
-            for (size_t k = 0; k < queue->count; k++) {
-                if (hf_ticket_id_equal(&queue->tickets[k].id, id))
-                    return &queue->tickets[k];
-            }
-        }
-    }
-    return NULL;
-}
-
 void hf_deadlock_reading_free(struct hf_deadlock_reading *reading)
 {
-    struct hf_deadlock_block *next;
-
-    for (; reading->blocks != NULL; reading->blocks = next) {
-        next = reading->blocks->next;
-        hf_free(reading->blocks);
-    }
-    hf_free(reading->locks.locks);
+    hf_deadlock_graph_free(&reading->graph);
     hf_free(reading->requests);
     memset(reading, 0, sizeof *reading);
 }

@@ -22,7 +22,7 @@
 #ifndef HF_CORE_DEADLOCK_READING_H
 #define HF_CORE_DEADLOCK_READING_H
 
-#include "core/deadlock.h"
+#include "core/deadlock_graph.h"
 #include "core/ticket_text.h"
 
 /* The room for the name of a queue. */
@@ -31,14 +31,8 @@
 /* The most texts of one list, where the engine reads them one by one. */
 #define HF_DEADLOCK_PAGE 256
 
-/* The buckets of the hash table of locks; a power of two. */
-#define HF_DEADLOCK_NAME_BUCKETS 512
-
-/* Something that was allocated, and is freed with the reading. */
-struct hf_deadlock_block {
-    struct hf_deadlock_block *next;
-    max_align_t bytes[];
-};
+/* The most that the session of one ticket holds. */
+#define HF_DEADLOCK_SESSION_HOLDS 64
 
 /* A list that is to be asked for. */
 struct hf_deadlock_request {
@@ -65,28 +59,22 @@ struct hf_deadlock_sessions {
 
 /* Zeroed before hf_deadlock_reading_begin(). */
 struct hf_deadlock_reading {
-    struct hf_deadlock_locks locks;
-    size_t room;                            /* locks that fit */
-    size_t names[HF_DEADLOCK_NAME_BUCKETS]; /* one more than the first lock */
-    struct hf_deadlock_request *requests;   /* those from .next_request on are
-                                               to be asked for */
+    struct hf_deadlock_graph graph;       /* what was read, and .status */
+    struct hf_deadlock_request *requests; /* those from .next_request on are to
+                                             be asked for */
     size_t request_count, request_room, next_request;
-    struct hf_deadlock_block *blocks;
-    size_t ticket_count, hold_count, byte_count;
+    size_t ticket_count;
     /* Tickets that were reached and are to be followed. */
     struct hf_deadlock_ticket *first_reached, *last_reached;
-    struct hf_ticket_id subject;      /* the ticket that it begins with */
-    struct hf_deadlock_ticket *start; /* what it said when the reading began */
-    bool has_subject;
-    /* It was reached and is read, since the last look at this: so there may be
-     * a circle. */
-    bool closed;
-    /* How many locks, the first ones, are asked about: it goes on from all of
-     * their tickets, and from what is only possible (outer=).  0: a subject is
-     * asked about. */
+    /* The ticket that it begins with, as it was then; NULL: it begins with the
+     * first .asked locks.  Then it goes on from all of their tickets, and from
+     * what is only possible (outer=). */
+    struct hf_deadlock_ticket *subject;
     size_t asked;
+    /* The subject was reached and is read, since the last look at this: so
+     * there may be a circle. */
+    bool closed;
     const struct hf_deadlock_sessions *sessions; /* NULL: nothing is known */
-    hf_status status; /* HF_EFULL: more than the bounds; HF_ENOMEM */
 };
 
 /* Begin with the ticket ${subject} of ${kind}, which waits for the lock called
@@ -112,18 +100,10 @@ bool hf_deadlock_reading_next(struct hf_deadlock_reading *reading,
 void hf_deadlock_reading_listed(struct hf_deadlock_reading *reading,
                                 const struct hf_snapshot *snapshot);
 
-/* Take all tickets out of ${reading} that ${before} has not found, and what
- * they did not say is held then. */
-void hf_deadlock_reading_keep(struct hf_deadlock_reading *reading,
-                              struct hf_deadlock_reading *before);
-
-/* The ticket with the id ${id}; NULL: none. */
+/* The subject as its queue was listed; NULL: it was not, or has no such ticket.
+ */
 struct hf_deadlock_ticket *
-hf_deadlock_reading_find(struct hf_deadlock_reading *reading,
-                         const struct hf_ticket_id *id);
-
-/* How many lists were asked for. */
-size_t hf_deadlock_reading_lists(const struct hf_deadlock_reading *reading);
+hf_deadlock_reading_subject(const struct hf_deadlock_reading *reading);
 
 /* Free what it has allocated, and zero it. */
 void hf_deadlock_reading_free(struct hf_deadlock_reading *reading);

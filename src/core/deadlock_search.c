@@ -50,7 +50,7 @@ hf_status hf_deadlock_search_begin(struct hf_deadlock_search *search,
         (search->text = hf_strdup(text)) == NULL)
         return HF_ENOMEM;
     begin_reading(search);
-    return search->readings[0].status;
+    return search->readings[0].graph.status;
 }
 
 hf_status hf_deadlock_search_begin_locks(struct hf_deadlock_search *search,
@@ -59,59 +59,39 @@ hf_status hf_deadlock_search_begin_locks(struct hf_deadlock_search *search,
     if (!copy_names(search, names, count))
         return HF_ENOMEM;
     begin_reading(search);
-    return search->readings[0].status;
+    return search->readings[0].graph.status;
 }
 
-/* Set the cycle to one through the subject. */
-static void find_cycle_of_subject(struct hf_deadlock_search *search,
-                                  struct hf_deadlock_reading *reading)
+/* ----------------------------------------------------------- the verdict -- */
+
+static struct hf_deadlock_graph *graph_of(struct hf_deadlock_search *search)
 {
-    struct hf_deadlock_ticket *ticket =
-        hf_deadlock_reading_find(reading, &search->subject);
-
-    if (ticket != NULL && ticket->blocked)
-        (void)hf_deadlock_find_cycle(&reading->locks, ticket, &search->cycle);
-}
-
-/* The next ticket of the current reading; NULL: there is no more.  Those of
- * the locks that are asked about come first. */
-static struct hf_deadlock_ticket *next_ticket(struct hf_deadlock_search *search)
-{
-    struct hf_deadlock_locks *locks = &search->readings[search->current].locks;
-
-    while (search->lock < locks->count) {
-        struct hf_deadlock_queue *queue =
-            &locks->locks[search->lock].queues[search->role];
-
-        if (search->index < queue->count)
-            return &queue->tickets[search->index++];
-        search->index = 0;
-        search->role = (search->role + 1) % HF_DEADLOCK_ROLES;
-        search->lock += search->role == 0;
-    }
-    return NULL;
+    return &search->readings[search->current].graph;
 }
 
 /* Find out which tickets are blocked, and begin with the first one. */
 static void analyse(struct hf_deadlock_search *search, bool possible)
 {
     search->possible = possible;
-    search->lock = search->role = search->index = search->walks = 0;
-    hf_deadlock_analyse(&search->readings[search->current].locks, possible);
+    search->last = NULL;
+    search->walks = 0;
+    hf_deadlock_analyse(graph_of(search), possible);
 }
 
-/* Set the cycle to the next one of the tickets that are blocked. */
+/* Set the cycle to the next one of the tickets that are blocked.  Those of the
+ * locks that are asked about come first. */
 static bool find_next_cycle(struct hf_deadlock_search *search)
 {
-    struct hf_deadlock_locks *locks = &search->readings[search->current].locks;
+    struct hf_deadlock_graph *graph = graph_of(search);
     struct hf_deadlock_ticket *ticket;
 
-    while ((ticket = next_ticket(search)) != NULL) {
-        if (!ticket->blocked)
+    while ((ticket = hf_deadlock_next_ticket(graph, search->last)) != NULL) {
+        search->last = ticket;
+        if (ticket->state != HF_DEADLOCK_BLOCKED)
             continue;
-        ticket = hf_deadlock_follow(locks, ticket, ++search->walks);
+        ticket = hf_deadlock_follow(graph, ticket, ++search->walks);
         if (ticket != NULL &&
-            hf_deadlock_find_cycle(locks, ticket, &search->cycle))
+            hf_deadlock_find_cycle(graph, ticket, &search->cycle))
             return true;
     }
     search->cycle.count = 0;
@@ -128,17 +108,101 @@ bool hf_deadlock_search_next_cycle(struct hf_deadlock_search *search)
     return find_next_cycle(search);
 }
 
-/* Look for a cycle in the current reading. */
+/* Look for a cycle in the current reading: one through the subject, or any. */
 static void decide(struct hf_deadlock_search *search)
 {
-    struct hf_deadlock_reading *reading = &search->readings[search->current];
+    struct hf_deadlock_ticket *subject;
 
     search->cycle.count = 0;
     analyse(search, false);
-    if (search->text != NULL)
-        find_cycle_of_subject(search, reading);
-    else
+    subject = hf_deadlock_reading_subject(&search->readings[search->current]);
+    if (search->text == NULL)
         (void)hf_deadlock_search_next_cycle(search);
+    else if (subject != NULL && subject->state == HF_DEADLOCK_BLOCKED)
+        (void)hf_deadlock_find_cycle(graph_of(search), subject, &search->cycle);
+}
+
+/* ---------------------------------------------------------- two readings -- */
+
+/* The ticket of ${before} that is like ${ticket}, which is in a queue of the
+ * lock called ${name}; NULL: none. */
+static const struct hf_deadlock_ticket *
+find_before(const struct hf_deadlock_graph *before, const char *name,
+            const struct hf_deadlock_ticket *ticket)
+{
+    size_t lock;
+
+    if (!hf_deadlock_find_lock(before, name, &lock))
+        return NULL;
+    return hf_deadlock_find_ticket(before, lock, ticket->role, &ticket->id);
+}
+
+/* Does ${old}, a ticket of ${before}, say ${hold}, which is about the lock
+ * called ${name}, and that it is as certain? */
+static bool says(const struct hf_deadlock_graph *before,
+                 const struct hf_deadlock_ticket *old,
+                 const struct hf_deadlock_hold *hold, const char *name)
+{
+    for (size_t i = 0; i < old->hold_count; i++) {
+        const struct hf_deadlock_hold *said = &old->holds[i];
+
+        if (said->id == hold->id && said->possible <= hold->possible &&
+            strcmp(before->locks[said->lock].name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Take out of ${ticket}, one of ${graph}, what it did not say before. */
+static void keep_holds(const struct hf_deadlock_graph *graph,
+                       struct hf_deadlock_ticket *ticket,
+                       const struct hf_deadlock_graph *before,
+                       const struct hf_deadlock_ticket *old)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < ticket->hold_count; i++) {
+        const char *name = graph->locks[ticket->holds[i].lock].name;
+
+        if (says(before, old, &ticket->holds[i], name))
+            ticket->holds[kept++] = ticket->holds[i];
+    }
+    ticket->hold_count = kept;
+}
+
+/* Take all tickets out of ${queue}, one of ${lock}, that ${before} has not
+ * found, and what they did not say is held then. */
+static void keep_tickets(const struct hf_deadlock_graph *graph,
+                         const struct hf_deadlock_lock *lock,
+                         struct hf_deadlock_queue *queue,
+                         const struct hf_deadlock_graph *before)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < queue->count; i++) {
+        struct hf_deadlock_ticket *ticket = &queue->tickets[i];
+        const struct hf_deadlock_ticket *old =
+            find_before(before, lock->name, ticket);
+
+        if (old == NULL)
+            continue;
+        keep_holds(graph, ticket, before, old);
+        queue->tickets[kept++] = *ticket;
+    }
+    queue->count = kept;
+}
+
+/* Leave in ${graph} what ${before} has found too.  It is to be analysed next.
+ */
+static void keep_common(struct hf_deadlock_graph *graph,
+                        const struct hf_deadlock_graph *before)
+{
+    for (size_t i = 0; i < graph->count; i++) {
+        struct hf_deadlock_lock *lock = &graph->locks[i];
+
+        for (int role = 0; role < HF_DEADLOCK_ROLES; role++)
+            keep_tickets(graph, lock, &lock->queues[role], before);
+    }
 }
 
 /* Does the current reading go on?  Not once there is a circle through the
@@ -168,7 +232,7 @@ bool hf_deadlock_search_next(struct hf_deadlock_search *search,
     if (search->current == 0) {
         if (goes_on(search, queue, texts))
             return true;
-        if (first->status != HF_OK)
+        if (first->graph.status != HF_OK)
             return false;
         decide(search);
         if (search->cycle.count == 0)
@@ -179,9 +243,9 @@ bool hf_deadlock_search_next(struct hf_deadlock_search *search,
     }
     if (goes_on(search, queue, texts))
         return true;
-    if (second->status != HF_OK)
+    if (second->graph.status != HF_OK)
         return false;
-    hf_deadlock_reading_keep(second, first);
+    keep_common(&second->graph, &first->graph);
     decide(search);
     return false;
 }
@@ -192,15 +256,26 @@ void hf_deadlock_search_listed(struct hf_deadlock_search *search,
     hf_deadlock_reading_listed(&search->readings[search->current], snapshot);
 }
 
+size_t hf_deadlock_search_lists(const struct hf_deadlock_search *search)
+{
+    return search->readings[search->current].next_request;
+}
+
+const struct hf_deadlock_graph *
+hf_deadlock_search_graph(const struct hf_deadlock_search *search)
+{
+    return &search->readings[search->current].graph;
+}
+
 hf_status hf_deadlock_search_status(const struct hf_deadlock_search *search)
 {
-    return search->readings[search->current].status;
+    return hf_deadlock_search_graph(search)->status;
 }
 
 const char *hf_deadlock_search_lock(const struct hf_deadlock_search *search,
                                     const struct hf_deadlock_ticket *waiter)
 {
-    return search->readings[search->current].locks.locks[waiter->lock].name;
+    return hf_deadlock_search_graph(search)->locks[waiter->lock].name;
 }
 
 /* ------------------------------------------------------------------ text -- */

@@ -15,6 +15,7 @@
 #ifndef HF_CORE_DEADLOCK_SEARCH_H
 #define HF_CORE_DEADLOCK_SEARCH_H
 
+#include "core/deadlock.h"
 #include "core/deadlock_reading.h"
 
 /* Zeroed before it begins; then the user may set .sessions. */
@@ -34,9 +35,9 @@ struct hf_deadlock_search {
     struct hf_deadlock_cycle cycle;
     bool possible; /* the cycle needs what is only possible: outer=, or what a
                       session holds */
-    /* Without a subject: the ticket that a cycle is looked for from next, and
-     * how many walks there were. */
-    size_t lock, role, index;
+    /* Without a subject: the last ticket that a cycle was looked for from,
+     * NULL: none yet; and how many walks there were. */
+    const struct hf_deadlock_ticket *last;
     size_t walks;
 };
 
@@ -74,6 +75,11 @@ bool hf_deadlock_search_next_cycle(struct hf_deadlock_search *search);
 /* It found no verdict because of this: HF_OK, HF_ENOMEM, or HF_EFULL if there
  * are more queues or tickets than are looked at. */
 hf_status hf_deadlock_search_status(const struct hf_deadlock_search *search);
+
+/* How many lists the last reading has asked for, and what it has found. */
+size_t hf_deadlock_search_lists(const struct hf_deadlock_search *search);
+const struct hf_deadlock_graph *
+hf_deadlock_search_graph(const struct hf_deadlock_search *search);
 
 /* The name of the lock that a waiter of the cycle waits for. */
 const char *hf_deadlock_search_lock(const struct hf_deadlock_search *search,

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include <holdfast/holdfast.h>
+#include <holdfast/client.h>
 
 struct hf_acquisition;
 struct hf_operation;

@@ -88,14 +88,15 @@
  *    EXCLUSIVE.
  *  - CONNECTION_ERROR may come whenever there is no connection.
  *  - A NAMES is repeated with the cursor of the page before until it is
- * answered with no cursor.  These pages together name every queue at or below
- * .queue that has a ticket from the first request to the last answer.  Any
- * other queue, of that name or below it, may be named or not, and any of them
- * more than once; the program that runs the core drops repetitions.  Queues of
- *    flags are not named.  A cursor is good for any session of the engine.
+ *    answered with no cursor.  These pages together name every queue at or
+ *    below .queue that has a ticket from the first request to the last answer.
+ *    Any other queue, of that name or below it, may be named or not, and any of
+ *    them more than once; the program that runs the core drops repetitions.
+ *    Queues of flags are not named.  A cursor is good for any session of the
+ *    engine.
  *  - An EXAMINE may be requested at any time before the END, also while there
- * is no session, because the reason may be what is looked for.  The engine may
- *    make connections of its own for it, each of which it ends within
+ *    is no session, because the reason may be what is looked for.  The engine
+ *    may make connections of its own for it, each of which it ends within
  *    HF_EXAMINE_SERVER_MS.
  *  - After GAVE_UP, which follows SUSPENDED and CONNECTION_ERROR, the engine
  *    does not try to connect until hf_engine_ops.connect is called, or until
@@ -104,6 +105,16 @@
  *  - The core does not watch a ticket while its DOWNGRADE is under way, but may
  *    request its REMOVE before that is answered.  The REMOVE then removes the
  *    ticket in either form.
+ *  - The success of a queue is the last one that a holder has written there
+ *    with WRITE_SUCCESS: a token, and when that was by the engine's clock.  It
+ *    belongs to nobody, and stays when the session ends and when the queue is
+ *    empty.  It is no ticket, and no list or NAMES shows it.  An engine may
+ *    answer the two requests about it FAILED{FATAL, HF_EUNSUPPORTED}.
+ *  - A READ_SUCCESS of a ticket that was admitted shows what every holder
+ *    before it has had written.  Its .age_ms is by the engine's clock, however
+ *    the wall clocks of clients are set.  A READ_SUCCESS without a ticket is
+ *    for people; an engine that cannot read its clock then answers
+ *    HF_SUCCESS_AGE_UNKNOWN.
  *  - A DESCRIBE may be under way when the REMOVE of its ticket is requested.
  *    It then does nothing, or is undone together with the ticket: it never
  *    brings a ticket back.  It is not under way together with a DOWNGRADE.  A
@@ -117,11 +128,13 @@
 #ifndef HF_CORE_ENGINE_H
 #define HF_CORE_ENGINE_H
 
-#include <holdfast/holdfast.h>
+#include <holdfast/status.h>
+#include <holdfast/success.h>
 
-#include "base/engine_host.h"
-#include "base/url.h"
 #include "core/ticket.h"
+
+struct hf_engine_host;
+struct hf_url;
 
 /* ------------------------------------------------------------- requests -- */
 
@@ -177,7 +190,19 @@ enum hf_request_kind {
      * reads.  .queue is "".  Answer: EXAMINED, or FAILED{RETRY} if nothing can
      * be said without a session, or FAILED{FATAL, HF_EUNSUPPORTED}. */
     HF_REQUEST_EXAMINE,
+    /* Read the success of the queue.  .ticket is one of ours that was admitted
+     * and excludes all others; all zero: none, and nothing is written to learn
+     * the time.  Answer: SUCCESS_READ. */
+    HF_REQUEST_READ_SUCCESS,
+    /* Write .success_token and the present time of the engine's clock as the
+     * success of the queue: at an instant at which our ticket, which was
+     * admitted and excludes all others, is there, and only if no greater token
+     * is there.  May be repeated.  Answer: SUCCESS_WRITTEN. */
+    HF_REQUEST_WRITE_SUCCESS,
 };
+
+/* The .age_ms of a success, see above. */
+#define HF_SUCCESS_AGE_UNKNOWN INT64_MIN
 
 /* How long an EXAMINE waits for a server, in milliseconds. */
 #define HF_EXAMINE_SERVER_MS 3000
@@ -240,16 +265,19 @@ struct hf_request {
     const char *queue; /* the lock's name; NAMES: "" for all */
     struct hf_ticket_id ticket;
     const char *payload; /* ENQUEUE, DOWNGRADE, DESCRIBE; never NULL */
-    /* REMOVE of a ticket of another session: who evicts it, and why, at most
-     * HF_EVICTED_BY_BYTES; NULL: nothing is said.  What the engine can do to
-     * let its owner know this must not delay the removal or the GONE, nor make
-     * them fail. */
+    /* REMOVE for an operation, of a ticket of any session: who evicts it, and
+     * why, at most HF_EVICTED_BY_BYTES; NULL: nothing is said.  What the engine
+     * can do to let its owner know this must not delay the removal or the GONE,
+     * nor make them fail. */
     const char *evicted_by;
     const struct hf_names_request *names; /* NAMES */
+    uint64_t success_token;               /* WRITE_SUCCESS */
     /* LIST that is .detailed: the tickets whose texts are wanted. */
     struct hf_text_range texts;
     bool detailed; /* LIST of a whole queue for people; .ticket is unused */
-    /* For the core only. */
+    /* For the core only; but an engine may look whether there is an
+     * .operation.  A REMOVE of one's own ticket that has none is the wish of
+     * its owner, who relies on it no more.  With one it is an eviction. */
     bool busy;                        /* the engine has not answered it */
     struct hf_own_ticket *own_ticket; /* whose it is; both NULL: it is the
                                          session's */
@@ -293,6 +321,8 @@ enum hf_event_kind {
     HF_EVENT_FLAG_UPDATED,
     HF_EVENT_NAMED,
     HF_EVENT_EXAMINED,
+    HF_EVENT_SUCCESS_READ,
+    HF_EVENT_SUCCESS_WRITTEN,
     /* From the user. */
     HF_EVENT_ACQUIRE,
     HF_EVENT_START_OPERATION,
@@ -374,18 +404,20 @@ struct hf_event {
             const struct hf_names_answer *names;    /* NAMED */
             const struct hf_finding_list *findings; /* EXAMINED.  Memory of the
                                                        engine, as above */
-            uint64_t anchor_ms;      /* PROVEN: the session is confirmed as of
-                                        this instant */
-            bool found;              /* REMOVED, REVOKE_SENT: the ticket was
-                                        there.  FLAG_UPDATED: the flag was there
-                                        before.  DESCRIBED: the ticket is there
-                                      */
-            enum hf_failure failure; /* FAILED */
-            hf_status status;        /* FAILED, SESSION_LOST */
-            const char *text;        /* FAILED: the message, never NULL.
-                                        SESSION_LOST: why.  GONE of one's own
-                                        ticket: why, if more is known than that
-                                        it is gone.  Else NULL or "" */
+            uint64_t anchor_ms;        /* PROVEN: the session is confirmed as of
+                                          this instant */
+            bool found;                /* REMOVED, REVOKE_SENT: the ticket was
+                                          there.  FLAG_UPDATED: the flag was there
+                                          before.  DESCRIBED: the ticket is there.
+                                          SUCCESS_WRITTEN: the success was written
+                                        */
+            struct hf_success success; /* SUCCESS_READ */
+            enum hf_failure failure;   /* FAILED */
+            hf_status status;          /* FAILED, SESSION_LOST */
+            const char *text;          /* FAILED: the message, never NULL.
+                                          SESSION_LOST: why.  GONE of one's own
+                                          ticket: why, if more is known than that
+                                          it is gone.  Else NULL or "" */
         } answer;
         struct hf_acquisition *acquisition; /* ACQUIRE, CANCEL, RELEASE,
                                                DOWNGRADE, DESCRIBE */
@@ -474,7 +506,7 @@ struct hf_engine_ops {
      * its memory may live on until their close callbacks have run. */
     void (*free)(struct hf_engine *engine);
 };
-#define HF_ENGINE_ABI 16
+#define HF_ENGINE_ABI 17
 
 /* The one symbol that a module exports, of type struct hf_engine_ops. */
 #define HF_ENGINE_MODULE_SYMBOL "hf_engine_module"

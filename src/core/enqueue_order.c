@@ -147,16 +147,12 @@ static void join_line(struct hf_core *core, struct hf_enqueue_turn *turn)
     set_first(core, turn, first != NULL ? first->last : turn);
 }
 
-/* Leave the line.  ${queued}: because its ticket is in the queue. */
-static void leave_line(struct hf_core *core, struct hf_enqueue_turn *turn,
-                       bool queued)
+static void leave_line(struct hf_core *core, struct hf_enqueue_turn *turn)
 {
     struct hf_enqueue_turn *before = turn->before, *behind = turn->behind;
 
     assert(turn->in_line);
     remove_ready(core, turn);
-    if (queued)
-        allow_pipelining(core, turn);
     wake_next(core, turn);
     if (behind != NULL)
         behind->before = before;
@@ -183,18 +179,23 @@ void hf_enqueue_order_register(struct hf_core *core,
 }
 
 void hf_enqueue_order_update(struct hf_core *core, struct hf_enqueue_turn *turn,
-                             bool wants, bool queued)
+                             bool wants)
 {
     bool belongs = wants && turn->failures < HF_ENQUEUE_ORDER_FAILURES;
 
-    if (queued)
-        turn->failures = 0;
-    if (belongs == turn->in_line)
-        return;
-    if (turn->in_line)
-        leave_line(core, turn, queued);
-    else
+    if (turn->in_line && !belongs)
+        leave_line(core, turn);
+    else if (!turn->in_line && belongs)
         join_line(core, turn);
+}
+
+void hf_enqueue_order_queued(struct hf_core *core, struct hf_enqueue_turn *turn)
+{
+    turn->failures = 0;
+    if (!turn->in_line)
+        return;
+    allow_pipelining(core, turn);
+    leave_line(core, turn);
 }
 
 void hf_enqueue_order_failed(struct hf_core *core, struct hf_enqueue_turn *turn)
@@ -203,13 +204,14 @@ void hf_enqueue_order_failed(struct hf_core *core, struct hf_enqueue_turn *turn)
         stop_pipelining(core, turn);
     if (core->session.state == HF_STATE_CONNECTED)
         turn->failures++; /* an outage does not count */
-    hf_enqueue_order_update(core, turn, turn->in_line, false);
+    hf_enqueue_order_update(core, turn, turn->in_line);
 }
 
 void hf_enqueue_order_asked(struct hf_core *core, struct hf_enqueue_turn *turn)
 {
     struct hf_enqueue_turn *next = turn->in_line ? turn->behind : NULL;
 
+    assert(core->order.is_asking(turn));
     if (next != NULL && next->may_pipeline)
         add_ready(core, next);
 }

@@ -83,11 +83,14 @@ void hf_enqueue_order_register(struct hf_core *core,
                                struct hf_enqueue_turn *turn, const char *queue,
                                uint64_t not_before_ms);
 
-/* To be called after each change of the acquisition or of its tickets.
- * ${wants}: it wants a ticket in the queue, and has none there.  ${queued}: its
- * ticket is in the queue and not admitted yet. */
+/* To be called in each pump, and when the session is over.  ${wants}: it wants
+ * a ticket in the queue, and has none there. */
 void hf_enqueue_order_update(struct hf_core *core, struct hf_enqueue_turn *turn,
-                             bool wants, bool queued);
+                             bool wants);
+
+/* Its ticket is in the queue. */
+void hf_enqueue_order_queued(struct hf_core *core,
+                             struct hf_enqueue_turn *turn);
 
 /* It has requested its ENQUEUE. */
 void hf_enqueue_order_asked(struct hf_core *core, struct hf_enqueue_turn *turn);

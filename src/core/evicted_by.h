@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include <holdfast/holdfast.h>
+#include <holdfast/tickets.h>
 
 /* Room for a reason. */
 #define HF_EVICTED_WHY_BYTES (HF_EVICTED_BY_BYTES + 64)

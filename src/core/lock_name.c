@@ -10,6 +10,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include <holdfast/lock.h>
+
 #include "base/error.h"
 #include "base/quote.h"
 #include "base/secret.h"
@@ -174,6 +176,12 @@ static hf_status check_reserved(struct name_span component, bool first,
                             "the lock name begins with the component %s, "
                             "which ZooKeeper keeps for itself; expected "
                             "another first component",
+                            quoted.text);
+    if (starts(component, HF_NAME_SUCCESS))
+        return hf_error_set(error, HF_ENAME,
+                            "the component %s of the lock name begins with "
+                            "\"" HF_NAME_SUCCESS "\", as the node of a success "
+                            "does; expected another name",
                             quoted.text);
     if (looks_like_ticket(component))
         return hf_error_set(error, HF_ENAME,

@@ -3,7 +3,11 @@
 #ifndef HF_CORE_LOCK_NAME_H
 #define HF_CORE_LOCK_NAME_H
 
-#include <holdfast/holdfast.h>
+#include <holdfast/status.h>
+
+/* No component begins with this: it names what belongs to a lock and is none.
+ */
+#define HF_NAME_SUCCESS "holdfast-success-"
 
 /* Set ${canonical} to ${name} without one leading '/', or return HF_ENAME with
  * ${error} naming the offending part and what was expected. */

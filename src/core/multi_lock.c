@@ -100,7 +100,7 @@ static void child_queued(struct hf_acquisition *child)
 /* While the parent waits, nobody uses what the children hold. */
 static bool child_is_relied_on(const struct hf_acquisition *child)
 {
-    return !hf_acquisition_is_waiting(child->parent);
+    return child->parent->state != STATE(WAITING);
 }
 
 const struct hf_acquisition_listener hf_acquisition_parent_listener = {
@@ -131,7 +131,7 @@ static void release_children(struct hf_core *core,
         struct hf_acquisition *child = child_at(parent, i);
 
         hf_error_set(&why, HF_ECANCELLED, "the other locks were not had");
-        if (child->state != STATE(IDLE) && hf_acquisition_is_waiting(child))
+        if (child->state == STATE(WAITING))
             hf_acquisition_give_up(core, child, &why);
         else if (was_granted(child))
             hf_acquisition_release(core, child);
@@ -275,8 +275,7 @@ static void take_locks(struct hf_core *core, struct hf_acquisition *parent)
         assert(child->state != STATE(LOST));
         if (child->state == STATE(HELD)) {
             advance(core, parent);
-        } else if (child->state == STATE(GIVING_UP) ||
-                   child->state == STATE(DONE)) {
+        } else if (hf_acquisition_has_ended(child)) {
             give_up_with_child(core, parent, child);
         } else if (child->state == STATE(IDLE)) {
             child->started_at_ms = parent->started_at_ms;
@@ -328,6 +327,7 @@ static void pump(struct hf_core *core, struct hf_acquisition *parent)
         break;
     case STATE(RELEASING):
     case STATE(GIVING_UP):
+    case STATE(DRAINING):
         release_children(core, parent);
         hf_acquisition_finish(core, parent);
         break;
@@ -351,7 +351,7 @@ static bool children_notified(const struct hf_acquisition *parent)
     for (size_t i = 0; i < parent->multi_lock->count; i++) {
         const struct hf_acquisition *child = child_at(parent, i);
 
-        if (child->state != STATE(IDLE) && !child->notified)
+        if (child->state != STATE(IDLE) && child->state < STATE(DRAINING))
             return false;
     }
     return true;
@@ -408,7 +408,7 @@ static bool must_wait(const struct hf_acquisition *parent)
  * waits. */
 static void begin(struct hf_core *core, struct hf_acquisition *parent)
 {
-    hf_acquisition_schedule(core, parent);
+    hf_schedule_enter(core, &parent->entry, &hf_acquisition_schedule_ops);
     hf_acquisition_link(core, parent);
     parent->multi_lock->parent = parent;
     for (size_t i = 0; i < parent->multi_lock->count; i++)
@@ -421,7 +421,7 @@ static void begin(struct hf_core *core, struct hf_acquisition *parent)
 static void leave(struct hf_core *core, struct hf_acquisition *parent)
 {
     (void)core;
-    if (hf_acquisition_is_waiting(parent))
+    if (parent->state == STATE(WAITING))
         parent->notify_at_ms =
             hf_min_ms(parent->notify_at_ms, first_child_notify_at_ms(parent));
 }

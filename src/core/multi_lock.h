@@ -25,8 +25,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include <holdfast/holdfast.h>
-
 #include "core/acquisition.h"
 
 /* Set by the user of the parent before its ACQUIRE, except the last fields. */

@@ -45,7 +45,7 @@ static void move(struct hf_core *core, struct hf_operation *operation,
 static uint64_t ends_at_ms(const struct hf_core *core,
                            const struct hf_operation *operation)
 {
-    if (core->session.ever_connected)
+    if (core->session.number > 0)
         return operation->deadline_at_ms;
     if (hf_session_refused(&core->session))
         return operation->started_at_ms;
@@ -61,7 +61,7 @@ static void end_late_wait(struct hf_core *core, struct hf_operation *operation)
 
     hf_duration_format_short(waited_ms, waited);
     hf_session_format_outage(&core->session, outage);
-    if (!core->session.ever_connected)
+    if (core->session.number == 0)
         hf_session_explain_never_connected(
             &core->session, core->config.engine_name, waited_ms, &why);
     else if (operation->state == STATE(WATCHING))
@@ -179,6 +179,12 @@ static bool is_of_flag(const struct hf_operation *operation)
            operation->kind == HF_REQUEST_WATCH_QUEUE;
 }
 
+static bool is_of_success(const struct hf_operation *operation)
+{
+    return operation->kind == HF_REQUEST_READ_SUCCESS ||
+           operation->kind == HF_REQUEST_WRITE_SUCCESS;
+}
+
 /* The .ticket_kind of its request: a barrier, the participants of a double
  * barrier, or the flag that it sets or clears. */
 static enum hf_ticket_kind watched_kind(const struct hf_operation *operation)
@@ -197,13 +203,14 @@ static void init(struct hf_core *core, struct hf_operation *operation)
     operation->started_at_ms = core->now_ms;
     operation->connect_by_ms =
         hf_after_ms(core->now_ms, core->config.connect_ms);
-    if (core->now_ms < session->connect_by_ms && !session->ever_connected)
+    if (core->now_ms < session->connect_by_ms && session->number == 0)
         operation->connect_by_ms = session->connect_by_ms;
     operation->request.kind = operation->kind;
     operation->request.queue = operation->queue;
     operation->request.names = operation->names;
     operation->request.ticket = operation->ticket;
     operation->request.evicted_by = operation->evicted_by;
+    operation->request.success_token = operation->token;
     if (operation->kind == HF_REQUEST_SET_FLAG)
         operation->request.ticket = hf_ticket_id_random(&core->config.random);
     if (is_of_flag(operation))
@@ -231,7 +238,9 @@ void hf_operation_start(struct hf_core *core, struct hf_operation *operation)
            operation->kind == HF_REQUEST_NAMES ||
            operation->kind == HF_REQUEST_EXAMINE ||
            operation->kind == HF_REQUEST_REMOVE ||
-           operation->kind == HF_REQUEST_REVOKE || is_of_flag(operation));
+           operation->kind == HF_REQUEST_REVOKE || is_of_success(operation) ||
+           is_of_flag(operation));
+    assert(operation->kind != HF_REQUEST_WRITE_SUCCESS || operation->token > 0);
     init(core, operation);
     hf_schedule_enter(core, &operation->entry, &schedule_ops);
     HF_LIST_APPEND(&core->operations, operation);
@@ -372,6 +381,63 @@ void hf_operation_unwatched(struct hf_core *core,
     finish(core, operation);
 }
 
+/* -------------------------------------------------------------- success -- */
+
+/* Was a success of the future read by a holder? */
+static bool must_write_again(const struct hf_operation *operation)
+{
+    static const struct hf_ticket_id nobody;
+
+    return operation->success.token != 0 && operation->success.age_ms < 0 &&
+           !hf_ticket_id_equal(&operation->ticket, &nobody);
+}
+
+/* The success was read: that is the end, unless its time has to be mended. */
+static void success_read(struct hf_core *core, struct hf_operation *operation)
+{
+    if (!must_write_again(operation)) {
+        end_passed(core, operation);
+        return;
+    }
+    operation->request.kind = HF_REQUEST_WRITE_SUCCESS;
+    operation->request.success_token = operation->success.token;
+    operation->retry = (struct hf_retry_state){0};
+    send_again(core, operation);
+}
+
+/* The success was written, as of now, or our ticket is gone. */
+static void success_written(struct hf_core *core,
+                            struct hf_operation *operation, bool written)
+{
+    bool unsure = operation->tries == HF_TRIES_UNSURE;
+    struct hf_error why;
+
+    if (!written) {
+        hf_error_set(&why, unsure ? HF_EUNSURE : HF_ELOST,
+                     unsure ? "the ticket is gone, and an earlier try may have "
+                              "written the success"
+                            : "the ticket is gone, or a later one has "
+                              "succeeded: nothing was written");
+        hf_operation_give_up(core, operation, &why);
+        return;
+    }
+    operation->success.at_utc_ms += operation->success.age_ms;
+    operation->success.age_ms = 0;
+    end_passed(core, operation);
+}
+
+static void success_answered(struct hf_core *core,
+                             struct hf_operation *operation,
+                             const struct hf_event *event)
+{
+    if (operation->request.kind == HF_REQUEST_WRITE_SUCCESS) {
+        success_written(core, operation, event->as.answer.found);
+        return;
+    }
+    operation->success = event->as.answer.success;
+    success_read(core, operation);
+}
+
 /* -------------------------------------------------------------- answers -- */
 
 /* Repeat the request after a backoff, or end the operation. */
@@ -381,14 +447,16 @@ static void failed(struct hf_core *core, struct hf_operation *operation,
     hf_status status = event->as.answer.status;
     struct hf_error why;
 
-    operation->failed = true;
+    if (operation->tries == HF_TRIES_NONE)
+        operation->tries = HF_TRIES_FAILED;
     if (event->as.answer.failure == HF_FAILURE_FATAL) {
         hf_error_set(&why, status == HF_OK ? HF_EPROTOCOL : status, "%s",
                      event->as.answer.text);
         hf_operation_give_up(core, operation, &why);
         return;
     }
-    operation->unsure |= event->as.answer.failure == HF_FAILURE_UNSURE;
+    if (event->as.answer.failure == HF_FAILURE_UNSURE)
+        operation->tries = HF_TRIES_UNSURE;
     operation->request_at_ms = hf_core_retry_at_ms(core, &operation->retry);
     move(core, operation, STATE(PENDING));
     hf_operation_pump(core, operation);
@@ -417,8 +485,11 @@ void hf_operation_answered(struct hf_core *core, struct hf_operation *operation,
         failed(core, operation, event);
     } else if (operation->kind == HF_REQUEST_WATCH_QUEUE) {
         queue_listed(core, operation, event);
+    } else if (is_of_success(operation)) {
+        success_answered(core, operation, event);
     } else {
-        operation->found = event->as.answer.found || operation->unsure;
+        operation->found =
+            event->as.answer.found || operation->tries == HF_TRIES_UNSURE;
         operation->status = HF_OK;
         if (operation->listener != NULL)
             operation->listener->listed(operation, &event->as.answer.snapshot);
@@ -431,7 +502,8 @@ void hf_operation_answered(struct hf_core *core, struct hf_operation *operation,
  * where the engine has answered that it can say nothing without one. */
 static bool needs_session(const struct hf_operation *operation)
 {
-    return operation->kind != HF_REQUEST_EXAMINE || operation->failed;
+    return operation->kind != HF_REQUEST_EXAMINE ||
+           operation->tries != HF_TRIES_NONE;
 }
 
 void hf_operation_pump(struct hf_core *core, struct hf_operation *operation)

@@ -4,9 +4,9 @@
  * own.  List the queue for people, name the queues that there are, examine the
  * service, remove a ticket, ask for the release of a ticket, set or clear a
  * barrier, wait until a barrier is clear, wait until a participant may leave a
- * double barrier.  It is requested as soon as there is a session, and again
- * after an answer that it did not, or may not have, happened: each of them may
- * be done twice without harm.
+ * double barrier, read or write the success of the queue.  It is requested as
+ * soon as there is a session, and again after an answer that it did not, or may
+ * not have, happened: each of them may be done twice without harm.
  *
  *   IDLE      not handed to the core yet
  *   PENDING   waits for a session or for the next retry
@@ -14,6 +14,10 @@
  *   WATCHING  a wait that is not over: the engine reports the next change
  *   DRAINING  its user was notified; the engine still has the request
  *   DONE      nothing of it is left
+ *
+ * A holder that reads a success of the future, because the clock of the engine
+ * was set back, would find it too early until that clock has come so far.  So
+ * the operation writes it again, with its token and the present time.
  *
  * What a detailed LIST, a NAMES or an EXAMINE brings belongs to the engine and
  * is gone after the event that brings it.  The program that runs the core
@@ -54,17 +58,27 @@ struct hf_barrier_wait_state {
     uint64_t token;         /* of that flag */
 };
 
+/* What earlier tries of an operation have done, the worst of them. */
+enum hf_operation_tries {
+    HF_TRIES_NONE,   /* none was answered */
+    HF_TRIES_FAILED, /* they did not take effect */
+    HF_TRIES_UNSURE, /* one may have taken effect */
+};
+
 /* Zeroed by its user, who then sets the first fields, before START_OPERATION.
  */
 struct hf_operation {
     /* Set before START_OPERATION; the text must live until OPERATION_DONE. */
     enum hf_request_kind
         kind; /* LIST, which is detailed; NAMES; EXAMINE; REMOVE; REVOKE;
-                 SET_FLAG; CLEAR_FLAG; WATCH_QUEUE, to wait */
+                 SET_FLAG; CLEAR_FLAG; WATCH_QUEUE, to wait; READ_SUCCESS;
+                 WRITE_SUCCESS */
     const char *queue;
     const struct hf_names_request *names; /* NAMES; lives as .queue */
     struct hf_ticket_id ticket;           /* REMOVE, REVOKE; WATCH_QUEUE with a
-                                             .generation: one's own */
+                                             .generation, READ_SUCCESS of a
+                                             holder, WRITE_SUCCESS: one's own */
+    uint64_t token;                       /* WRITE_SUCCESS: of one's ticket */
     const char *evicted_by; /* REMOVE: as in struct hf_request; lives as
                                .queue */
     /* WATCH_QUEUE: 0: wait for a barrier.  Else wait for the participants of a
@@ -86,6 +100,7 @@ struct hf_operation {
     hf_status status;
     char text[HF_ERROR_TEXT_BYTES]; /* of a status other than HF_OK */
     bool found;                     /* the ticket was there, or may have been */
+    struct hf_success success;      /* READ_SUCCESS */
 
     /* For the core only. */
     unsigned state; /* enum hf_operation_state */
@@ -96,8 +111,7 @@ struct hf_operation {
     uint64_t connect_by_ms; /* CLOCK_BOOTTIME; the deadline as long as there
                                never was a connection */
     uint64_t request_at_ms; /* CLOCK_BOOTTIME; PENDING: not requested before */
-    bool failed;            /* an earlier try has failed */
-    bool unsure;            /* an earlier try may have taken effect */
+    enum hf_operation_tries tries;
     struct hf_barrier_wait_state barrier_wait; /* WATCH_QUEUE of a barrier */
     struct hf_retry_state retry;
     struct hf_request request;

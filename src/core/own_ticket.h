@@ -21,8 +21,9 @@
  * A ticket knows nothing of its acquisition.  It goes by its hf_ticket_spec,
  * and reports what happens to it through its hf_ticket_listener.
  *
- * own_ticket.c has the states, the end, and what a queue means for the ticket;
- * own_ticket_requests.c makes the requests and takes in their answers.
+ * own_ticket.c has the states and the end; own_ticket_position.c decides by a
+ * list of the queue; own_ticket_requests.c makes the requests, and
+ * own_ticket_answers.c takes in their answers.
  *
  * All functions are called within a step of the core (core.h), with the
  * client's lock held.
@@ -39,11 +40,12 @@
 #include "core/effect.h"
 #include "core/engine.h"
 #include "core/removal.h"
+#include "core/text_update.h"
 #include "core/ticket.h"
-#include "core/ticket_description.h"
 #include "core/ticket_watch.h"
 
 struct hf_acquisition;
+struct hf_admission_rule;
 struct hf_core;
 struct hf_schedule_entry;
 
@@ -89,25 +91,41 @@ enum hf_own_ticket_end {
 /* State-specific data.  Each struct is valid in its state only; the functions
  * hf_own_ticket_unqueued(), _queued() and _held() assert that. */
 struct hf_own_ticket_unqueued {
-    bool has_room; /* LEASE: a list has shown room for it */
+    bool has_room; /* a list has shown room for it, or its rule asks for none */
 };
 
+/* How a ticket that is QUEUED can be admitted.
+ *
+ *   NEW         no list was looked at yet
+ *   STALE       the connection was down since the last list: by the next list
+ *   BEHIND      tickets ahead block it: by a list, once they are gone
+ *   NEXT        the same, but without a list once the last of them is gone
+ *   CLEAR       nothing blocks it: by a list, once the session is proven
+ *   ADMISSIBLE  nothing blocks it, and nothing will, because later tickets are
+ *               behind it: once the session is proven
+ *
+ * A list brings it from any of them to any other but NEW. */
+enum hf_queue_position {
+    HF_POSITION_NEW,
+    HF_POSITION_STALE,
+    HF_POSITION_BEHIND,
+    HF_POSITION_NEXT,
+    HF_POSITION_CLEAR,
+    HF_POSITION_ADMISSIBLE
+};
+
+/* The tickets ahead that a ticket watches. */
+#define HF_AHEAD_MAX 2
+
 struct hf_own_ticket_queued {
-    /* The position as of the last list, less the tickets that have gone since.
-     */
+    enum hf_queue_position position; /* by own_ticket_position.c only */
+    /* As of the last list, less the tickets that have gone since. */
     size_t blocking; /* tickets ahead that block it; 0: it waits for a proof or
                         for a list */
-    bool nearest_known;
-    bool second_known;
-    struct hf_watched_ticket nearest; /* the nearest blocking ticket ahead */
-    struct hf_watched_ticket second;  /* the blocking ticket beyond that */
-    bool gone_admits;                 /* see hf_admission */
-    bool stale; /* the connection was down since the last list: list again
-                   before admitting */
-    /* The rule admits it for good, because later tickets are behind it.  Only
-     * the proof is missing. */
-    bool admissible;
-    bool waited;  /* it was not admitted at once */
+    size_t ahead_count;
+    struct hf_watched_ticket ahead[HF_AHEAD_MAX]; /* those of them to watch, the
+                                                     nearest first */
+    /* Independent of the position, and of each other. */
     bool revoked; /* somebody asked for its release: report it with the grant */
     bool generation_wanted; /* PARTICIPANT: request NEW_GENERATION */
     uint64_t report_at_ms;  /* CLOCK_BOOTTIME; when to call .waiting again */
@@ -134,7 +152,8 @@ struct hf_own_ticket_held {
     struct hf_retry_state downgrade_retry;
 };
 
-/* The reports of a ticket to its acquisition, from within a step. */
+/* The reports of a ticket to its acquisition, from within a step.  Only
+ * acquisition_ticket.c implements them. */
 struct hf_ticket_listener {
     /* It is in the queue. */
     void (*queued)(struct hf_core *core, struct hf_own_ticket *ticket);
@@ -202,6 +221,7 @@ struct hf_own_ticket {
     struct hf_own_ticket *next;      /* in the acquisition's list of earlier
                                         tickets */
     struct hf_ticket_spec spec;
+    const struct hf_admission_rule *rule; /* that of .spec.kind */
     unsigned state; /* enum hf_own_ticket_state, by hf_own_ticket_move() */
     union {
         struct hf_own_ticket_unqueued unqueued;
@@ -230,8 +250,8 @@ struct hf_own_ticket {
     uint64_t watch_at_ms; /* CLOCK_BOOTTIME; no new watch before */
     uint64_t pumped_ms;   /* CLOCK_BOOTTIME; of the last pump */
     struct hf_retry_state watch_retry;
-    struct hf_queue_watch *queue_watch;        /* NULL: its rule needs none */
-    struct hf_ticket_description *description; /* NULL: never needed */
+    struct hf_queue_watch *queue_watch; /* NULL: its rule needs none */
+    struct hf_text_update *text_update; /* NULL: never needed */
     struct hf_removal removal; /* REMOVING, once the ENQUEUE was answered */
 };
 
@@ -304,7 +324,8 @@ void hf_own_ticket_session_over(struct hf_core *core,
 void hf_own_ticket_cancel_request(struct hf_core *core,
                                   struct hf_own_ticket *ticket);
 
-/* Does the ticket need to know of changes of its queue now? */
+/* Does the ticket, whose rule watches the queue, need to know of changes of it
+ * now? */
 bool hf_own_ticket_wants_queue_watch(const struct hf_own_ticket *ticket);
 
 /* Is its ENQUEUE under way? */
@@ -328,7 +349,7 @@ bool hf_own_ticket_can_be_freed(const struct hf_own_ticket *ticket);
 void hf_own_ticket_check(const struct hf_core *core,
                          const struct hf_own_ticket *ticket);
 
-/* ---------------------------------------------- decisions: own_ticket.c -- */
+/* -------------------------------------- position: own_ticket_position.c -- */
 
 /* The ticket is in the queue ${snapshot}: QUEUED, then decide. */
 void hf_own_ticket_joined(struct hf_core *core, struct hf_own_ticket *ticket,
@@ -358,23 +379,19 @@ void hf_own_ticket_queue_listed(struct hf_core *core,
 /* QUEUED with nothing that blocks it, and safe-until has moved. */
 void hf_own_ticket_proven(struct hf_core *core, struct hf_own_ticket *ticket);
 
+/* QUEUED, and the connection was down: what is known of the queue is out of
+ * date. */
+void hf_own_ticket_stale(struct hf_own_ticket *ticket);
+
 /* -------------------------------------- requests: own_ticket_requests.c -- */
 
 /* UNQUEUED: request the ENQUEUE under a new id.  The session is CONNECTED. */
 void hf_own_ticket_enqueue(struct hf_core *core, struct hf_own_ticket *ticket);
 
-/* Request everything that is wanted and can be requested now. */
-void hf_own_ticket_pump(struct hf_core *core, struct hf_own_ticket *ticket);
-
-/* Take in ${event}, the answer to a request of the ticket.  May free the
- * ticket, by .changed of the listener. */
-void hf_own_ticket_answered(struct hf_core *core, struct hf_own_ticket *ticket,
-                            const struct hf_event *event);
-
-/* The engine has returned from the UNWATCH of ${request}, a watch of the
- * ticket. */
-void hf_own_ticket_unwatched(struct hf_own_ticket *ticket,
-                             struct hf_request *request);
+/* Request everything that is wanted and can be requested now.  ${usable}: the
+ * session is. */
+void hf_own_ticket_pump(struct hf_core *core, struct hf_own_ticket *ticket,
+                        bool usable);
 
 /* There is a connection again: lists and watches may be out of date. */
 void hf_own_ticket_connected(struct hf_core *core,
@@ -402,5 +419,17 @@ void hf_own_ticket_set_limit(struct hf_core *core, struct hf_own_ticket *ticket,
 /* When the next request is due (CLOCK_BOOTTIME in ms, HF_FOREVER: none).  It
  * can be made only while CONNECTED. */
 uint64_t hf_own_ticket_request_at_ms(const struct hf_own_ticket *ticket);
+
+/* ---------------------------------------- answers: own_ticket_answers.c -- */
+
+/* Take in ${event}, the answer to a request of the ticket.  May free the
+ * ticket, by .changed of the listener. */
+void hf_own_ticket_answered(struct hf_core *core, struct hf_own_ticket *ticket,
+                            const struct hf_event *event);
+
+/* The engine has returned from the UNWATCH of ${request}, a watch of the
+ * ticket. */
+void hf_own_ticket_unwatched(struct hf_own_ticket *ticket,
+                             struct hf_request *request);
 
 #endif

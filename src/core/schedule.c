@@ -55,6 +55,7 @@ static void set_keys(struct hf_core *core, struct hf_schedule_entry *entry,
     struct hf_schedule *schedule = &core->schedule;
     uint64_t number = entry->number;
 
+    assert(number > 0);
     set_heap_node(&schedule->deadlines, &entry->deadline, keys->deadline_ms,
                   number);
     set_heap_node(&schedule->requests, &entry->request, keys->request_ms,
@@ -191,6 +192,7 @@ void hf_deferred_call_add(struct hf_deferred_calls *calls,
 {
     if (call->queued)
         return;
+    assert(call->run != NULL);
     call->queued = true;
     call->next = NULL;
     *calls->end = call;

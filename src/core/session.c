@@ -143,7 +143,7 @@ static uint64_t lease_end_ms(const struct hf_session *session,
 
 bool hf_session_refused(const struct hf_session *session)
 {
-    return !session->ever_connected && session->connection_error_final;
+    return session->number == 0 && session->connection_error_final;
 }
 
 /* The name of the engine for a text. */
@@ -208,6 +208,7 @@ void hf_session_gave_up(struct hf_session *session, const char *engine_name,
 {
     char elapsed[HF_DURATION_BYTES];
 
+    assert(session->state != HF_STATE_CONNECTED);
     hf_duration_format_short(elapsed_ms, elapsed);
     session->gave_up = true;
     if (session->connection_error_final)
@@ -224,7 +225,8 @@ void hf_session_gave_up(struct hf_session *session, const char *engine_name,
 
 void hf_session_connect_again(struct hf_session *session)
 {
-    if (!session->gave_up || session->closing)
+    assert(session->gave_up && session->state != HF_STATE_CONNECTED);
+    if (session->closing)
         return;
     session->gave_up = false;
     session->connection_error_status = HF_OK;
@@ -299,7 +301,6 @@ void hf_session_connected(struct hf_session *session, uint64_t timeout_ms,
     } else {
         cap_safe_until(session, timeout_ms);
     }
-    session->ever_connected = true;
     session->connect_by_ms = HF_FOREVER;
     session->timeout_ms = timeout_ms;
     session->connection_error[0] = '\0';
@@ -318,6 +319,7 @@ void hf_session_connected(struct hf_session *session, uint64_t timeout_ms,
 
 void hf_session_suspended(struct hf_session *session)
 {
+    assert(session->state == HF_STATE_CONNECTED);
     cancel_proof(session);
     move(session, HF_STATE_SUSPENDED);
 }
@@ -443,7 +445,7 @@ void hf_session_check(const struct hf_session *session)
 {
     assert(session->safe_until_ms == 0 || hf_session_alive(session));
     assert(session->safe_until_ms <= session->resume_cap_ms);
-    assert(session->connect_by_ms == HF_FOREVER || !session->ever_connected);
+    assert(session->connect_by_ms == HF_FOREVER || session->number == 0);
     assert(session->prove_at_ms == HF_FOREVER || hf_session_usable(session));
     assert(!session->prove_effect.queued || session->prove.busy);
     assert(!session->end_effect.queued || session->end.busy);

@@ -24,7 +24,7 @@
 #include "base/state_machine.h"
 #include "core/effect.h"
 #include "core/engine.h"
-#include "core/safe_until.h"
+#include "core/published_safe_until.h"
 
 /* Room for a text that says what to do; with the name of the engine in front of
  * it, it still fits an error text. */
@@ -32,9 +32,10 @@
 
 struct hf_session {
     unsigned state;  /* enum hf_state, by the table in session.c */
-    uint64_t number; /* counts sessions; a ticket remembers its own */
-    bool ever_connected;
-    bool closing; /* CLOSE has come: no request but END */
+    uint64_t number; /* counts sessions; a ticket remembers its own.  0: there
+                        never was a connection */
+    bool closing; /* CLOSE has come, in any state but CLOSED: no request but END
+                   */
     enum hf_loss_at loss_at;
     uint64_t connect_by_ms; /* deadline of the first connection; HF_FOREVER once
                                there was one */
@@ -42,7 +43,8 @@ struct hf_session {
                                                          not known */
     hf_status connection_error_status; /* HF_OK: no particular one */
     bool connection_error_final; /* all servers say so: waiting does not help */
-    bool gave_up;                /* the engine makes no attempt until CONNECT */
+    bool gave_up; /* in any state without a connection: the engine makes no
+                     attempt until CONNECT */
     /* The lease. */
     uint64_t timeout_ms;    /* the shortest in force; HF_FOREVER: no lease */
     uint64_t clock_drift;   /* percent, see hf_margin_ms() */
@@ -132,7 +134,7 @@ void hf_session_gave_up(struct hf_session *session, const char *engine_name,
                         uint32_t retries, uint64_t elapsed_ms,
                         struct hf_error *why);
 
-/* The user needs the engine: after GAVE_UP begin to connect again, and forget
+/* The user needs the engine after GAVE_UP: begin to connect again, and forget
  * why there was no connection. */
 void hf_session_connect_again(struct hf_session *session);
 

@@ -68,9 +68,6 @@ enum hf_ticket_role {
 /* The most permits of one ticket. */
 #define HF_WEIGHT_MAX 64
 
-/* The most participants of a double barrier. */
-#define HF_PARTICIPANTS_MAX 128
-
 /* A ticket as an engine shows it. */
 struct hf_ticket {
     struct hf_ticket_id id;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The words of a ticket's text, as docs/ticket-text.md has them.  A text may
- * have been written by anybody, so every parser has a bound and accepts
- * anything.
+ * Reading the words of a ticket's text, as docs/ticket-text.md has them.  A
+ * text may have been written by anybody, so every parser has a bound and
+ * accepts anything.  client/owner_text.h writes the text of a ticket of ours,
+ * and text_update.h has it written again.
  */
 #ifndef HF_CORE_TICKET_TEXT_H
 #define HF_CORE_TICKET_TEXT_H
@@ -11,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <holdfast/holdfast.h>
+#include <holdfast/lock.h>
 
 #include "core/ticket.h"
 

@@ -104,6 +104,7 @@ static bool send_watch(struct hf_ticket_watch **slot,
 {
     struct hf_ticket_watch *watch = hf_alloc(sizeof *watch);
 
+    assert(*slot == NULL);
     if (watch == NULL)
         return false;
     watch->state = HF_TICKET_WATCH_ASKED;
@@ -247,6 +248,7 @@ void hf_queue_watch_start(struct hf_queue_watch *watch,
 {
     if (!may_ask || watch->state != HF_QUEUE_WATCH_NONE)
         return;
+    assert(!watch->request.busy && !watch->effect.queued);
     watch->state = HF_QUEUE_WATCH_ASKED;
     watch->request.busy = true;
     watch->request.engine_data = NULL;

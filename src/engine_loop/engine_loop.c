@@ -7,7 +7,6 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "base/errno_text.h"
 #include "base/error.h"
 #include "thread/high_descriptor.h"
 
@@ -33,7 +32,9 @@ static void arm_timer(struct hf_engine_loop *loop, uint64_t at_ms)
     (void)rc;
 }
 
-/* Run the engine, and arm the timer for when it wants to be woken. */
+/* Run the engine, and arm the timer for when it wants to be woken.  .run is
+ * drive() of zookeeper_io/zk_io.c, or end_turn() of
+ * engines/leased/leased_engine.c. */
 static void run(struct hf_engine_loop *loop)
 {
     (void)uv_idle_stop(&loop->idle);

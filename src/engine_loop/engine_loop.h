@@ -22,7 +22,7 @@
 #ifndef HF_ENGINE_LOOP_ENGINE_LOOP_H
 #define HF_ENGINE_LOOP_ENGINE_LOOP_H
 
-#include <holdfast/holdfast.h>
+#include <holdfast/status.h>
 #include <uv.h>
 
 #include "base/engine_host.h"

@@ -15,7 +15,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/errno_text.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "thread/high_descriptor.h"

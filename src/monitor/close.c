@@ -48,7 +48,8 @@ static void end_monitor(struct hf_monitor *m)
 {
     bool somebody_waits = m->close_is_awaited;
 
-    m->ended = true;
+    assert(m->state != HF_MONITOR_ENDED);
+    m->state = HF_MONITOR_ENDED;
     emit_last_lines(m);
     m->ops->ended(m->owner);
     if (hf_fork_is_child(&m->fork))
@@ -109,8 +110,8 @@ static void begin_close(struct hf_monitor *m)
         hf_monitor_closed(m); /* the owner has ended */
         return;
     }
-    assert(!m->closing);
-    m->closing = true;
+    assert(m->state == HF_MONITOR_OPEN);
+    m->state = HF_MONITOR_CLOSING;
     m->ops->close(m->owner);
 }
 
@@ -131,7 +132,8 @@ static hf_status await_end(struct hf_monitor *m, struct hf_waiter *waiter)
     if (closer_runs_callbacks(m))
         hf_callback_queue_await(&m->callback_queue,
                                 &m->lock); /* a dispatch on another thread */
-    while (!m->ended && closer_runs_callbacks(m) && !hf_fork_is_child(&m->fork))
+    while (m->state != HF_MONITOR_ENDED && closer_runs_callbacks(m) &&
+           !hf_fork_is_child(&m->fork))
         hf_monitor_run_callbacks(m);
     if (hf_fork_is_child(&m->fork)) {
         hf_monitor_leave(m);
@@ -154,7 +156,7 @@ hf_status hf_monitor_close(struct hf_monitor *m)
     struct hf_waiter waiter = {.done = false};
     hf_status status;
 
-    if ((status = hf_monitor_enter(m)) != HF_OK)
+    if ((status = hf_monitor_enter(m, NULL)) != HF_OK)
         return status;
     m->close_is_awaited = true;
     m->close_waiter = &waiter;

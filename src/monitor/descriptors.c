@@ -7,9 +7,11 @@
  * memory until the process ends, because other threads may still refer to it.
  *
  * It is noticed by the next call, and by a thread that sleeps in poll(), which
- * the end of the guard wakes; 10 s later if that thread was just about to
- * sleep.
+ * the end of the guard wakes.  A thread that was just about to sleep notices it
+ * when it next looks by itself (ready.c): 10 s later, or twice that long if it
+ * had slept before.
  */
+#include <assert.h>
 #include <pthread.h>
 
 #include "base/error.h"
@@ -29,9 +31,13 @@ static void abandon_borrowed_loop(struct hf_monitor *m)
 static void abandon(struct hf_monitor *m)
 {
     hf_monitor_reference(m);
-    m->descriptors =
-        m->closing ? HF_DESCRIPTORS_GONE : HF_DESCRIPTORS_ABANDONED;
-    m->closing = true;
+    assert(m->descriptors == HF_DESCRIPTORS_OURS);
+    if (m->state == HF_MONITOR_OPEN) {
+        m->state = HF_MONITOR_CLOSING;
+        m->descriptors = HF_DESCRIPTORS_ABANDONED;
+    } else {
+        m->descriptors = HF_DESCRIPTORS_GONE; /* the owner ends already */
+    }
     m->loop_closed = true;
     m->interrupt_fd = -1;
     m->callback_queue.fd = -1;

@@ -27,17 +27,16 @@ static hf_status check_may_dispatch(const struct hf_monitor *m,
     return HF_OK;
 }
 
-hf_status hf_monitor_dispatch(struct hf_monitor *m, const char *call,
-                              struct hf_error *last_error)
+hf_status hf_monitor_dispatch(struct hf_monitor *m, const char *api_name)
 {
+    struct hf_error error;
     hf_status status;
 
-    if ((status = hf_monitor_enter(m)) != HF_OK)
+    if ((status = hf_monitor_enter(m, api_name)) != HF_OK)
         return status;
-    if ((status = check_may_dispatch(m, last_error)) != HF_OK) {
-        hf_error_prefix(last_error, call);
+    if (check_may_dispatch(m, &error) != HF_OK) {
         hf_monitor_leave(m);
-        return status;
+        return hf_fail(api_name, &error);
     }
     /* A callback may close the owner's handle. */
     hf_monitor_reference(m);

@@ -7,6 +7,8 @@
 
 #include <stdatomic.h>
 
+#include "base/error.h"
+
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 /* The entries of this process, under registry_lock. */
@@ -20,20 +22,26 @@ uint64_t hf_fork_generation(void)
 
 bool hf_fork_is_child(const struct hf_fork_entry *entry)
 {
-    return entry->generation != hf_fork_generation();
+    return entry->generation !=
+           atomic_load_explicit(&generation, memory_order_relaxed);
 }
+
+static const struct hf_error forked_error = {
+    HF_EFORKED, "the handle belongs to the parent process; a child of a fork "
+                "opens a client of its own"};
 
 hf_status hf_fork_check(const struct hf_fork_entry *entry,
                         struct hf_error *error)
 {
-    static const struct hf_error forked_error = {
-        HF_EFORKED, "the handle belongs to the parent process; a child of a "
-                    "fork opens a client of its own"};
-
     if (!hf_fork_is_child(entry))
         return HF_OK;
     *error = forked_error;
     return HF_EFORKED;
+}
+
+hf_status hf_fork_fail(const char *api_name)
+{
+    return api_name != NULL ? hf_fail(api_name, &forked_error) : HF_EFORKED;
 }
 
 /* Before a fork: take every lock, so that no table of descriptors is

@@ -51,4 +51,8 @@ bool hf_fork_is_child(const struct hf_fork_entry *entry);
 hf_status hf_fork_check(const struct hf_fork_entry *entry,
                         struct hf_error *error);
 
+/* HF_EFORKED, which hf_last_error() then has as the failure of the public call
+ * ${api_name}; NULL: of a call that returns no status. */
+hf_status hf_fork_fail(const char *api_name);
+
 #endif

@@ -54,7 +54,7 @@ void hf_monitor_release(struct hf_monitor *m)
 
 void hf_monitor_try_close_loop(struct hf_monitor *m)
 {
-    if (m->loop_closed || !m->ended || m->sleepers > 0 ||
+    if (m->loop_closed || m->state != HF_MONITOR_ENDED || m->sleepers > 0 ||
         m->borrowed_loop.handles > 0 ||
         (m->background.started && !m->background.finished))
         return;

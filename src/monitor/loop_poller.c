@@ -11,7 +11,7 @@ static void run_on_borrowed_loop(void *arg)
 {
     struct hf_monitor *m = arg;
 
-    if (hf_monitor_enter(m) != HF_OK)
+    if (hf_monitor_enter(m, NULL) != HF_OK)
         return;
     hf_monitor_reference(m);
     hf_monitor_run_ready(m);

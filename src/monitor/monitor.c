@@ -42,7 +42,7 @@ static void queue_log(void *arg)
 {
     struct hf_monitor *m = arg;
 
-    if (!m->ended)
+    if (m->state != HF_MONITOR_ENDED)
         hf_monitor_queue(m, &m->log_callback);
 }
 
@@ -83,27 +83,28 @@ bool hf_monitor_init(struct hf_monitor *m, const struct hf_monitor_ops *ops,
 
 /* ------------------------------------------------------ enter and leave -- */
 
-hf_status hf_monitor_enter(struct hf_monitor *m)
+hf_status hf_monitor_enter(struct hf_monitor *m, const char *api_name)
 {
     if (hf_fork_is_child(&m->fork))
-        return HF_EFORKED;
+        return hf_fork_fail(api_name);
     hf_monitor_disable_cancel();
     hf_monitor_lock(m);
     /* See .due_at_ms: without a loop what is due can wait, and often this call
      * makes it needless. */
-    if (hf_monitor_has_descriptors(m) && hf_loop_is_there(&m->loop))
-        (void)hf_monitor_run_due(m);
+    if (hf_monitor_has_descriptors(m) && hf_loop_is_there(&m->loop) &&
+        m->ops->due_at_ms(m->owner) <= hf_now_ms())
+        m->ops->run_due(m->owner);
     return HF_OK;
 }
 
-/* What hf_monitor_leave() does with the lock, and the release of it.  In the
- * child of a fork it releases the lock and does nothing else. */
-static void leave_locked(struct hf_monitor *m)
+/* In the child of a fork it releases the lock and does nothing else. */
+void hf_monitor_leave(struct hf_monitor *m)
 {
     struct hf_error unstarted;
 
     if (hf_fork_is_child(&m->fork)) {
         pthread_mutex_unlock(&m->lock);
+        hf_monitor_restore_cancel();
         return;
     }
     if (m->loop_was_run || hf_callback_queue_runs_here(&m->callback_queue))
@@ -117,11 +118,6 @@ static void leave_locked(struct hf_monitor *m)
                      "when the client is next used");
     hf_monitor_try_close_loop(m);
     hf_monitor_unlock_and_free(m);
-}
-
-void hf_monitor_leave(struct hf_monitor *m)
-{
-    leave_locked(m);
     hf_monitor_restore_cancel();
 }
 

@@ -16,7 +16,7 @@
  *
  * Every entry from outside has this shape:
  *
- *     if ((status = hf_monitor_enter(monitor)) != HF_OK)
+ *     if ((status = hf_monitor_enter(monitor, __func__)) != HF_OK)
  *         return status;
  *     ... change the owner's state, look at the outcome ...
  *     hf_monitor_leave(monitor);
@@ -93,6 +93,13 @@ struct hf_monitor_ops {
     void (*abandon)(void *owner);
 };
 
+/* It goes from one to a later one; an open that fails ends at once. */
+enum hf_monitor_state {
+    HF_MONITOR_OPEN,
+    HF_MONITOR_CLOSING, /* the end has begun: .close or .abandon was called */
+    HF_MONITOR_ENDED    /* every callback has run; .ended is called */
+};
+
 enum hf_descriptors {
     HF_DESCRIPTORS_OURS,
     HF_DESCRIPTORS_ABANDONED, /* they are gone, and the owner gives up */
@@ -128,6 +135,9 @@ struct hf_monitor {
     /* Shows whether .descriptors is still true.  Opened before all others. */
     struct hf_descriptor_guard guard;
     enum hf_descriptors descriptors;
+    /* How often in a row a thread has looked, after a sleep in which nothing
+     * happened, whether they are still ours. */
+    unsigned idle_checks;
 
     struct hf_loop loop; /* created when it is first needed */
     struct hf_background background;
@@ -150,8 +160,7 @@ struct hf_monitor {
     /* Objects to destroy once the lock is released. */
     struct hf_deferred_free *deferred;
 
-    bool closing;     /* the end has begun: .close or .abandon was called */
-    bool ended;       /* every callback has run, .ended included */
+    enum hf_monitor_state state;
     bool loop_closed; /* the owner's handles and the loop are closed */
     /* A thread waits in hf_monitor_close() and drops the reference of the
      * owner's handle itself. */
@@ -213,9 +222,10 @@ void hf_monitor_abandon(struct hf_monitor *monitor, bool opened);
 /* ------------------------------------------------------ enter and leave -- */
 
 /* Take the lock, and do first what is due.  So a thread that was frozen learns
- * of a loss before it does anything else.  HF_EFORKED in a child, and then the
- * lock is not taken. */
-hf_status hf_monitor_enter(struct hf_monitor *monitor);
+ * of a loss before it does anything else.  HF_EFORKED in a child: then the lock
+ * is not taken, and hf_last_error() has it as the failure of the public call
+ * ${api_name}; NULL: of a call that returns no status. */
+hf_status hf_monitor_enter(struct hf_monitor *monitor, const char *api_name);
 
 /* Process what is ready, release the lock, and destroy what was deferred. */
 void hf_monitor_leave(struct hf_monitor *monitor);
@@ -268,13 +278,11 @@ void hf_monitor_run_callbacks(struct hf_monitor *monitor);
  * dispatches them; else -1, and in a child of a fork.  Without the lock. */
 int hf_monitor_dispatch_fd(const struct hf_monitor *monitor);
 
-/* Run the callbacks that are queued now, in this thread.  Without the lock.  A
- * failure is also written to ${last_error}, which the lock guards, as
- * "${call}: ...", but for HF_EFORKED.
+/* Run the callbacks that are queued now, in this thread, for the call
+ * ${api_name}.  Without the lock.
  *   Fails     HF_ESTATE if callbacks run elsewhere; HF_EREENTRANT HF_EFORKED.
  */
-hf_status hf_monitor_dispatch(struct hf_monitor *monitor, const char *call,
-                              struct hf_error *last_error);
+hf_status hf_monitor_dispatch(struct hf_monitor *monitor, const char *api_name);
 
 /* -------------------------------------------------------------- waiting -- */
 

@@ -75,6 +75,7 @@ static void destroy_all(struct hf_deferred_free *objects)
 {
     struct hf_deferred_free *next;
 
+    assert(objects != NULL);
     hf_callback_enter();
     for (; objects != NULL; objects = next) {
         next = objects->next;
@@ -92,7 +93,8 @@ void hf_monitor_unlock_and_free(struct hf_monitor *m)
 
     m->deferred = NULL;
     hf_monitor_unlock(m);
-    destroy_all(objects);
+    if (objects != NULL)
+        destroy_all(objects);
 }
 
 void hf_monitor_free_deferred(struct hf_monitor *m)

@@ -22,9 +22,6 @@ bool hf_monitor_has_descriptors(struct hf_monitor *monitor);
  * created, and may be gone afterwards. */
 void hf_monitor_sleep(struct hf_monitor *monitor, int fd);
 
-/* Let the owner do what is due.  True if anything was due. */
-bool hf_monitor_run_due(struct hf_monitor *monitor);
-
 /* Emit the log lines that were written.  Releases the lock meanwhile. */
 void hf_monitor_emit_log(struct hf_monitor *monitor);
 

@@ -12,23 +12,11 @@
 
 bool hf_monitor_needs_poller(const struct hf_monitor *m)
 {
-    if (m->ended || m->waiters != NULL)
+    if (m->state == HF_MONITOR_ENDED || m->waiters != NULL)
         return false;
     return (m->callback_queue.first != NULL &&
             m->callback_queue.runner != HF_RUNNER_DISPATCH) ||
            m->ops->needs_poller(m->owner);
-}
-
-/* Only the first callback in the queue needs a wake-up, because the thread that
- * is woken runs all of them. */
-void hf_monitor_queue(struct hf_monitor *m, struct hf_callback *callback)
-{
-    if (!hf_callback_queue_add(&m->callback_queue, callback))
-        return;
-    if (m->callback_queue.runner == HF_RUNNER_BORROWED_LOOP)
-        hf_borrowed_loop_wake(&m->borrowed_loop);
-    else if (m->callback_queue.runner == HF_RUNNER_THREAD)
-        hf_background_wake(&m->background);
 }
 
 /* ------------------------------------------------ the background thread -- */
@@ -186,7 +174,7 @@ hf_status hf_monitor_ensure_poller(struct hf_monitor *m, struct hf_error *error)
 {
     hf_status status;
 
-    if (m->borrowed_loop.loop != NULL || m->ended)
+    if (m->borrowed_loop.loop != NULL || m->state == HF_MONITOR_ENDED)
         return HF_OK;
     if ((status = start_background(m)) != HF_OK)
         hf_error_set(error, status,
@@ -194,5 +182,3 @@ hf_status hf_monitor_ensure_poller(struct hf_monitor *m, struct hf_error *error)
                      "limits on open files and processes");
     return status;
 }
-
-/* ------------------------------------------------------ a borrowed loop -- */

@@ -21,10 +21,12 @@
 /* How many calls in callbacks leave what they asked for to a later one. */
 #define DELAYED_MAX 16
 
-/* A thread that sleeps looks this often whether the descriptors are still ours.
- * If the program closes them just before poll(2), and has others with their
- * numbers by then, nothing else wakes it. */
+/* A thread that sleeps looks whether the descriptors are still ours after this
+ * long, and then after twice as long each time.  If the program closes them
+ * just before poll(2), and has others with their numbers by then, nothing else
+ * wakes it.  What is idle is woken by this some 20 times in the first day. */
 #define DESCRIPTORS_CHECK_MS 10000
+#define DESCRIPTORS_CHECK_DOUBLINGS 10
 
 /* How often the loop may be run now. */
 static int max_runs(const struct hf_monitor *m)
@@ -56,24 +58,22 @@ static bool loop_is_asked(const struct hf_monitor *m)
            (m->events != m->events_run || hf_loop_is_asked(&m->loop));
 }
 
-bool hf_monitor_run_due(struct hf_monitor *m)
-{
-    bool due = m->ops->due_at_ms(m->owner) <= hf_now_ms();
-
-    if (due)
-        m->ops->run_due(m->owner);
-    return due;
-}
-
 /* What is due is done after the loop was run, because an answer that has
  * arrived may make it needless. */
 static void run_due_and_arm(struct hf_monitor *m)
 {
+    uint64_t due_at_ms;
+
+    /* The run before may have found that the descriptors are gone. */
     if (m->loop_closed)
         return;
-    if (hf_monitor_run_due(m))
+    due_at_ms = m->ops->due_at_ms(m->owner);
+    if (due_at_ms <= hf_now_ms()) {
+        m->ops->run_due(m->owner);
         run_loop(m); /* send what .run_due asked for */
-    hf_loop_arm(&m->loop, m->ops->due_at_ms(m->owner));
+        due_at_ms = m->ops->due_at_ms(m->owner);
+    }
+    hf_loop_arm(&m->loop, due_at_ms);
 }
 
 void hf_monitor_run_ready(struct hf_monitor *m)
@@ -105,6 +105,18 @@ static void end_delay(void *arg)
         hf_monitor_run_ready(m);
 }
 
+/* Only the first callback in the queue needs a wake-up, because the thread that
+ * is woken runs all of them. */
+void hf_monitor_queue(struct hf_monitor *m, struct hf_callback *callback)
+{
+    if (!hf_callback_queue_add(&m->callback_queue, callback))
+        return;
+    if (m->callback_queue.runner == HF_RUNNER_BORROWED_LOOP)
+        hf_borrowed_loop_wake(&m->borrowed_loop);
+    else if (m->callback_queue.runner == HF_RUNNER_THREAD)
+        hf_background_wake(&m->background);
+}
+
 void hf_monitor_run_callbacks(struct hf_monitor *m)
 {
     hf_callback_queue_run(&m->callback_queue, end_delay, m);
@@ -120,16 +132,23 @@ void hf_monitor_sleep(struct hf_monitor *m, int fd)
         {.fd = m->guard.ends[0], .events = POLLIN},
     };
     int timeout_ms = uv_backend_timeout(&m->loop.uv);
+    int check_ms = DESCRIPTORS_CHECK_MS << m->idle_checks;
+    bool came;
 
     assert(hf_loop_is_there(&m->loop));
-    if (timeout_ms < 0 || timeout_ms > DESCRIPTORS_CHECK_MS)
-        timeout_ms = DESCRIPTORS_CHECK_MS;
+    if (timeout_ms < 0 || timeout_ms > check_ms)
+        timeout_ms = check_ms;
     m->sleepers++;
     hf_monitor_unlock(m);
     /* EINTR and ENOMEM need no care: the caller checks its state in any
      * case. */
-    (void)poll(fds, 3, timeout_ms);
+    came = poll(fds, 3, timeout_ms) != 0;
     hf_monitor_lock(m);
     m->sleepers--;
+    if (came)
+        m->idle_checks = 0;
+    else if (timeout_ms == check_ms &&
+             m->idle_checks < DESCRIPTORS_CHECK_DOUBLINGS)
+        m->idle_checks++;
     (void)hf_monitor_has_descriptors(m);
 }

@@ -10,8 +10,10 @@ void hf_done_call(struct hf_monitor *monitor, const struct hf_done *done,
                   const struct hf_result *result)
 {
     hf_monitor_unlock(monitor);
-    if (done->fn != NULL)
+    if (done->fn != NULL) {
+        hf_last_error_report(result->status, result->text);
         done->fn(done->arg, result);
+    }
     hf_done_drop(done);
     hf_monitor_lock(monitor);
 }

@@ -9,9 +9,10 @@
 
 #include "monitor/monitor.h"
 
-/* Call .fn of ${done} with ${result}, and then its .drop; either may be NULL.
- * Only from the .run of a callback, or from .ended of the monitor, with the
- * lock, which is released meanwhile. */
+/* Call .fn of ${done} with ${result}, which is the last error there if it is
+ * one, and then its .drop; either may be NULL.  Only from the .run of a
+ * callback, or from .ended of the monitor, with the lock, which is released
+ * meanwhile. */
 void hf_done_call(struct hf_monitor *monitor, const struct hf_done *done,
                   const struct hf_result *result);
 

@@ -7,13 +7,29 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include <holdfast/election.h>
+#include <holdfast/lock.h>
+#include <holdfast/mutex.h>
+#include <holdfast/names.h>
+#include <holdfast/version.h>
+
 #include "base/error.h"
 
 /* The first byte behind ${field}. */
 #define END_OF(type, field)                                                    \
     (offsetof(struct type, field) + sizeof(((struct type *)0)->field))
 
-/* The type of the options of one noun. */
+/* Set the ${size} bytes of ${opts}, which may be another version's, to the
+ * defaults of ${type}. */
+static void set_defaults(const struct hf_opts_type *type, void *opts,
+                         size_t size)
+{
+    memset(opts, 0, size);
+    memcpy(opts, type->defaults, size < type->bytes ? size : type->bytes);
+    memcpy(opts, &size, size < sizeof(size) ? size : sizeof(size));
+}
+
+/* The type of the options of one noun, and the call that makes defaults. */
 #define DEFINE(noun, NOUN, field)                                              \
     static const struct hf_##noun##_opts noun##_defaults =                     \
         HF_##NOUN##_OPTS_INIT;                                                 \
@@ -26,7 +42,11 @@
     _Static_assert(offsetof(struct hf_##noun##_opts, size) == 0,               \
                    "size first");                                              \
     _Static_assert(sizeof(struct hf_##noun##_opts) <= HF_OPTS_BYTES_MAX,       \
-                   "no larger than any size that is taken");
+                   "no larger than any size that is taken");                   \
+    void hf_##noun##_opts_init(struct hf_##noun##_opts *opts, size_t size)     \
+    {                                                                          \
+        set_defaults(&hf_##noun##_opts_type, opts, size);                      \
+    }
 HF_OPTS_TABLE(DEFINE)
 
 /* Are the bytes from ${from} to before ${to} all zero? */

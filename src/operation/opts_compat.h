@@ -17,7 +17,7 @@
 #ifndef HF_OPERATION_OPTS_COMPAT_H
 #define HF_OPERATION_OPTS_COMPAT_H
 
-#include <holdfast/holdfast.h>
+#include <holdfast/status.h>
 #include <holdfast/zookeeper_cache.h>
 #include <holdfast/zookeeper_registration.h>
 

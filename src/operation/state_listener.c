@@ -154,7 +154,7 @@ static hf_status add_listener(struct hf_state_listeners *listeners,
             error, HF_EINVAL,
             "the callback is NULL, and nobody would be notified; "
             "pass a function");
-    if (listeners->monitor->closing)
+    if (listeners->monitor->state != HF_MONITOR_OPEN)
         return hf_monitor_explain_closed(listeners->monitor, "client", error);
     if ((made = hf_alloc(sizeof(*made))) == NULL)
         return hf_error_set(error, HF_ENOMEM, "out of memory");
@@ -166,17 +166,18 @@ static hf_status add_listener(struct hf_state_listeners *listeners,
 
 /* On failure ${on_state} is only dropped. */
 hf_status hf_state_listeners_add(struct hf_state_listeners *listeners,
-                                 const char *call, struct hf_on_state on_state,
-                                 struct hf_listener **listener,
-                                 struct hf_error *last_error)
+                                 const char *api_name,
+                                 struct hf_on_state on_state,
+                                 struct hf_listener **listener)
 {
-    hf_status status = hf_monitor_enter(listeners->monitor);
+    hf_status status = hf_monitor_enter(listeners->monitor, api_name);
+    struct hf_error error;
 
     *listener = NULL;
     if (status == HF_OK) {
-        status = add_listener(listeners, on_state, listener, last_error);
+        status = add_listener(listeners, on_state, listener, &error);
         if (status != HF_OK)
-            hf_error_prefix(last_error, call);
+            (void)hf_fail(api_name, &error);
         hf_monitor_leave(listeners->monitor);
     }
     if (status != HF_OK && on_state.drop != NULL)
@@ -191,7 +192,7 @@ void hf_state_listeners_remove(struct hf_state_listeners *listeners,
     struct hf_user_drop drop;
     bool runs;
 
-    if (listener == NULL || hf_monitor_enter(monitor) != HF_OK)
+    if (listener == NULL || hf_monitor_enter(monitor, NULL) != HF_OK)
         return;
     *find_link(listeners, listener) = listener->next;
     hf_callback_queue_remove(&monitor->callback_queue, &listener->callback);

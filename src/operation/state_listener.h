@@ -68,12 +68,11 @@ void hf_state_listeners_abandon(struct hf_state_listeners *listeners);
 enum hf_state
 hf_state_listeners_state(const struct hf_state_listeners *listeners);
 
-/* Add a listener, as hf_client_add_listener().  A failure is written to
- * ${last_error}, the last error of the handle, as "${call}: ...". */
+/* Add a listener, as hf_client_add_listener(), for the call ${api_name}. */
 hf_status hf_state_listeners_add(struct hf_state_listeners *listeners,
-                                 const char *call, struct hf_on_state on_state,
-                                 struct hf_listener **listener,
-                                 struct hf_error *last_error);
+                                 const char *api_name,
+                                 struct hf_on_state on_state,
+                                 struct hf_listener **listener);
 
 /* Remove ${listener}, as hf_client_remove_listener(). */
 void hf_state_listeners_remove(struct hf_state_listeners *listeners,

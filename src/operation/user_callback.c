@@ -10,6 +10,12 @@ bool hf_user_callback_is_retired(const struct hf_user_callback *callback)
            callback->state == HF_USER_CALLBACK_RETIRED;
 }
 
+bool hf_user_callback_is_running(const struct hf_user_callback *callback)
+{
+    return callback->state == HF_USER_CALLBACK_RUNNING ||
+           callback->state == HF_USER_CALLBACK_RETIRED_RUNNING;
+}
+
 /* .drop is called at most once. */
 static struct hf_user_drop take_drop(struct hf_user_callback *callback)
 {

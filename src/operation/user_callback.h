@@ -37,6 +37,9 @@ struct hf_user_callback {
 /* Was the object freed?  With the lock. */
 bool hf_user_callback_is_retired(const struct hf_user_callback *callback);
 
+/* Is it being called, whether or not the object was freed?  With the lock. */
+bool hf_user_callback_is_running(const struct hf_user_callback *callback);
+
 /* Release the lock for a call of the function.  False: it must not be called,
  * and the lock is kept.  Only from the .run of a callback. */
 bool hf_user_callback_enter(struct hf_user_callback *callback,

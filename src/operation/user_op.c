@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Beginning an operation of a user, waiting for it, cancelling it, and
- * reporting its end.
+ * Beginning an operation of a user, waiting for it, asking its user, cancelling
+ * it, and reporting its end.
  */
 #include "operation/user_op.h"
 
@@ -9,25 +9,7 @@
 
 #include "base/container_of.h"
 #include "base/error.h"
-
-/* ----------------------------------------------------------- its handle -- */
-
-static void cancel_handle(struct hf_op *handle)
-{
-    struct hf_user_op *op = container_of(handle, struct hf_user_op, handle);
-
-    op->ops->cancel(op);
-}
-
-static void dereference_handle(struct hf_op *handle)
-{
-    hf_user_op_dereference(container_of(handle, struct hf_user_op, handle));
-}
-
-static const struct hf_op_ops handle_ops = {
-    .cancel = cancel_handle,
-    .dereference = dereference_handle,
-};
+#include "monitor/monitor.h"
 
 /* -------------------------------------------------------------- its end -- */
 
@@ -80,10 +62,14 @@ void hf_user_op_end(struct hf_user_op *op, hf_status status)
 {
     struct hf_waiter *waiter = op->completion.waiter;
     const struct hf_done *done = &op->completion.done;
+    bool asks = op->asks;
 
     op->status = status;
     op->completion.waiter = NULL;
-    if (waiter != NULL)
+    op->asks = false;
+    if (asks) /* its thread is awake already */
+        waiter->status = status;
+    else if (waiter != NULL)
         hf_waiter_answer(op->handle.monitor, waiter, status);
     else if (op->completion.is_step)
         end_step(op);
@@ -93,6 +79,33 @@ void hf_user_op_end(struct hf_user_op *op, hf_status status)
         hf_user_op_dereference(op); /* nobody wants it, or not any more */
 }
 
+/* --------------------------------------------------------------- asking -- */
+
+/* The .run of a question. */
+static void run_ask(void *arg)
+{
+    struct hf_user_op *op = arg;
+    const struct hf_monitor *monitor = op->handle.monitor;
+
+    op->ops->ask(op);
+    if (!hf_fork_is_child(&monitor->fork))
+        hf_user_op_dereference(op);
+}
+
+void hf_user_op_ask(struct hf_user_op *op)
+{
+    struct hf_waiter *waiter = op->completion.waiter;
+
+    assert(op->ops->ask != NULL && !op->asks);
+    if (waiter != NULL) {
+        op->asks = true;
+        hf_waiter_answer(op->handle.monitor, waiter, HF_OK);
+    } else {
+        op->references++; /* of the callback */
+        hf_monitor_queue(op->handle.monitor, &op->ask_callback);
+    }
+}
+
 /* ------------------------------------------------------------ beginning -- */
 
 void hf_user_op_init(struct hf_user_op *op, const struct hf_user_op_ops *ops,
@@ -100,9 +113,10 @@ void hf_user_op_init(struct hf_user_op *op, const struct hf_user_op_ops *ops,
 {
     *op = (struct hf_user_op){
         .ops = ops,
-        .handle = {&handle_ops, monitor},
+        .handle = {monitor},
         .references = references,
         .callback = {.run = run_done, .arg = op},
+        .ask_callback = {.run = run_ask, .arg = op},
     };
 }
 
@@ -110,6 +124,7 @@ void hf_user_op_begin(struct hf_user_op *op,
                       const struct hf_completion *completion)
 {
     assert(op->completion.waiter == NULL && !op->callback.queued);
+    assert(!op->asks && !op->ask_callback.queued);
     assert(completion->waiter == NULL || completion->done.fn == NULL);
     assert(!completion->is_step || completion->done.fn != NULL);
     op->completion = *completion;
@@ -119,8 +134,17 @@ void hf_user_op_begin(struct hf_user_op *op,
 hf_status hf_user_op_await(struct hf_user_op *op, struct hf_waiter *waiter,
                            struct hf_result *result, struct hf_error *error)
 {
-    hf_status status = hf_monitor_wait(op->handle.monitor, waiter, error);
+    struct hf_monitor *monitor = op->handle.monitor;
+    hf_status status = hf_monitor_wait(monitor, waiter, error);
 
+    while (op->asks) {
+        op->asks = false;
+        *waiter = (struct hf_waiter){.done = false};
+        op->ops->ask(op);
+        if (hf_fork_check(&monitor->fork, error) != HF_OK)
+            return HF_EFORKED;
+        status = hf_monitor_wait(monitor, waiter, error);
+    }
     if (!waiter->done) {
         op->completion.waiter = NULL;
         return status;
@@ -142,18 +166,21 @@ hf_status hf_user_op_run(struct hf_user_call *call, struct hf_result *result)
     hf_status status;
 
     *result = (struct hf_result){.status = HF_OK};
-    if ((status = hf_monitor_enter(call->monitor)) != HF_OK)
+    if ((status = hf_monitor_enter(call->monitor, call->api_name)) != HF_OK)
         return status;
+    /* begin_call() of the file of the public call: grant_acquire.c, ... */
     if (may_block == HF_OK)
         op = call->begin(call, &completion, &error);
     status = error.status;
     if (op != NULL) {
         status = hf_user_op_await(op, &waiter, result, &error);
-        result->text = ""; /* it is that of .fail */
+        result->text = ""; /* it is that of hf_fail() */
+        if (call->leave != NULL)
+            call->leave(call, op, waiter.done);
         hf_user_op_dereference(op);
     }
     if (status != HF_OK)
-        call->fail(call, &error);
+        (void)hf_fail(call->api_name, &error);
     hf_monitor_leave(call->monitor);
     return status;
 }
@@ -164,7 +191,7 @@ hf_status hf_user_op_start(struct hf_user_call *call, struct hf_done done,
     const struct hf_completion completion = {.done = done};
     struct hf_error error = {.status = HF_OK};
     struct hf_user_op *op;
-    hf_status status = hf_monitor_enter(call->monitor);
+    hf_status status = hf_monitor_enter(call->monitor, call->api_name);
 
     if (handle != NULL)
         *handle = NULL;
@@ -172,17 +199,49 @@ hf_status hf_user_op_start(struct hf_user_call *call, struct hf_done done,
         goto drop;
     op = call->begin(call, &completion, &error);
     if (op == NULL) {
-        status = error.status;
-        call->fail(call, &error);
+        status = hf_fail(call->api_name, &error);
     } else if (handle != NULL) {
         *handle = &op->handle;
     } else {
         hf_user_op_dereference(op);
     }
-    hf_monitor_leave(call->monitor);
+    if (call->leave_monitor != NULL)
+        call->leave_monitor(call);
+    else
+        hf_monitor_leave(call->monitor);
     if (status == HF_OK)
         return HF_OK;
 drop:
     hf_done_drop(&done);
     return status;
+}
+
+/* ---------------------------------------------------------- the handle -- */
+
+void hf_op_cancel(struct hf_op *handle)
+{
+    struct hf_user_op *op = container_of(handle, struct hf_user_op, handle);
+    struct hf_monitor *monitor = handle->monitor;
+
+    if (hf_monitor_enter(monitor, NULL) != HF_OK)
+        return;
+    op->ops->cancel(op);
+    hf_monitor_leave(monitor);
+}
+
+void hf_op_free(struct hf_op *handle)
+{
+    struct hf_monitor *monitor;
+
+    if (handle == NULL)
+        return;
+    monitor = handle->monitor;
+    if (hf_monitor_enter(monitor, NULL) != HF_OK)
+        return;
+    /* Keep the monitor until the lock is released, because the operation may be
+     * the last that refers to it. */
+    hf_monitor_reference(monitor);
+    hf_user_op_dereference(container_of(handle, struct hf_user_op, handle));
+    hf_monitor_leave(monitor);
+    hf_monitor_release(monitor);
 }

@@ -15,9 +15,11 @@
 #ifndef HF_OPERATION_USER_OP_H
 #define HF_OPERATION_USER_OP_H
 
+#include <holdfast/client.h>
+
 #include "monitor/callback_queue.h"
+#include "monitor/monitor.h"
 #include "operation/done.h"
-#include "operation/op_handle.h"
 
 struct hf_user_op;
 
@@ -29,8 +31,16 @@ struct hf_user_op_ops {
      * set, and set ${why} unless that is HF_OK. */
     void (*take)(struct hf_user_op *op, struct hf_result *result,
                  struct hf_error *why);
+    /* Call the function of the user that hf_user_op_ask() is about, with the
+     * lock released meanwhile.  NULL: the object asks nothing. */
+    void (*ask)(struct hf_user_op *op);
     /* The last reference is gone: free the object. */
     void (*destroy)(struct hf_user_op *op);
+};
+
+/* The handle by which a user cancels it. */
+struct hf_op {
+    struct hf_monitor *monitor; /* whose lock guards the operation; set once */
 };
 
 /* The receiver of the end.  Zeroed: there is none. */
@@ -50,7 +60,9 @@ struct hf_user_op {
     unsigned references;
     hf_status status; /* how it ended */
     struct hf_completion completion;
+    bool asks; /* the call that waits was answered because of a question */
     struct hf_callback callback; /* reports the end */
+    struct hf_callback ask_callback;
 };
 
 /* All with the lock, where nothing else is said. */
@@ -71,17 +83,22 @@ void hf_user_op_begin(struct hf_user_op *op,
  * it is a step of, or queue the callback. */
 void hf_user_op_end(struct hf_user_op *op, hf_status status);
 
+/* Have .ask called before the end: on the thread of the call that waits, or
+ * where callbacks run. */
+void hf_user_op_ask(struct hf_user_op *op);
+
 /* Wait for the end of ${op}, whose .waiter ${waiter} is.  Sets ${result} to
  * what it brought, and ${error} to why it failed.  If this thread cannot wait,
  * .done of ${waiter} is false: the operation goes on, and its end is not
- * reported. */
+ * reported.  HF_EFORKED in the child of a fork that .ask has made, which must
+ * not touch the operation. */
 hf_status hf_user_op_await(struct hf_user_op *op, struct hf_waiter *waiter,
                            struct hf_result *result, struct hf_error *error);
 
 /* A call of the user that begins an operation, embedded in a struct with its
  * arguments. */
 struct hf_user_call {
-    const char *api_name; /* which errors name */
+    const char *api_name; /* which errors name; a static text */
     struct hf_monitor *monitor;
     /* Begin it for ${completion}.  The operation, with a reference of the
      * caller; NULL, and why in ${error}, if it was refused: ${completion} then
@@ -89,8 +106,13 @@ struct hf_user_call {
     struct hf_user_op *(*begin)(struct hf_user_call *call,
                                 const struct hf_completion *completion,
                                 struct hf_error *error);
-    /* Remember ${error} as that of the call. */
-    void (*fail)(struct hf_user_call *call, struct hf_error *error);
+    /* The call does not wait for ${op} any more.  Unless it has ${ended}, this
+     * thread could not wait, and the operation goes on.  NULL: nothing is to be
+     * done then. */
+    void (*leave)(struct hf_user_call *call, struct hf_user_op *op, bool ended);
+    /* A call that does not wait leaves the monitor by this; NULL: by
+     * hf_monitor_leave(). */
+    void (*leave_monitor)(struct hf_user_call *call);
 };
 
 /* Begin ${call} and wait for its end; ${result} is set.  A call that may not

@@ -81,11 +81,10 @@ struct hf_history {
 };
 
 /* Read ${history} from ${file}, which has at most ${most_bytes}.
- * hf_history_free() must be called whatever the
- * status.
- *   Fails  HF_EINVAL if it is not a history, with the line in ${error};
- *          HF_ENOMEM; HF_EDIR if ${file} cannot be read; HF_ELIMIT if it is
- *          too long. */
+ * hf_history_free() must be called whatever the status.
+ *   Fails     HF_EINVAL if it is not a history, with the line in ${error};
+ *             HF_ENOMEM; HF_EDIR if ${file} cannot be read; HF_ELIMIT if it is
+ *             too long. */
 hf_status hf_history_read(FILE *file, size_t most_bytes,
                           struct hf_history *history, struct hf_error *error);
 /* Free ${history}; it is empty afterwards. */

@@ -44,7 +44,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <holdfast/holdfast.h>
+#include <holdfast/lock.h>
+#include <holdfast/status.h>
 
 /* The WORD. */
 enum hf_history_event_type {

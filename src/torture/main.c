@@ -9,8 +9,7 @@
 
 #include "command/exit_status.h"
 #include "command/ui.h"
-#include "torture/torture.h"
-#include "torture/verify.h"
+#include "torture/commands.h"
 
 static const char usage[] =
     "usage: holdfast torture [OPTION...] [NAME]\n"

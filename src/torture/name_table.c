@@ -7,24 +7,15 @@
 
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/memory.h"
 
 #define FIRST_SLOTS 64
 
-/* FNV-1a, http://www.isthe.com/chongo/tech/comp/fnv/ */
-static uint32_t hash_of(const char *name)
-{
-    uint32_t hash = 2166136261U;
-
-    for (; *name != '\0'; name++)
-        hash = (hash ^ (uint8_t)*name) * 16777619U;
-    return hash;
-}
-
 /* The slot of ${name}, or the free one where it belongs. */
 static uint32_t slot_of(const struct hf_name_table *table, const char *name)
 {
-    uint32_t slot = hash_of(name) & (table->slot_count - 1);
+    uint32_t slot = hf_hash_text(name) & (table->slot_count - 1);
 
     while (table->slots[slot] != 0 &&
            strcmp(table->names[table->slots[slot] - 1], name) != 0)

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "torture/nemesis.h"
+/*
+ * The nemesis kills and freezes workers at random, as Jepsen's process does by
+ * that name: half of the faults hit a worker that holds a lock, because that is
+ * when a lock service can go wrong.
+ */
+#include "torture/workers.h"
 
 #include "base/random.h"
 #include "command/clock.h"

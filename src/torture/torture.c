@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See torture.h.  Parses the command line, finds out whether the engine
+ * holdfast torture: parses the command line, finds out whether the engine
  * answers, records a history in a file, and reports on it.
  */
-#include "torture/torture.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -17,15 +15,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/error.h"
 #include "command/command_line.h"
 #include "command/exit_status.h"
 #include "command/queue_view.h"
 #include "command/ui.h"
 #include "core/lock_name.h"
+#include "torture/commands.h"
 #include "torture/history.h"
-#include "torture/nemesis.h"
 #include "torture/report.h"
+#include "torture/workers.h"
 
 #define COUNT_DEFAULT 8
 #define FOR_DEFAULT_MS 20000
@@ -44,6 +42,7 @@ struct torture_command {
     struct hf_torture_opts opts;
     struct hf_report_opts report;
     unsigned kind;       /* --kind, an index of kinds[] */
+    const char *name;    /* NULL: the default for the kind */
     const char *history; /* --history; NULL: a temporary file */
     char made[PATH_MAX]; /* the temporary file */
 };
@@ -77,46 +76,42 @@ static const struct {
 
 static const struct hf_option_row rows[] = {
     HF_URL_OPTION(FIELD(opts.url)),
-    HF_OPTION('n', "count", "COUNT", hf_option_number, FIELD(opts.count),
+    HF_OPTION('N', "count", "COUNT", hf_option_number, FIELD(opts.count),
               .min = 1, .max = HF_WORKERS_MAX,
               .help = "number of workers, at most 64; else 8"),
-    HF_OPTION('f', "for", "DURATION", hf_option_duration, FIELD(opts.for_ms),
+    HF_OPTION('u', "for", "DURATION", hf_option_duration, FIELD(opts.for_ms),
               .help = "how long; else 20s"),
-    HF_OPTION('k', "kind", "KIND", hf_option_choice, FIELD(kind),
+    HF_OPTION('K', "kind", "KIND", hf_option_choice, FIELD(kind),
               .choices = kind_texts, .help = "else mutex"),
     HF_OPTION('F', "faults", "DURATION", hf_option_duration,
               FIELD(opts.fault_every_ms),
               .help = "mean time between faults: one worker is killed or "
                       "frozen; 0s: no faults; else 500ms"),
-    HF_OPTION('s', "seed", "SEED", hf_option_number, FIELD(opts.seed),
+    HF_OPTION('S', "seed", "SEED", hf_option_number, FIELD(opts.seed),
               .max = UINT64_MAX,
               .help = "choose at random as the run with this seed did"),
     HF_OPTION('o', "history", "FILE", hf_option_text, FIELD(history),
               .help = "keep the history; else it is kept only if it shows a "
                       "violation"),
-    HF_OPTION('l', "late", "DURATION", hf_option_duration,
+    HF_OPTION('A', "late", "DURATION", hf_option_duration,
               FIELD(report.late_ms),
               .help = "how late a worker may be notified of a loss; else 1s"),
-    HF_OPTION('g', "svg", "FILE", hf_option_text, FIELD(report.svg),
+    HF_OPTION('I', "svg", "FILE", hf_option_text, FIELD(report.svg),
               .help = "draw the first violation, or the beginning"),
     HF_OPTION('j', "json", NULL, hf_option_set, FIELD(report.json), .set = true,
               .help = "write JSON"),
 };
 
 /* NAME, or the default for the kind. */
-static hf_status read_operands(const struct hf_command_line *line,
-                               void *options, struct hf_error *error)
+static hf_status check(const struct hf_command_line *line, void *options,
+                       struct hf_error *error)
 {
     struct torture_command *command = options;
-    char **operands = line->argv + line->operands;
-    int count = line->argc - line->operands;
 
-    if (count > 1)
-        return hf_error_set(error, HF_EINVAL, "'%.80s': one NAME at a time",
-                            operands[1]);
+    (void)line;
     command->opts.kinds = kinds[command->kind].set;
-    return hf_lock_name_check(count == 1 ? operands[0]
-                                         : kinds[command->kind].name,
+    return hf_lock_name_check(command->name != NULL ? command->name
+                                                    : kinds[command->kind].name,
                               &command->opts.lock, error);
 }
 
@@ -134,7 +129,9 @@ static const struct hf_command torture_command = {
         "reached; else as of 'holdfast run'.  See holdfast-torture(1).\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof *rows,
-    .read_operands = read_operands,
+    .operands = {HF_OPERAND("NAME", struct torture_command, name,
+                            .is_optional = true)},
+    .check = check,
 };
 
 /* ------------------------------------------------------------------- main --
@@ -152,13 +149,15 @@ static int ask_engine(const struct torture_command *command)
     hf_status status;
 
     client_opts.connect_ms = for_ms < REACH_MAX_MS ? for_ms : REACH_MAX_MS;
-    status = hf_client_open(command->opts.url, &client_opts, &client, &error);
+    status = hf_client_open(command->opts.url, &client_opts, &client);
     if (status == HF_OK) {
         status =
             hf_queue_view_load(client, command->opts.lock, HF_TICKETS_HOLDERS,
                                2 * client_opts.connect_ms, &queue, &error);
         hf_queue_view_free(&queue);
         (void)hf_client_close(client);
+    } else {
+        error = *hf_last_error();
     }
     if (status == HF_OK)
         return 0;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See verify.h.  Parses the command line; report.c does the rest. */
-#include "torture/verify.h"
-
-#include "base/error.h"
+/* holdfast verify: parses the command line; report.c does the rest. */
 #include "command/command_line.h"
+#include "torture/commands.h"
 #include "torture/report.h"
 
 /* How much later than safe-until a client may be notified of a loss, for a busy
@@ -13,29 +11,13 @@
 #define FIELD(field) HF_OPTION_FIELD(struct hf_report_opts, field)
 
 static const struct hf_option_row rows[] = {
-    HF_OPTION('l', "late", "DURATION", hf_option_duration, FIELD(late_ms),
+    HF_OPTION('A', "late", "DURATION", hf_option_duration, FIELD(late_ms),
               .help = "how late a loss may be notified; else 500ms"),
-    HF_OPTION('g', "svg", "FILE", hf_option_text, FIELD(svg),
+    HF_OPTION('I', "svg", "FILE", hf_option_text, FIELD(svg),
               .help = "draw the first violation, or the beginning"),
     HF_OPTION('j', "json", NULL, hf_option_set, FIELD(json), .set = true,
               .help = "write JSON"),
 };
-
-static hf_status read_operands(const struct hf_command_line *line,
-                               void *options, struct hf_error *error)
-{
-    struct hf_report_opts *opts = options;
-    int count = line->argc - line->operands;
-
-    opts->name = line->argv[line->operands];
-    if (count == 1)
-        return HF_OK;
-    return hf_error_set(error, HF_EINVAL, "%s",
-                        count == 0 ? "HISTORY is missing; expected holdfast "
-                                     "verify [OPTION...] HISTORY"
-                                   : "one HISTORY at a time; verify the others "
-                                     "by themselves");
-}
 
 static const struct hf_command verify_command = {
     .name = "verify",
@@ -51,7 +33,7 @@ static const struct hf_command verify_command = {
         "holdfast-verify(1), which has the format.\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof *rows,
-    .read_operands = read_operands,
+    .operands = {HF_OPERAND("HISTORY", struct hf_report_opts, name)},
 };
 
 int hf_verify_main(int argc, char **argv)

@@ -137,8 +137,9 @@ static hf_status open_all(struct worker_state *worker, struct hf_error *error)
     hf_status status;
 
     client_opts.delivery = HF_DELIVER_DISPATCH;
-    status =
-        hf_client_open(opts->url, &client_opts, &worker->self.client, error);
+    status = hf_client_open(opts->url, &client_opts, &worker->self.client);
+    if (status != HF_OK)
+        *error = *hf_last_error();
     for (unsigned kind = 0; kind < HF_WORKLOADS && status == HF_OK; kind++)
         if (is_wanted(opts, (enum hf_workload_kind)kind))
             status = open_workload(worker, (enum hf_workload_kind)kind, error);

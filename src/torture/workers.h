@@ -82,4 +82,10 @@ void hf_workers_poll(struct hf_workers *workers);
 /* Have all workers let go and end; kill those that take too long. */
 void hf_workers_end(struct hf_workers *workers);
 
+/* ------------------------------------------------------------ nemesis.c -- */
+
+/* Look after ${workers} and inject faults until .opts->for_ms have passed or
+ * .ending is set.  The choices follow from .opts->seed. */
+void hf_nemesis_run(struct hf_workers *workers);
+
 #endif

@@ -14,7 +14,8 @@
 
 #include <stdatomic.h>
 
-#include <holdfast/holdfast.h>
+#include <holdfast/lock.h>
+#include <holdfast/status.h>
 
 #include "base/random.h"
 #include "torture/history_event.h"

@@ -2,6 +2,9 @@
 /*
  * The workload that campaigns to be the leader, leads for a while and resigns.
  */
+#include <holdfast/election.h>
+
+#include "base/container_of.h"
 #include "base/memory.h"
 #include "command/clock.h"
 #include "torture/workload.h"
@@ -15,7 +18,7 @@ struct election_workload {
 /* The struct that ${workload} is the beginning of. */
 static struct election_workload *election_of(struct hf_workload *workload)
 {
-    return (struct election_workload *)workload;
+    return container_of(workload, struct election_workload, workload);
 }
 
 /* -------------------------------------------------------------- callbacks --
@@ -102,7 +105,7 @@ static hf_status open_workload(struct hf_workload *workload,
     status = hf_election_open(workload->worker->client, workload->locks[0].name,
                               &opts, &election_of(workload)->election);
     if (status != HF_OK)
-        hf_client_error(workload->worker->client, error);
+        *error = *hf_last_error();
     return status;
 }
 

@@ -5,6 +5,9 @@
  */
 #include <assert.h>
 
+#include <holdfast/grant.h>
+
+#include "base/container_of.h"
 #include "base/memory.h"
 #include "command/clock.h"
 #include "torture/workload.h"
@@ -31,7 +34,7 @@ struct lock_workload {
 /* The struct that ${workload} is the beginning of. */
 static struct lock_workload *lock_of(struct hf_workload *workload)
 {
-    return (struct lock_workload *)workload;
+    return container_of(workload, struct lock_workload, workload);
 }
 
 /* ------------------------------------------------------------------- open --
@@ -66,7 +69,7 @@ static hf_status open_workload(struct hf_workload *workload,
         status = open_lock(workload, workload->locks[0].name, HF_KIND_READ,
                            &self->readers);
     if (status != HF_OK)
-        hf_client_error(workload->worker->client, error);
+        *error = *hf_last_error();
     return status;
 }
 

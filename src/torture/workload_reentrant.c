@@ -14,6 +14,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <holdfast/mutex.h>
+
+#include "base/container_of.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "command/clock.h"
@@ -48,7 +51,7 @@ struct reentrant_workload {
 /* The struct that ${workload} is the beginning of. */
 static struct reentrant_workload *reentrant_of(struct hf_workload *workload)
 {
-    return (struct reentrant_workload *)workload;
+    return container_of(workload, struct reentrant_workload, workload);
 }
 
 /* ------------------------------------------------------------------ owner --
@@ -135,7 +138,7 @@ static hf_status open_workload(struct hf_workload *workload,
     workload->locks[0].wanted = true;
     if (status == HF_OK)
         return start_owner(self, error);
-    hf_client_error(workload->worker->client, error);
+    *error = *hf_last_error();
     return status;
 }
 

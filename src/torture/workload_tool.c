@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/container_of.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "command/clock.h"
@@ -49,7 +50,7 @@ struct tool_workload {
 /* The struct that ${workload} is the beginning of. */
 static struct tool_workload *tool_of(struct hf_workload *workload)
 {
-    return (struct tool_workload *)workload;
+    return container_of(workload, struct tool_workload, workload);
 }
 
 /* See hf_workload_ops. */
@@ -79,7 +80,7 @@ static _Noreturn void exec_tool(const struct tool_workload *self, pid_t parent,
     char *argv[] = {(char[]){"holdfast"},
                     (char[]){"run"},
                     (char[]){"-q"},
-                    (char[]){"-t"},
+                    (char[]){"-w"},
                     wait,
                     name,
                     (char[]){"--"},

@@ -23,7 +23,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include <holdfast/holdfast.h>
+#include <holdfast/status.h>
 
 #include "base/url.h"
 

@@ -545,8 +545,8 @@ make(const struct hf_connection_config *config,
         (struct hf_resolver_request){.fn = on_resolved, .arg = connection};
     if (config->tls == NULL)
         return connection;
-    connection->tls_stream =
-        hf_tls_stream_new(config->tls, config->context, config->host);
+    connection->tls_stream = hf_tls_stream_new(
+        config->tls, config->context, config->host, config->tls_protocol);
     if (connection->tls_stream != NULL)
         return connection;
     hf_free(connection);

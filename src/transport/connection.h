@@ -56,6 +56,8 @@ struct hf_connection_config {
                          and port; must fit into sockaddr_un */
     const struct hf_tls_ops *tls; /* NULL: no TLS */
     struct hf_tls_context *context;
+    const char *tls_protocol; /* that the server must choose by ALPN, such as
+                                 "h2"; NULL: any */
 };
 
 /* What an error of the system means for a socket file.  The status decides

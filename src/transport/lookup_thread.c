@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/errno_text.h"
+#include "base/error.h"
 #include "base/memory.h"
 #include "thread/descriptor_guard.h"
 #include "thread/thread.h"

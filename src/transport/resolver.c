@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/errno_text.h"
+#include "base/error.h"
 #include "base/memory.h"
 #include "base/time_math.h"
 #include "transport/lookup_thread.h"
@@ -175,6 +175,7 @@ static void on_done(uv_async_t *async)
 
 /* ------------------------------------------------------------- interface -- */
 
+/* The loop has let go of the handle: free the resolver, which contains it. */
 static void on_closed(uv_handle_t *handle)
 {
     hf_free(handle->data);

@@ -19,7 +19,7 @@
 #include <stdint.h>
 #include <uv.h>
 
-#include <holdfast/holdfast.h>
+#include <holdfast/client.h>
 
 #include "transport/socket.h"
 
@@ -63,7 +63,8 @@ enum hf_resolver_result {
 };
 
 /* Make a resolver.  NULL if the loop takes no more handles, or for lack of
- * memory. */
+ * memory; the loop may then still have a handle to close, as after
+ * hf_resolver_free(). */
 struct hf_resolver *hf_resolver_new(uv_loop_t *loop,
                                     const struct hf_resolver_host *host);
 

@@ -12,8 +12,8 @@
  *     sasl->close(client)
  *
  * A step may block, because a mechanism may ask a server of its own (Kerberos).
- * Nothing else does.
- * A client is used by one thread at a time; different clients by any.
+ * Nothing else does.  A client is used by one thread at a time; different
+ * clients by any.
  */
 #ifndef HF_TRANSPORT_SASL_H
 #define HF_TRANSPORT_SASL_H

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/state_machine.h"
 #include "thread/descriptor_guard.h"
 #include "thread/thread.h"
 
@@ -19,6 +20,25 @@ struct shared {
     unsigned threads;  /* that run */
     uv_async_t *async; /* woken when a step has ended; NULL: closed */
 };
+
+enum exchange_state {
+    IDLE,      /* the loop's; no step is under way */
+    RUNNING,   /* the thread's, which carries out a step */
+    STEPPED,   /* the loop's; the step is to be reported */
+    ABANDONED, /* ended during a step: the thread frees it */
+};
+
+#define TO(state) (1u << (state))
+
+static const struct hf_state_machine_state states[] = {
+    [IDLE] = {"IDLE", TO(RUNNING)},
+    [RUNNING] = {"RUNNING", TO(STEPPED) | TO(ABANDONED)},
+    [STEPPED] = {"STEPPED", TO(IDLE)},
+    [ABANDONED] = {"ABANDONED", 0},
+};
+
+static const struct hf_state_machine table = {"exchange", states,
+                                              sizeof states / sizeof states[0]};
 
 /* One exchange. */
 struct exchange {
@@ -31,9 +51,7 @@ struct exchange {
     size_t count;
     struct hf_sasl_token out;
     struct hf_error error; /* .status HF_OK: the step went well */
-    /* With .lock of .shared. */
-    bool running;
-    bool ended; /* the loop does not know it any more */
+    unsigned state;        /* enum exchange_state; with .lock of .shared */
     size_t texts_bytes;
     char texts[]; /* has the password */
 };
@@ -45,7 +63,6 @@ struct hf_sasl_exchanges {
     hf_sasl_stepped *stepped;
     void *arg;
     struct exchange *current; /* NULL: none */
-    bool stepping;            /* a step of it is to be reported */
 };
 
 /* -------------------------------------------------------------- exchange -- */
@@ -99,6 +116,11 @@ static struct exchange *new_exchange(const struct hf_sasl_exchanges *exchanges,
     return exchange;
 }
 
+static void move(struct exchange *exchange, enum exchange_state state)
+{
+    hf_state_machine_move(&table, &exchange->state, state);
+}
+
 /* ---------------------------------------------------------------- thread -- */
 
 /* Free ${shared} if nothing uses it, and release its lock. */
@@ -133,16 +155,17 @@ static void *thread_main(void *arg)
 {
     struct exchange *exchange = arg;
     struct shared *shared = exchange->shared;
-    bool ended;
+    bool abandoned;
 
     carry_out(exchange);
     pthread_mutex_lock(&shared->lock);
-    exchange->running = false;
-    ended = exchange->ended;
-    if (!ended)
+    abandoned = exchange->state == ABANDONED;
+    if (!abandoned) {
+        move(exchange, STEPPED);
         hf_descriptor_guard_send(shared->async);
+    }
     pthread_mutex_unlock(&shared->lock);
-    if (ended)
+    if (abandoned)
         free_exchange(exchange);
     pthread_mutex_lock(&shared->lock);
     shared->threads--;
@@ -159,16 +182,17 @@ static void on_wake(uv_async_t *async)
     struct hf_sasl_exchanges *exchanges = async->data;
     struct exchange *exchange = exchanges->current;
     struct hf_sasl_outcome outcome;
-    bool running;
+    bool stepped;
 
-    if (exchange == NULL || !exchanges->stepping)
+    if (exchange == NULL)
         return;
     pthread_mutex_lock(&exchanges->shared->lock);
-    running = exchange->running;
+    stepped = exchange->state == STEPPED;
+    if (stepped)
+        move(exchange, IDLE);
     pthread_mutex_unlock(&exchanges->shared->lock);
-    if (running)
+    if (!stepped)
         return;
-    exchanges->stepping = false;
     outcome = (struct hf_sasl_outcome){
         exchange->error.status, exchange->error.text, exchange->out.bytes,
         exchange->out.count, exchange->out.done};
@@ -243,9 +267,10 @@ static bool start_thread(struct exchange *exchange)
     pthread_mutex_lock(&shared->lock);
     started = shared->threads < HF_SASL_THREADS_MAX &&
               hf_thread_start(NULL, thread_main, exchange) == 0;
-    if (started)
+    if (started) {
         shared->threads++;
-    exchange->running = started;
+        move(exchange, RUNNING);
+    }
     pthread_mutex_unlock(&shared->lock);
     return started;
 }
@@ -255,12 +280,12 @@ hf_status hf_sasl_exchange_step(struct hf_sasl_exchanges *exchanges,
 {
     struct exchange *exchange = exchanges->current;
 
-    assert(exchange != NULL && !exchanges->stepping);
+    /* Only the loop changes this state. */
+    assert(exchange != NULL && exchange->state == IDLE);
     exchange->error = (struct hf_error){HF_OK, ""};
     if (!take_token(exchange, bytes, count))
         return HF_ENOMEM;
-    exchanges->stepping = start_thread(exchange);
-    if (exchanges->stepping)
+    if (start_thread(exchange))
         return HF_OK;
     free_token(exchange);
     return HF_ELIMIT;
@@ -274,11 +299,11 @@ void hf_sasl_exchange_end(struct hf_sasl_exchanges *exchanges)
     if (exchange == NULL)
         return;
     pthread_mutex_lock(&exchanges->shared->lock);
-    exchange->ended = true;
-    running = exchange->running;
+    running = exchange->state == RUNNING;
+    if (running)
+        move(exchange, ABANDONED);
     pthread_mutex_unlock(&exchanges->shared->lock);
     if (!running)
         free_exchange(exchange);
     exchanges->current = NULL;
-    exchanges->stepping = false;
 }

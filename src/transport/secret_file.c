@@ -5,10 +5,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/errno_text.h"
 #include "base/error.h"
 
 #define MAX_BYTES (HF_SECRET_FILE_BYTES - 1)

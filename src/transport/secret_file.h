@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include <holdfast/holdfast.h>
+#include <holdfast/status.h>
 
 #define HF_SECRET_FILE_BYTES 16384
 

@@ -6,7 +6,7 @@
  *
  * One connection:
  *
- *     tls->open(context, host, &filter, &error)
+ *     filter = tls->open(context, host, protocol)
  *     until tls->handshake(filter) is HF_TLS_DONE, and after that for ever:
  *         tls->pull(filter, ...)     ciphertext to send
  *         tls->push(filter, ...)     ciphertext that arrived
@@ -22,7 +22,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include <holdfast/holdfast.h>
+#include <holdfast/status.h>
 
 /* The allocator that a module uses for its own memory: that of the library,
  * because the module has its own copy of base/memory.h, which does not know of
@@ -66,8 +66,11 @@ struct hf_tls_ops {
     void (*context_free)(struct hf_tls_context *context);
 
     /* Make the filter for one connection.  The peer must present a certificate
-     * for ${host}, a name or an address.  NULL for lack of memory. */
-    struct hf_tls *(*open)(struct hf_tls_context *context, const char *host);
+     * for ${host}, a name or an address, and choose ${protocol}, "h2" for
+     * example, by ALPN (RFC 7301) unless that is NULL; it is copied.  NULL for
+     * lack of memory, or because one of the two is too long. */
+    struct hf_tls *(*open)(struct hf_tls_context *context, const char *host,
+                           const char *protocol);
     void (*close)(struct hf_tls *tls);
 
     /* Continue the handshake: DONE, MORE or FAILED.  Pull after each call. */
@@ -89,12 +92,12 @@ struct hf_tls_ops {
                                 size_t count);
 
     /* After FAILED: a text, and its status.  HF_EDENIED: a certificate was
-     * refused by either side; HF_EURL: the peer does not speak TLS; otherwise
-     * HF_EUNREACHABLE. */
+     * refused by either side; HF_EURL: the peer does not speak TLS, or not the
+     * protocol; otherwise HF_EUNREACHABLE. */
     const char *(*why)(const struct hf_tls *tls);
     hf_status (*status)(const struct hf_tls *tls);
 };
-#define HF_TLS_ABI 2
+#define HF_TLS_ABI 3
 
 /* The only symbol that a module exports, of type struct hf_tls_ops. */
 #define HF_TLS_MODULE_SYMBOL "hf_tls_module"

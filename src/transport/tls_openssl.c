@@ -17,41 +17,8 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
-#include "base/errno_text.h"
 #include "base/error.h"
-#include "transport/tls.h"
-#include "transport/tls_certificate_names.h"
-#include "transport/tls_private_key.h"
-
-/* Length of an error text. */
-#define WHY_BYTES 224
-
-/* An object that can no longer be freed because the process is exiting: see
- * keep_reachable(). */
-struct leaked {
-    struct leaked *next;
-};
-
-/* A context; its filters share the certificates. */
-struct hf_tls_context {
-    struct leaked leaked;
-    struct hf_tls_memory memory;
-    SSL_CTX *ssl;
-    bool trusts_system;   /* ca= was not given */
-    bool has_certificate; /* cert= was given */
-};
-
-/* The filter of one connection. */
-struct hf_tls {
-    struct leaked leaked;
-    struct hf_tls_context *context;
-    SSL *ssl;
-    BIO *in;        /* ciphertext that arrived; owned by .ssl */
-    BIO *out;       /* ciphertext to be sent; owned by .ssl */
-    char host[256]; /* the name or address that the certificate must have */
-    char why[WHY_BYTES];
-    hf_status status; /* belongs to .why; HF_OK means HF_EUNREACHABLE */
-};
+#include "transport/tls_openssl.h"
 
 /* ------------------------------------------------------------- exit lock -- */
 
@@ -60,7 +27,7 @@ struct hf_tls {
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_rwlock_t exit_lock = PTHREAD_RWLOCK_INITIALIZER;
 static bool exiting; /* written with exit_lock held; never reset */
-static struct leaked
+static struct hf_tls_leaked
     *leaked_list; /* written with exit_lock held, after exiting is set */
 static int index_of_tls = -1;
 
@@ -106,7 +73,7 @@ static void leave_openssl(void)
 
 /* The process is exiting: keep ${leaked}, and with it OpenSSL's objects, in a
  * list, so that a leak checker finds it reachable. */
-static void keep_reachable(struct leaked *leaked)
+static void keep_reachable(struct hf_tls_leaked *leaked)
 {
     pthread_rwlock_wrlock(&exit_lock);
     leaked->next = leaked_list;
@@ -114,143 +81,7 @@ static void keep_reachable(struct leaked *leaked)
     pthread_rwlock_unlock(&exit_lock);
 }
 
-/* ----------------------------------------------------------------- texts -- */
-
-static void set_why(struct hf_tls *tls, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-/* Set the error text of the filter, unless one is set already. */
-static void set_why(struct hf_tls *tls, const char *format, ...)
-{
-    va_list args;
-
-    if (tls->why[0] != '\0') /* later errors are consequences of the first */
-        return;
-    va_start(args, format);
-    (void)vsnprintf(tls->why, sizeof(tls->why), format, args);
-    va_end(args);
-}
-
-/* Set the status of the text that set_why() will set next. */
-static void set_status(struct hf_tls *tls, hf_status status)
-{
-    if (tls->why[0] == '\0')
-        tls->status = status;
-}
-
-/* The text of the first error in OpenSSL's queue; later ones are consequences.
- */
-static const char *reason(void)
-{
-    unsigned long code = ERR_peek_error();
-    const char *text = ERR_reason_error_string(code);
-
-    if (ERR_SYSTEM_ERROR(code))
-        text = hf_errno_text(ERR_GET_REASON(code));
-    return text != NULL ? text : "unknown error";
-}
-
-/* Does the server's ${alert} mean that we should present a certificate, or
- * another one?  See RFC 8446, 6. */
-static bool is_about_our_certificate(const struct hf_tls *tls, int alert)
-{
-    bool has_certificate = tls->context->has_certificate;
-
-    switch (alert) {
-    case SSL_AD_BAD_CERTIFICATE:
-        return true;
-    case SSL_AD_HANDSHAKE_FAILURE:
-    case SSL_AD_CERTIFICATE_REQUIRED:
-        return !has_certificate;
-    case SSL_AD_UNSUPPORTED_CERTIFICATE:
-    case SSL_AD_CERTIFICATE_REVOKED:
-    case SSL_AD_CERTIFICATE_EXPIRED:
-    case SSL_AD_CERTIFICATE_UNKNOWN:
-    case SSL_AD_UNKNOWN_CA:
-        return has_certificate;
-    default:
-        return false;
-    }
-}
-
-/* Set the text for an alert that the server sent. */
-static void explain_alert(struct hf_tls *tls, int alert)
-{
-    const char *advice = "";
-
-    if (is_about_our_certificate(tls, alert)) {
-        set_status(tls, HF_EDENIED);
-        advice = tls->context->has_certificate
-                     ? "; see whether it trusts the certificate in cert="
-                     : "; perhaps it wants a certificate: cert= and key=";
-    }
-    set_why(tls, "the server refused us: %s%s",
-            SSL_alert_desc_string_long(alert), advice);
-}
-
-/* Set the text for a server that does not speak TLS. */
-static void explain_no_tls(struct hf_tls *tls)
-{
-    set_status(tls, HF_EURL);
-    set_why(tls, "the server does not speak TLS on this port; expected its "
-                 "port for TLS, or a URL without TLS");
-}
-
-/* Set the text for OpenSSL's error while doing ${what}. */
-static void explain(struct hf_tls *tls, const char *what)
-{
-    unsigned long code = ERR_peek_error();
-    int number = ERR_GET_REASON(code);
-    int alert = number - SSL_AD_REASON_OFFSET;
-
-    if (ERR_GET_LIB(code) != ERR_LIB_SSL)
-        set_why(tls, "%s failed: %s", what, reason());
-    else if (alert > 0 && alert < 256)
-        explain_alert(tls, alert);
-    else if (number == SSL_R_WRONG_VERSION_NUMBER ||
-             number == SSL_R_PACKET_LENGTH_TOO_LONG)
-        explain_no_tls(tls);
-    else
-        set_why(tls, "%s failed: %s", what, reason());
-}
-
-/* ---------------------------------------------------------- certificates -- */
-
-/* Set the text for a certificate of the server that is not accepted. */
-static void explain_certificate(struct hf_tls *tls, int problem, X509 *shown)
-{
-    char names[WHY_BYTES / 2];
-    bool has_alternatives =
-        hf_tls_certificate_names(shown, names, sizeof(names));
-
-    set_status(tls, HF_EDENIED);
-    switch (problem) {
-    case X509_V_ERR_HOSTNAME_MISMATCH:
-    case X509_V_ERR_IP_ADDRESS_MISMATCH:
-        if (has_alternatives)
-            set_why(tls, "the certificate is for %s, expected %s", names,
-                    tls->host);
-        else
-            set_why(tls,
-                    "the certificate of %s has no subjectAltName with a name "
-                    "or an address; expected %s in one",
-                    names, tls->host);
-        break;
-    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
-    case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-    case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
-    case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
-        set_why(tls, "the certificate for %s was issued by none %s (%s)", names,
-                tls->context->trusts_system
-                    ? "that this system trusts; name its CA with ca="
-                    : "of the authorities in ca=",
-                X509_verify_cert_error_string(problem));
-        break;
-    default:
-        set_why(tls, "the certificate for %s, shown by %s, is not valid: %s",
-                names, tls->host, X509_verify_cert_error_string(problem));
-    }
-}
+/* --------------------------------------------------------------- context -- */
 
 /* OpenSSL's callback for each certificate of the chain.  It only sets the text
  * and never changes the verdict. */
@@ -261,12 +92,10 @@ static int on_verify(int good, X509_STORE_CTX *store)
     struct hf_tls *tls = SSL_get_ex_data(ssl, index_of_tls);
 
     if (!good)
-        explain_certificate(tls, X509_STORE_CTX_get_error(store),
-                            X509_STORE_CTX_get0_cert(store));
+        hf_tls_explain_certificate(tls, X509_STORE_CTX_get_error(store),
+                                   X509_STORE_CTX_get0_cert(store));
     return good;
 }
-
-/* --------------------------------------------------------------- context -- */
 
 /* Is ${path} set? */
 static bool given(const char *path)
@@ -279,7 +108,7 @@ static hf_status refuse_file(const char *key, const char *path,
                              const char *expected, struct hf_error *error)
 {
     return hf_error_set(error, HF_EURL, "%s=%s cannot be used: %s; expected %s",
-                        key, path, reason(), expected);
+                        key, path, hf_tls_openssl_reason(), expected);
 }
 
 /* Load the certificates to trust: ca=, or the system's. */
@@ -293,7 +122,7 @@ static hf_status load_trusted(SSL_CTX *ssl, const char *ca,
         return hf_error_set(error, HF_EUNSUPPORTED,
                             "the system's certificates cannot be used: %s; "
                             "name those to trust with ca=",
-                            reason());
+                            hf_tls_openssl_reason());
     return HF_OK;
 }
 
@@ -337,7 +166,7 @@ static hf_status fill(SSL_CTX *ssl, const struct hf_tls_files *files,
         return hf_error_set(error, HF_EUNSUPPORTED,
                             "this OpenSSL has no TLS 1.2: %s; install 3.0 or "
                             "later",
-                            reason());
+                            hf_tls_openssl_reason());
     SSL_CTX_set_options(ssl, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
     SSL_CTX_set_verify(ssl, SSL_VERIFY_PEER, on_verify);
     SSL_CTX_set_default_passwd_cb(ssl, hf_tls_no_passphrase);
@@ -361,7 +190,7 @@ static hf_status make_context(struct hf_tls_context *context,
     context->ssl = SSL_CTX_new(TLS_client_method());
     if (context->ssl == NULL)
         return hf_error_set(error, HF_ENOMEM, "OpenSSL makes no context: %s",
-                            reason());
+                            hf_tls_openssl_reason());
     status = fill(context->ssl, files, error);
     if (status != HF_OK)
         SSL_CTX_free(context->ssl);
@@ -435,8 +264,38 @@ static bool set_expected_host(struct hf_tls *tls, const char *host)
            SSL_set_tlsext_host_name(tls->ssl, tls->host) == 1;
 }
 
+/* Offer ${protocol} and no other.  OpenSSL wants its length in front. */
+static bool offer_protocol(struct hf_tls *tls, const char *protocol)
+{
+    unsigned char offered[1 + PROTOCOL_BYTES];
+    size_t bytes = strlen(protocol);
+
+    if (bytes == 0 || bytes >= sizeof tls->protocol)
+        return false;
+    memcpy(tls->protocol, protocol, bytes + 1);
+    offered[0] = (unsigned char)bytes;
+    memcpy(offered + 1, protocol, bytes);
+    /* Unlike the others this function returns 0 for success. */
+    return SSL_set_alpn_protos(tls->ssl, offered, (unsigned)bytes + 1) == 0;
+}
+
+/* Has the server chosen what was offered?  A server that does not know ALPN
+ * chooses nothing. */
+static bool has_protocol(const struct hf_tls *tls)
+{
+    const unsigned char *chosen = NULL;
+    unsigned bytes = 0;
+
+    if (tls->protocol[0] == '\0')
+        return true;
+    SSL_get0_alpn_selected(tls->ssl, &chosen, &bytes);
+    return bytes == strlen(tls->protocol) &&
+           memcmp(chosen, tls->protocol, bytes) == 0;
+}
+
 /* Make the OpenSSL objects of one connection. */
-static bool make_filter(struct hf_tls *tls, const char *host)
+static bool make_filter(struct hf_tls *tls, const char *host,
+                        const char *protocol)
 {
     if ((tls->ssl = SSL_new(tls->context->ssl)) == NULL)
         return false;
@@ -447,7 +306,8 @@ static bool make_filter(struct hf_tls *tls, const char *host)
     SSL_set_bio(tls->ssl, tls->in, tls->out);
     SSL_set_connect_state(tls->ssl);
     if (SSL_set_ex_data(tls->ssl, index_of_tls, tls) == 1 &&
-        set_expected_host(tls, host))
+        set_expected_host(tls, host) &&
+        (protocol == NULL || offer_protocol(tls, protocol)))
         return true;
     goto free_ssl; /* it owns the BIOs now */
 free_bios:
@@ -459,7 +319,8 @@ free_ssl:
 }
 
 /* The underscore avoids the names of POSIX. */
-static struct hf_tls *open_(struct hf_tls_context *context, const char *host)
+static struct hf_tls *open_(struct hf_tls_context *context, const char *host,
+                            const char *protocol)
 {
     struct hf_tls *tls = context->memory.alloc(sizeof(*tls));
     bool made = false;
@@ -468,7 +329,7 @@ static struct hf_tls *open_(struct hf_tls_context *context, const char *host)
         return NULL;
     tls->context = context;
     if (enter_openssl()) {
-        made = make_filter(tls, host);
+        made = make_filter(tls, host, protocol);
         leave_openssl();
     }
     if (made)
@@ -502,7 +363,7 @@ static enum hf_tls_result result_of(struct hf_tls *tls, int result,
     case SSL_ERROR_ZERO_RETURN:
         return HF_TLS_CLOSED;
     default:
-        explain(tls, what);
+        hf_tls_explain(tls, what);
         return HF_TLS_FAILED;
     }
 }
@@ -510,7 +371,7 @@ static enum hf_tls_result result_of(struct hf_tls *tls, int result,
 /* Fail because the process is exiting. */
 static enum hf_tls_result fail_exiting(struct hf_tls *tls)
 {
-    set_why(tls, "the process is ending");
+    hf_tls_set_failure(tls, "the process is ending");
     return HF_TLS_FAILED;
 }
 
@@ -523,7 +384,10 @@ static enum hf_tls_result handshake(struct hf_tls *tls)
         return fail_exiting(tls);
     answer = result_of(tls, SSL_do_handshake(tls->ssl), "the handshake");
     if (answer == HF_TLS_CLOSED) {
-        set_why(tls, "the server closed TLS during the handshake");
+        hf_tls_set_failure(tls, "the server closed TLS during the handshake");
+        answer = HF_TLS_FAILED;
+    } else if (answer == HF_TLS_DONE && !has_protocol(tls)) {
+        hf_tls_explain_no_protocol(tls);
         answer = HF_TLS_FAILED;
     }
     leave_openssl();
@@ -543,7 +407,7 @@ static enum hf_tls_result push(struct hf_tls *tls, const void *bytes,
     leave_openssl();
     if (written == count)
         return HF_TLS_DONE;
-    set_why(tls, "no memory for what was received");
+    hf_tls_set_failure(tls, "no memory for what was received");
     return HF_TLS_FAILED;
 }
 
@@ -591,7 +455,8 @@ static enum hf_tls_result write_(struct hf_tls *tls, const void *bytes,
     if (answer == HF_TLS_DONE && written == count)
         return HF_TLS_DONE;
     /* A write never has to wait for input, because renegotiation is off. */
-    set_why(tls, "writing failed: the server wants something else first");
+    hf_tls_set_failure(tls,
+                       "writing failed: the server wants something else first");
     return HF_TLS_FAILED;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The file is opened by secret_file.c, which checks who may read it, and read
  * by OpenSSL through the descriptor. */
-#include "transport/tls_private_key.h"
+#include "transport/tls_openssl.h"
 
 #include <unistd.h>
 

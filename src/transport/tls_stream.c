@@ -9,14 +9,14 @@
 
 struct hf_tls_stream *hf_tls_stream_new(const struct hf_tls_ops *ops,
                                         struct hf_tls_context *context,
-                                        const char *host)
+                                        const char *host, const char *protocol)
 {
     struct hf_tls_stream *stream = hf_alloc(sizeof(*stream));
 
     if (stream == NULL)
         return NULL;
     stream->ops = ops;
-    stream->tls = ops->open(context, host);
+    stream->tls = ops->open(context, host, protocol);
     if (stream->tls == NULL) {
         hf_free(stream);
         return NULL;

@@ -19,10 +19,11 @@ struct hf_tls_stream {
     char in[HF_TLS_RECORD_BYTES]; /* plaintext that was read */
 };
 
-/* Make the filter for a connection to ${host}.  NULL for lack of memory. */
+/* Make the filter for a connection to ${host} that speaks ${protocol}, or NULL:
+ * see .open of struct hf_tls_ops.  NULL for lack of memory. */
 struct hf_tls_stream *hf_tls_stream_new(const struct hf_tls_ops *ops,
                                         struct hf_tls_context *context,
-                                        const char *host);
+                                        const char *host, const char *protocol);
 void hf_tls_stream_free(struct hf_tls_stream *stream); /* NULL is allowed */
 
 /* Send the ciphertext that is ready.  False, with errno set, if the connection

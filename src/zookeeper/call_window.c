@@ -4,14 +4,14 @@
  * call_window.h for what the window is for. */
 #include "zookeeper/call_window.h"
 
+#include "base/container_of.h"
 #include "base/memory.h"
 #include "base/time_math.h"
 
 /* One piece of work that waits for room.  It is allocated when it begins to
  * wait and freed when it is taken or cancelled. */
 struct hf_zk_waiting {
-    struct hf_tree_node by_work; /* must be the first member, because the
-                                    tree's node is cast to this struct */
+    struct hf_tree_node by_work;
     void *work;
     const struct hf_zk_window_callbacks *callbacks;
     enum hf_zk_work_class class;
@@ -24,7 +24,8 @@ static int compare(const void *work, const struct hf_tree_node *node)
 {
     uintptr_t key = (uintptr_t)work;
     uintptr_t other =
-        (uintptr_t)((const struct hf_zk_waiting *)(const void *)node)->work;
+        (uintptr_t)container_of(node, const struct hf_zk_waiting, by_work)
+            ->work;
 
     return (key > other) - (key < other);
 }
@@ -149,6 +150,6 @@ bool hf_zk_window_cancel(struct hf_zk_window *window, const void *work)
 
     if (node == NULL)
         return false;
-    remove_waiting(window, (struct hf_zk_waiting *)(void *)node);
+    remove_waiting(window, container_of(node, struct hf_zk_waiting, by_work));
     return true;
 }

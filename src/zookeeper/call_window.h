@@ -29,7 +29,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <holdfast/holdfast.h>
+#include <holdfast/status.h>
 
 #include "base/tree.h"
 

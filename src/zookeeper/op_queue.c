@@ -7,11 +7,12 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/container_of.h"
 #include "base/error.h"
 #include "base/time_math.h"
-#include "zookeeper/watch_modes.h"
-#include "zookeeper/watch_resume.h"
+#include "zookeeper/watch_set.h"
 #include "zookeeper/zk_calls.h"
+#include "zookeeper/zk_op.h"
 
 /* An operation that travels alone and is cut off this often is one that the
  * server does not know. */
@@ -158,21 +159,22 @@ static void put_watch(const struct hf_zk_op_queue *queue, struct hf_zk_op *op)
             record->bytes[record->used - 1] = 0;
         return;
     }
-    if (!op->watcher->in_set)
+    if (!hf_zk_watcher_in_set(op->watcher))
         hf_zk_watch_set_add(set, op->watcher);
     if (op->kind == HF_ZOOKEEPER_ADD_WATCH)
         hf_jute_set_int(record, record->used - 4,
-                        hf_zk_watch_set_add_mode(set, op->watcher) ==
+                        hf_zk_watch_set_begin_add(set, op->watcher) ==
                             HF_ZK_WATCH_RECURSIVE);
     else
         record->bytes[record->used - 1] =
-            hf_zk_watch_set_wants_flag(set, op->watcher);
+            hf_zk_watch_set_begin_read(set, op->watcher);
 }
 
 static void send_op(struct hf_zk_op_queue *queue, struct hf_zk_op *op)
 {
     size_t begin;
 
+    assert(op->state == HF_ZK_OP_WAITING);
     hf_zk_op_waiting_remove(&queue->waiting, op);
     put_watch(queue, op);
     op->state = HF_ZK_OP_SENT;
@@ -286,23 +288,26 @@ static void put_answered_mode(struct hf_zk_op_queue *queue,
         recursive ? HF_ZK_SERVER_RECURSIVE : HF_ZK_SERVER_PERSISTENT);
 }
 
-/* The watch of ${op} was set, if the answer says so. */
+/* Pass ${error}, the answer to ${op}, to the watcher that ${op} was to set.
+ * True if that is set now. */
 static bool watch_answered(struct hf_zk_op *op, enum hf_zk_error error)
 {
     struct hf_zk_watcher *watcher = op->watcher;
-    bool missing = op->kind == HF_ZOOKEEPER_EXISTS && error == HF_ZK_NO_NODE;
+    enum hf_zk_read_answer answer = HF_ZK_READ_SET_NOTHING;
 
-    if (watcher != NULL && op->kind != HF_ZOOKEEPER_ADD_WATCH)
-        hf_zk_watch_set_read_answered(watcher);
-    if (watcher == NULL || (error != HF_ZK_OK && !missing))
+    if (watcher == NULL)
         return false;
     if (op->kind == HF_ZOOKEEPER_ADD_WATCH) {
-        hf_zk_watch_set_added(watcher);
-    } else {
-        watcher->missing = missing;
-        watcher->armed = true;
+        if (error == HF_ZK_OK)
+            hf_zk_watcher_add_answered(watcher);
+        return error == HF_ZK_OK;
     }
-    return true;
+    if (error == HF_ZK_OK)
+        answer = HF_ZK_READ_FOUND_NODE;
+    else if (error == HF_ZK_NO_NODE && op->kind == HF_ZOOKEEPER_EXISTS)
+        answer = HF_ZK_READ_FOUND_NONE;
+    hf_zk_watcher_read_answered(watcher, answer);
+    return answer != HF_ZK_READ_SET_NOTHING;
 }
 
 /* Have ${op} be sent again. */
@@ -370,6 +375,7 @@ static void take_answer(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
     bool refused_watch =
         op->opcode == HF_ZK_ADD_WATCH && reply->error != HF_ZK_OK;
 
+    assert(op->state == HF_ZK_OP_SENT || op->state == HF_ZK_OP_ABANDONED);
     if (queue->alone == op) {
         queue->alone = NULL;
         queue->session->window.alone = NULL;
@@ -380,8 +386,9 @@ static void take_answer(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
                               op->opcode, reply->error);
     /* An unknown operation is refused out of turn, before answers that would
      * include the event. */
-    if (!cut_off && reply->error != HF_ZK_UNIMPLEMENTED)
-        queue->event_unanswered = false;
+    if (!cut_off && reply->error != HF_ZK_UNIMPLEMENTED &&
+        queue->last_event == HF_ZK_EVENT_UNANSWERED)
+        queue->last_event = HF_ZK_EVENT_INCLUDED;
     if (op->opcode == HF_ZK_ADD_WATCH && reply->error == HF_ZK_OK)
         put_answered_mode(queue, op);
     if (op->state == HF_ZK_OP_ABANDONED) {
@@ -408,6 +415,7 @@ static void answered(void *user, struct hf_zk_call *call,
 {
     struct hf_zk_op_queue *queue = user;
 
+    assert(queue->calls > 0);
     queue->calls--;
     take_answer(queue, call->owner, reply);
     notify_if_idle(queue);
@@ -420,9 +428,9 @@ static void take_sync_answer(struct hf_zk_op_queue *queue,
 {
     if (reply->error == HF_ZK_DISCONNECTED)
         return;
-    queue->event_unanswered = false;
-    queue->sync_due = reply->error != HF_ZK_OK;
-    if (queue->sync_due && hf_zk_session_usable(queue->session))
+    queue->last_event = reply->error == HF_ZK_OK ? HF_ZK_EVENT_INCLUDED
+                                                 : HF_ZK_EVENT_NEEDS_SYNC;
+    if (reply->error != HF_ZK_OK && hf_zk_session_usable(queue->session))
         hf_zk_session_disconnect(queue->session,
                                  "the server refused a sync (%d)",
                                  (int)reply->error);
@@ -436,6 +444,7 @@ static void sync_answered(void *user, struct hf_zk_call *call,
     struct hf_zk_op_queue *queue = user;
 
     (void)call;
+    assert(call == &queue->sync_call && queue->calls > 0);
     queue->calls--;
     take_sync_answer(queue, reply);
     notify_if_idle(queue);
@@ -445,6 +454,7 @@ static void sync_answered(void *user, struct hf_zk_call *call,
  * the reads behind it.  One without a quorum cannot. */
 static void send_sync(struct hf_zk_op_queue *queue)
 {
+    assert(queue->last_event == HF_ZK_EVENT_NEEDS_SYNC);
     queue->sync_call.answered = sync_answered;
     queue->sync_call.user = queue;
     queue->sync_call.owner = queue;
@@ -470,7 +480,8 @@ static void up(void *user, bool resumed)
     (void)resumed;
     queue->was_connected = true;
     queue->given_up = false;
-    if (queue->sync_due && !hf_zk_session_read_only(queue->session))
+    if (queue->last_event == HF_ZK_EVENT_NEEDS_SYNC &&
+        !hf_zk_session_read_only(queue->session))
         send_sync(queue);
     send_waiting(queue);
 }
@@ -480,7 +491,8 @@ static void suspended(void *user)
     struct hf_zk_op_queue *queue = user;
 
     connection_over(queue);
-    queue->sync_due |= queue->event_unanswered;
+    if (queue->last_event == HF_ZK_EVENT_UNANSWERED)
+        queue->last_event = HF_ZK_EVENT_NEEDS_SYNC;
     end_tries(queue);
     hf_zk_op_waiting_suspended(&queue->waiting);
 }
@@ -531,8 +543,7 @@ static void lost(void *user, const char *why)
     connection_over(queue);
     if (queue->session->lost_local)
         return;
-    queue->sync_due = false;
-    queue->event_unanswered = false;
+    queue->last_event = HF_ZK_EVENT_INCLUDED;
     end_all_waiting(queue, HF_ELOST, why);
     end_tries(queue);
 }
@@ -553,7 +564,8 @@ static void servers_changed(void *user, const size_t *was)
 
 void hf_zk_op_queue_event(struct hf_zk_op_queue *queue)
 {
-    queue->event_unanswered = true;
+    if (queue->last_event != HF_ZK_EVENT_NEEDS_SYNC)
+        queue->last_event = HF_ZK_EVENT_UNANSWERED;
 }
 
 /* ------------------------------------------------------------------ time -- */
@@ -579,11 +591,7 @@ static void arm(struct hf_zk_op_queue *queue, struct hf_zk_op *op)
 /* The operation that is woken first; NULL if none has a deadline. */
 static struct hf_zk_op *first_to_wake(const struct hf_zk_op_queue *queue)
 {
-    struct hf_heap_node *node = queue->wakes.first;
-    size_t offset = offsetof(struct hf_zk_op, wake);
-
-    return node == NULL ? NULL
-                        : (struct hf_zk_op *)(void *)((char *)node - offset);
+    return container_of_or_null(queue->wakes.first, struct hf_zk_op, wake);
 }
 
 /* The time of ${op} is over.  The text says why it waited, too. */

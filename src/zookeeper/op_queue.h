@@ -37,6 +37,15 @@
 /* Operations that may be sent and unanswered. */
 #define HF_ZK_SENT_OPS_MAX 512
 
+/* Does the zxid that a resume offers include the last event? */
+enum hf_zk_last_event {
+    HF_ZK_EVENT_INCLUDED,   /* or there was none */
+    HF_ZK_EVENT_UNANSWERED, /* it came, and no answer after it */
+    /* A connection ended meanwhile: a sync goes ahead of all reads, because the
+     * next server may not have what the event announced. */
+    HF_ZK_EVENT_NEEDS_SYNC,
+};
+
 /* The queue of one handle.  Other files read the fields; only op_queue.c
  * writes them. */
 struct hf_zk_op_queue {
@@ -57,12 +66,7 @@ struct hf_zk_op_queue {
     bool closing;
     bool given_up; /* no attempt is made before the next operation */
     struct hf_zk_op_support support;
-    /* An event came and no answer after it, so the zxid that a resume offers
-     * does not include it. */
-    bool event_unanswered;
-    /* That was so when a connection ended: a sync goes ahead of all reads,
-     * because the next server may not have what the event announced. */
-    bool sync_due;
+    enum hf_zk_last_event last_event;
     struct hf_zk_call sync_call;
 };
 

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "zookeeper/op_waiting.h"
 
+#include <holdfast/zookeeper.h>
+
+#include "zookeeper/zk_op.h"
+
 /* The priorities in the order in which they are served. */
 static const enum hf_zookeeper_priority served[HF_ZK_PRIORITIES] = {
     HF_ZOOKEEPER_URGENT, HF_ZOOKEEPER_NORMAL, HF_ZOOKEEPER_BULK};

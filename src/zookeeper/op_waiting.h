@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 
-#include "zookeeper/zk_op.h"
+struct hf_zk_op;
 
 #define HF_ZK_PRIORITIES 3
 

@@ -53,7 +53,8 @@ void hf_zk_proof_answered(struct hf_zk_proof *proof, uint64_t sent_at_ms,
     uint64_t min_gap_ms = proof->spacing_ms / SLOTS_PER_SPACING;
 
     assert(sent_at_ms <= now_ms);
-    proof->last_sent_ms = hf_max_ms(proof->last_sent_ms, sent_at_ms);
+    proof->last_answered_sent_ms =
+        hf_max_ms(proof->last_answered_sent_ms, sent_at_ms);
     if (proof->count > 0 &&
         sent_at_ms <=
             hf_after_ms(proof->requests[proof->count - 1].sent_ms, min_gap_ms))
@@ -97,7 +98,7 @@ static uint64_t anchor_ms(const struct hf_zk_proof *proof, uint64_t now_ms)
 void hf_zk_proof_event(struct hf_zk_proof *proof)
 {
     proof->leader_seen_ms =
-        hf_max_ms(proof->leader_seen_ms, proof->last_sent_ms);
+        hf_max_ms(proof->leader_seen_ms, proof->last_answered_sent_ms);
 }
 
 struct hf_zk_proof_sent hf_zk_proof_sent(const struct hf_zk_proof *proof,

@@ -67,7 +67,8 @@ struct hf_zk_proof {
         uint64_t answered_ms;
     } requests[HF_ZK_PROOF_REQUESTS];
     size_t count;
-    uint64_t last_sent_ms; /* send time of the latest answered request */
+    uint64_t last_answered_sent_ms; /* when the latest request that has an
+                                       answer was sent */
     /* Everything that the leader sent before this time has reached the
      * follower. */
     uint64_t leader_seen_ms;

@@ -159,6 +159,21 @@ bool hf_zk_is_session(int64_t owner);
 /* Read a Stat.  Zeros if there are too few bytes. */
 struct hf_zk_stat hf_zk_get_stat(struct hf_jute_reader *reader);
 
+/* A ConnectRequest: begin a session, or resume the one that .id names. */
+struct hf_zk_connect_request {
+    int64_t zxid; /* the server must have applied this transaction */
+    uint64_t timeout_ms;
+    int64_t id;              /* 0: begin one */
+    const uint8_t *password; /* HF_ZK_PASSWORD_BYTES */
+    bool read_only;          /* a server without a quorum may accept it */
+};
+
+/* Append the first request of a connection, and the one that closes the
+ * session, as the first request behind that. */
+void hf_zk_put_connect_request(struct hf_jute_writer *out,
+                               const struct hf_zk_connect_request *request);
+void hf_zk_put_close_request(struct hf_jute_writer *out);
+
 /* Instead of a version: match whatever version the node has. */
 #define HF_ZK_ANY_VERSION (-1)
 

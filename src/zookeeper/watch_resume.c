@@ -99,9 +99,8 @@ static enum list list_of(const struct hf_zk_watcher *watcher)
         [HF_ZK_WATCH_RECURSIVE] = RECURSIVE,
     };
 
-    return watcher->mode == HF_ZK_WATCH_DATA && watcher->missing
-               ? EXISTS
-               : lists[watcher->mode];
+    return watcher->state == HF_ZK_WATCHER_ARMED_MISSING ? EXISTS
+                                                         : lists[watcher->mode];
 }
 
 /* The first armed watcher of ${mode} at the path of ${watcher} that belongs
@@ -113,7 +112,8 @@ first_armed(const struct hf_zk_watch_set *set, enum hf_zk_watch_mode mode,
     const struct hf_zk_watcher *first =
         hf_zk_watch_set_find(set, mode, watcher->path, watcher->bytes);
 
-    while (first != NULL && (!first->armed || list_of(first) != list))
+    while (first != NULL &&
+           (!hf_zk_watcher_is_armed(first) || list_of(first) != list))
         first = first->next_at_path;
     return first;
 }
@@ -123,7 +123,7 @@ first_armed(const struct hf_zk_watch_set *set, enum hf_zk_watch_mode mode,
 static bool is_listed(const struct hf_zk_watch_set *set, enum list list,
                       const struct hf_zk_watcher *watcher)
 {
-    if (!watcher->armed || list_of(watcher) != list ||
+    if (!hf_zk_watcher_is_armed(watcher) || list_of(watcher) != list ||
         first_armed(set, watcher->mode, list, watcher) != watcher)
         return false;
     return list != PERSISTENT ||
@@ -140,12 +140,11 @@ static enum list begin_resume(struct hf_zk_watch_set *set)
 
     set->added = false;
     for (watcher = set->first; watcher != NULL; watcher = watcher->next) {
-        watcher->armed &= !watcher->idle;
-        watcher->missing &= watcher->armed;
-        watcher->asked = 0;
-        watcher->kept = watcher->kept_read = false;
-        watcher->server_mode = watcher->answered_mode = HF_ZK_SERVER_ONE_SHOT;
-        watcher->resync_due = watcher->armed && list_of(watcher) >= PERSISTENT;
+        if (watcher->not_set_again)
+            hf_zk_watcher_disarm(watcher);
+        hf_zk_watcher_forget_server(watcher);
+        watcher->resync_due = hf_zk_watcher_is_armed(watcher) &&
+                              !hf_zk_watch_mode_is_one_shot(watcher->mode);
         if (watcher->resync_due)
             last = RECURSIVE;
     }
@@ -223,15 +222,17 @@ void hf_zk_watch_set_resume_answered(struct hf_zk_watch_set *set)
 void hf_zk_watch_set_session_lost(struct hf_zk_watch_set *set)
 {
     struct hf_zk_watcher *watcher;
+    bool one_shot;
 
     set->added = false;
     for (watcher = set->first; watcher != NULL; watcher = watcher->next) {
-        watcher->resync_due = watcher->armed && list_of(watcher) < PERSISTENT;
-        watcher->lost |= watcher->armed && list_of(watcher) >= PERSISTENT;
-        watcher->armed = watcher->missing = false;
-        watcher->asked = 0;
-        watcher->kept = watcher->kept_read = false;
-        watcher->server_mode = watcher->answered_mode = HF_ZK_SERVER_ONE_SHOT;
+        one_shot = hf_zk_watch_mode_is_one_shot(watcher->mode);
+        watcher->resync_due = one_shot && hf_zk_watcher_is_armed(watcher);
+        if (one_shot)
+            hf_zk_watcher_disarm(watcher);
+        else if (hf_zk_watcher_is_armed(watcher))
+            hf_zk_watcher_move(watcher, HF_ZK_WATCHER_LOST);
+        hf_zk_watcher_forget_server(watcher);
     }
     notify_resync(set);
 }
@@ -243,17 +244,7 @@ hf_zk_watch_set_next_lost(const struct hf_zk_watch_set *set,
     struct hf_zk_watcher *watcher =
         previous != NULL ? previous->next : set->first;
 
-    while (watcher != NULL && !watcher->lost)
+    while (watcher != NULL && watcher->state != HF_ZK_WATCHER_LOST)
         watcher = watcher->next;
     return watcher;
-}
-
-void hf_zk_watch_set_added(struct hf_zk_watcher *watcher)
-{
-    bool lost = watcher->lost;
-
-    watcher->armed = true;
-    watcher->lost = false;
-    if (lost)
-        hf_zk_watcher_resync(watcher);
 }

@@ -18,8 +18,8 @@
 
 /* A new connection resumes the session, which has seen all events up to the
  * transaction ${zxid}.  Write to ${out} the SetWatches packets for all armed
- * watchers, and set .answers_due to their number.  Idle watchers are not set
- * again, and are not armed afterwards. */
+ * watchers, and set .answers_due to their number.  Those that are not to be set
+ * again are disarmed. */
 void hf_zk_watch_set_resume(struct hf_zk_watch_set *set,
                             struct hf_jute_writer *out, int64_t zxid);
 
@@ -39,9 +39,5 @@ void hf_zk_watch_set_session_lost(struct hf_zk_watch_set *set);
 struct hf_zk_watcher *
 hf_zk_watch_set_next_lost(const struct hf_zk_watch_set *set,
                           const struct hf_zk_watcher *previous);
-
-/* The AddWatch for ${watcher} was answered without an error: it is armed now.
- * If it was lost, it is notified of HF_ZK_RESYNC. */
-void hf_zk_watch_set_added(struct hf_zk_watcher *watcher);
 
 #endif

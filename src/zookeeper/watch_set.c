@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The first watcher of each mode and path is in a tree; further watchers of
  * the same path are linked behind it.  All watchers are also in one list,
- * newest first, for resuming.
+ * newest first, for resuming.  Each watcher knows what the server has at its
+ * path (.server_mode), so that nothing is allocated for a path.
  *
  * An event is reported in two steps.  First all watchers that it concerns are
  * marked, because callbacks may add watchers.  Then the marked ones are
@@ -11,6 +12,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/container_of.h"
+
 /* The key of the tree: mode and path. */
 struct watch_key {
     enum hf_zk_watch_mode mode;
@@ -18,21 +21,12 @@ struct watch_key {
     size_t bytes;
 };
 
-/* The watcher that ${node} is embedded in; NULL for NULL. */
-static struct hf_zk_watcher *watcher_of(const struct hf_tree_node *node)
-{
-    size_t offset = offsetof(struct hf_zk_watcher, by_path);
-
-    if (node == NULL)
-        return NULL;
-    return (struct hf_zk_watcher *)(void *)((char *)(uintptr_t)node - offset);
-}
-
 /* Order of the tree: mode, then length, then bytes of the path. */
 static int compare(const void *a, const struct hf_tree_node *node)
 {
     const struct watch_key *key = a;
-    const struct hf_zk_watcher *watcher = watcher_of(node);
+    const struct hf_zk_watcher *watcher =
+        container_of(node, const struct hf_zk_watcher, by_path);
 
     if (key->mode != watcher->mode)
         return key->mode < watcher->mode ? -1 : 1;
@@ -52,7 +46,8 @@ struct hf_zk_watcher *hf_zk_watch_set_find(const struct hf_zk_watch_set *set,
 {
     const struct watch_key key = {mode, path, bytes};
 
-    return watcher_of(hf_tree_find(&set->paths, &key));
+    return container_of_or_null(hf_tree_find(&set->paths, &key),
+                                struct hf_zk_watcher, by_path);
 }
 
 /* A watcher at ${path}, which knows what the server has there; NULL: none, or
@@ -92,15 +87,12 @@ void hf_zk_watch_set_add(struct hf_zk_watch_set *set,
                                   strlen(watcher->path)};
     const struct hf_zk_watcher *other = who_knows(set, key.path, key.bytes);
 
-    assert(!watcher->in_set);
-    watcher->in_set = true;
-    watcher->to_notify = watcher->resync_due = watcher->lost = false;
-    watcher->asked = 0;
-    watcher->kept = watcher->kept_read = watcher->only_armed = false;
-    watcher->server_mode =
-        other != NULL ? other->server_mode : HF_ZK_SERVER_ONE_SHOT;
-    watcher->answered_mode =
-        other != NULL ? other->answered_mode : HF_ZK_SERVER_ONE_SHOT;
+    hf_zk_watcher_move(watcher, HF_ZK_WATCHER_UNSET);
+    hf_zk_watcher_forget_server(watcher);
+    if (other != NULL) {
+        watcher->server_mode = other->server_mode;
+        watcher->answered_mode = other->answered_mode;
+    }
     watcher->bytes = key.bytes;
     add_at_path(set, watcher, &key);
     watcher->next = set->first;
@@ -134,14 +126,16 @@ static void remove_at_path(struct hf_zk_watch_set *set,
 void hf_zk_watch_set_remove(struct hf_zk_watch_set *set,
                             struct hf_zk_watcher *watcher)
 {
-    if (!watcher->in_set)
+    if (!hf_zk_watcher_in_set(watcher))
         return;
-    watcher->in_set = false;
+    hf_zk_watcher_move(watcher, HF_ZK_WATCHER_OUT);
+    watcher->event_due = watcher->resync_due = false;
     if (set->cursor == watcher)
         set->cursor = watcher->next;
     *watcher->link = watcher->next;
     if (watcher->next != NULL)
         watcher->next->link = watcher->link;
+    assert(set->counts[watcher->mode] > 0);
     set->counts[watcher->mode]--;
     remove_at_path(set, watcher);
 }
@@ -179,6 +173,139 @@ void hf_zk_watch_set_mode_answered(const struct hf_zk_watch_set *set,
     }
 }
 
+/* All watchers at one path say the same of the server. */
+void hf_zk_watch_set_check(const struct hf_zk_watch_set *set)
+{
+    size_t counts[HF_ZK_WATCH_MODES] = {0};
+    const struct hf_zk_watcher *at, *watcher;
+
+    for (watcher = set->first; watcher != NULL; watcher = watcher->next) {
+        hf_zk_watcher_check(watcher);
+        assert(hf_zk_watcher_in_set(watcher) && *watcher->link == watcher);
+        counts[watcher->mode]++;
+        at = hf_zk_watch_set_find(set, watcher->mode, watcher->path,
+                                  watcher->bytes);
+        while (at != NULL && at != watcher)
+            at = at->next_at_path;
+        assert(at == watcher);
+        at = who_knows(set, watcher->path, watcher->bytes);
+        assert(watcher->server_mode ==
+               (at != NULL ? at->server_mode : HF_ZK_SERVER_ONE_SHOT));
+        assert(watcher->answered_mode ==
+               (at != NULL ? at->answered_mode : HF_ZK_SERVER_ONE_SHOT));
+    }
+    assert(memcmp(counts, set->counts, sizeof counts) == 0);
+}
+
+/* --------------------------------------------- what the server is asked -- */
+
+/* Is there a watcher of ${mode} at the path of ${watcher}? */
+static bool has_mode(const struct hf_zk_watch_set *set,
+                     enum hf_zk_watch_mode mode,
+                     const struct hf_zk_watcher *watcher)
+{
+    return hf_zk_watch_set_find(set, mode, watcher->path, watcher->bytes) !=
+           NULL;
+}
+
+bool hf_zk_watch_set_begin_read(const struct hf_zk_watch_set *set,
+                                struct hf_zk_watcher *watcher)
+{
+    assert(hf_zk_watcher_in_set(watcher));
+    assert(has_mode(set, watcher->mode, watcher));
+    assert(hf_zk_watch_mode_is_one_shot(watcher->mode));
+    watcher->reads++;
+    return watcher->server_mode == HF_ZK_SERVER_ONE_SHOT;
+}
+
+enum hf_zk_watch_mode
+hf_zk_watch_set_begin_add(struct hf_zk_watch_set *set,
+                          const struct hf_zk_watcher *watcher)
+{
+    bool recursive = has_mode(set, HF_ZK_WATCH_RECURSIVE, watcher);
+
+    assert(hf_zk_watcher_in_set(watcher));
+    assert(!hf_zk_watch_mode_is_one_shot(watcher->mode));
+    hf_zk_watch_set_put_server_mode(set, watcher,
+                                    recursive ? HF_ZK_SERVER_RECURSIVE
+                                              : HF_ZK_SERVER_PERSISTENT);
+    return recursive ? HF_ZK_WATCH_RECURSIVE : HF_ZK_WATCH_PERSISTENT;
+}
+
+/* The one-shot watcher of ${mode} at the path of ${watcher} that needs the
+ * watch that the server has, or will have before it answers its read; or NULL.
+ */
+static struct hf_zk_watcher *who_needs(const struct hf_zk_watch_set *set,
+                                       enum hf_zk_watch_mode mode,
+                                       const struct hf_zk_watcher *watcher)
+{
+    struct hf_zk_watcher *at =
+        hf_zk_watch_set_find(set, mode, watcher->path, watcher->bytes);
+
+    while (at != NULL && !hf_zk_watcher_is_armed(at) && at->reads == 0)
+        at = at->next_at_path;
+    return at;
+}
+
+/* The server has the watch of the one-shot ${watcher} alone, which was removed
+ * and had been ${armed}.  Another watcher may need that watch.  If that one is
+ * never armed (a read of a missing node sets no watch), its removal asks the
+ * server to remove what was left to it. */
+static enum hf_zk_unwatch unwatch_one_shot(const struct hf_zk_watch_set *set,
+                                           const struct hf_zk_watcher *watcher,
+                                           bool armed)
+{
+    struct hf_zk_watcher *needs;
+
+    if (!armed && watcher->reads == 0 &&
+        watcher->leftover == HF_ZK_LEFTOVER_NONE)
+        return HF_ZK_UNWATCH_NOTHING;
+    needs = who_needs(set, watcher->mode, watcher);
+    if (needs == NULL)
+        return watcher->mode == HF_ZK_WATCH_DATA ? HF_ZK_UNWATCH_DATA
+                                                 : HF_ZK_UNWATCH_CHILDREN;
+    if (watcher->reads > 0 || watcher->leftover == HF_ZK_LEFTOVER_READ)
+        needs->leftover = HF_ZK_LEFTOVER_READ;
+    else if (needs->leftover == HF_ZK_LEFTOVER_NONE)
+        needs->leftover = HF_ZK_LEFTOVER_WATCH;
+    return HF_ZK_UNWATCH_NOTHING;
+}
+
+/* Where AddWatch was sent, its watch serves everybody at the path.  Nobody is
+ * armed where it is taken back, and a one-shot watcher is notified once of a
+ * change, so .answered_mode needs no answer to a RemoveWatches. */
+static enum hf_zk_unwatch unwatch_added(struct hf_zk_watch_set *set,
+                                        const struct hf_zk_watcher *watcher)
+{
+    bool lowers = watcher->server_mode == HF_ZK_SERVER_RECURSIVE;
+
+    if (has_mode(set, HF_ZK_WATCH_RECURSIVE, watcher))
+        return HF_ZK_UNWATCH_NOTHING;
+    if (has_mode(set, HF_ZK_WATCH_PERSISTENT, watcher)) {
+        hf_zk_watch_set_put_server_mode(set, watcher, HF_ZK_SERVER_PERSISTENT);
+        return lowers ? HF_ZK_UNWATCH_LOWER : HF_ZK_UNWATCH_NOTHING;
+    }
+    if (who_needs(set, HF_ZK_WATCH_DATA, watcher) != NULL ||
+        who_needs(set, HF_ZK_WATCH_CHILDREN, watcher) != NULL)
+        return HF_ZK_UNWATCH_NOTHING;
+    hf_zk_watch_set_put_server_mode(set, watcher, HF_ZK_SERVER_ONE_SHOT);
+    return HF_ZK_UNWATCH_ANY;
+}
+
+enum hf_zk_unwatch hf_zk_watch_set_unwatch(struct hf_zk_watch_set *set,
+                                           struct hf_zk_watcher *watcher)
+{
+    bool armed = hf_zk_watcher_is_armed(watcher);
+
+    assert(hf_zk_watcher_in_set(watcher));
+    hf_zk_watch_set_remove(set, watcher);
+    if (watcher->server_mode != HF_ZK_SERVER_ONE_SHOT)
+        return unwatch_added(set, watcher);
+    if (hf_zk_watch_mode_is_one_shot(watcher->mode))
+        return unwatch_one_shot(set, watcher, armed);
+    return HF_ZK_UNWATCH_NOTHING; /* its AddWatch was not sent */
+}
+
 /* ---------------------------------------------------------------- events -- */
 
 /* The watchers of one mode and path that an event concerns. */
@@ -194,38 +321,26 @@ struct target {
 typedef void act_on(const struct hf_zk_watch_set *set,
                     const struct target *target);
 
-/* True for the two modes whose watch ends with its first event. */
-static bool is_one_shot(enum hf_zk_watch_mode mode)
-{
-    return mode == HF_ZK_WATCH_DATA || mode == HF_ZK_WATCH_CHILDREN;
-}
-
-/* Is ${watcher} notified of what happens at its path now? */
-static bool is_concerned(const struct hf_zk_watcher *watcher, bool derived)
-{
-    if (derived && watcher->answered_mode != HF_ZK_SERVER_RECURSIVE)
-        return false;
-    if (is_one_shot(watcher->mode) && !watcher->only_armed)
-        return true;
-    return watcher->armed;
-}
-
-/* Mark the watchers that are in the set now.  The event ends the watch of the
- * one-shot ones, but reads in flight will arm them again. */
+/* Mark the watchers that are in the set now and that the server reports to.
+ * The event ends the watch of the one-shot ones, but reads in flight will arm
+ * them again. */
 static void mark(const struct hf_zk_watch_set *set, const struct target *target)
 {
     const struct watch_key *key = &target->key;
+    bool one_shot = hf_zk_watch_mode_is_one_shot(key->mode);
     struct hf_zk_watcher *watcher =
         hf_zk_watch_set_find(set, key->mode, key->path, key->bytes);
 
     for (; watcher != NULL; watcher = watcher->next_at_path) {
-        if (is_one_shot(key->mode))
-            watcher->kept = watcher->kept_read;
-        if (!is_concerned(watcher, target->derived))
+        if (watcher->leftover == HF_ZK_LEFTOVER_WATCH)
+            watcher->leftover = HF_ZK_LEFTOVER_NONE;
+        if (!hf_zk_watcher_is_armed(watcher) ||
+            (target->derived &&
+             watcher->answered_mode != HF_ZK_SERVER_RECURSIVE))
             continue;
-        watcher->to_notify = true;
-        if (is_one_shot(key->mode))
-            watcher->armed = watcher->missing = false;
+        watcher->event_due = true;
+        if (one_shot)
+            hf_zk_watcher_disarm(watcher);
     }
 }
 
@@ -236,7 +351,7 @@ static struct hf_zk_watcher *next_to_notify(const struct hf_zk_watch_set *set,
     struct hf_zk_watcher *watcher =
         hf_zk_watch_set_find(set, key->mode, key->path, key->bytes);
 
-    while (watcher != NULL && !watcher->to_notify)
+    while (watcher != NULL && !watcher->event_due)
         watcher = watcher->next_at_path;
     return watcher;
 }
@@ -253,7 +368,7 @@ static void notify(const struct hf_zk_watch_set *set,
         if (watcher->resync_due) {
             hf_zk_watcher_resync(watcher);
         } else {
-            watcher->to_notify = false;
+            watcher->event_due = false;
             watcher->fired(watcher, &target->event);
         }
     }
@@ -348,13 +463,4 @@ void hf_zk_watch_set_fired(const struct hf_zk_watch_set *set,
 
     act_on_all(set, mark, &event);
     act_on_all(set, notify, &event);
-}
-
-void hf_zk_watcher_resync(struct hf_zk_watcher *watcher)
-{
-    const struct hf_zk_watch_event event = {HF_ZK_RESYNC, watcher->path,
-                                            watcher->bytes};
-
-    watcher->resync_due = false;
-    watcher->fired(watcher, &event);
 }

@@ -50,33 +50,33 @@ uint64_t hf_zk_call_proves_ms(struct hf_zk_session *session,
     return hf_zk_proof_committed(&session->proof, &call->sent, session->now_ms);
 }
 
-/* Notify the listeners of a proven anchor if it is later than the last one. */
-static void notify_proven(struct hf_zk_session *session, uint64_t anchor_ms)
+/* Listeners are notified only if it proves more than was proven before. */
+void hf_zk_call_committed(struct hf_zk_session *session,
+                          const struct hf_zk_call *call)
 {
+    uint64_t anchor_ms = hf_zk_call_proves_ms(session, call);
+
     if (anchor_ms <= session->proven_anchor_ms)
         return;
     session->proven_anchor_ms = anchor_ms;
     HF_ZK_NOTIFY(&session->listeners, proven, (listener->user, anchor_ms));
 }
 
-void hf_zk_call_committed(struct hf_zk_session *session,
-                          const struct hf_zk_call *call)
-{
-    notify_proven(session, hf_zk_call_proves_ms(session, call));
-}
-
 /* ------------------------------------------------------------- requests -- */
 
-/* Append the record of ${op}, whose path is entire. */
-static void put(struct hf_zk_session *session, const struct hf_zookeeper_op *op)
+/* Send ${op}, whose path is entire, as a request of ${opcode}. */
+static void send(struct hf_zk_session *session, struct hf_zk_call *call,
+                 enum hf_zk_opcode opcode, const struct hf_zookeeper_op *op)
 {
     const struct hf_zk_op_context context = {
         .chroot = "", .private_nodes = session->config->private_nodes};
+    size_t begin = hf_zk_call_begin(session, call, opcode);
 
     hf_zk_op_put(&session->wire.out, op, &context);
+    hf_zk_call_end(session, begin);
 }
 
-/* The same within a multi. */
+/* Append ${op} to the multi that is begun. */
 static void put_in_multi(struct hf_zk_session *session,
                          const struct hf_zookeeper_op *op)
 {
@@ -86,28 +86,17 @@ static void put_in_multi(struct hf_zk_session *session,
     hf_zk_op_put_in_multi(&session->wire.out, op, &context);
 }
 
-/* Send ${op}, as a request of ${opcode}. */
-static void send(struct hf_zk_session *session, struct hf_zk_call *call,
-                 enum hf_zk_opcode opcode, const struct hf_zookeeper_op *op)
-{
-    size_t begin = hf_zk_call_begin(session, call, opcode);
-
-    put(session, op);
-    hf_zk_call_end(session, begin);
-}
-
 /* Send a read of ${path}, whose record ends with its watch flag. */
 static void send_read(struct hf_zk_session *session, struct hf_zk_call *call,
                       enum hf_zk_opcode opcode, enum hf_zookeeper_op_kind kind,
                       const char *path, bool watch)
 {
-    size_t begin = hf_zk_call_begin(session, call, opcode);
     struct hf_jute_writer *out = &session->wire.out;
 
-    put(session, &(struct hf_zookeeper_op){.kind = kind, .path = path});
+    send(session, call, opcode,
+         &(struct hf_zookeeper_op){.kind = kind, .path = path});
     if (!out->failed)
         out->bytes[out->used - 1] = watch;
-    hf_zk_call_end(session, begin);
 }
 
 void hf_zk_send_exists(struct hf_zk_session *session, struct hf_zk_call *call,

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "zookeeper/watch_modes.h"
+#include "zookeeper/watch_set.h"
 #include "zookeeper/zk_multi.h"
 #include "zookeeper/zk_session.h"
 

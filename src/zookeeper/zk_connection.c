@@ -17,7 +17,7 @@ hf_zk_session_wanted_server(const struct hf_zk_session *session,
                             uint64_t *number)
 {
     *number = session->connection_number;
-    if (!hf_zk_session_wants_connection(session))
+    if (!hf_connectivity_has_connection(&session->connectivity))
         return NULL;
     return &session->config->servers[session->server];
 }
@@ -93,7 +93,7 @@ hf_status hf_zk_session_add_credential(struct hf_zk_session *session,
 {
     struct hf_zk_credential *credential;
 
-    assert(!session->close_requested);
+    assert(!hf_zk_session_close_requested(session));
     credential =
         hf_zk_credentials_add(&session->credentials, scheme, bytes, count);
     if (credential == NULL)
@@ -201,7 +201,8 @@ static bool ends_connection(const struct hf_zk_session *session,
                             enum hf_zk_error error)
 {
     return error == HF_ZK_SESSION_MOVED || error == HF_ZK_CONNECTION_LOSS ||
-           (error == HF_ZK_NOT_READ_ONLY && !session->read_only);
+           (error == HF_ZK_NOT_READ_ONLY &&
+            session->mode == HF_ZK_SESSION_READ_WRITE);
 }
 
 /* All events up to the transaction ${zxid} have arrived.  This is true when a
@@ -246,6 +247,8 @@ static void call_answered(struct hf_zk_session *session, int32_t xid,
     hf_zk_session_answered(session, call->sent.at_ms);
     if (reply->error == HF_ZK_OK && call->commits)
         hf_zk_call_committed(session, call);
+    /* What was given when the call was begun, for the locks by
+     * hf_zk_engine_request_call(). */
     call->answered(call->user, call, reply);
     if (ends_connection(session, reply->error) &&
         hf_zk_session_is_current(session, number))
@@ -326,7 +329,7 @@ void hf_zk_session_use_room(struct hf_zk_session *session)
     HF_ZK_NOTIFY(&session->listeners, room, (listener->user));
 }
 
-/* Each iteration checks whether the connection is still the current one. */
+/* Each frame may end the connection. */
 void hf_zk_session_receive(struct hf_zk_session *session, uint64_t number,
                            uint64_t now_ms, const void *bytes, size_t count)
 {
@@ -341,14 +344,12 @@ void hf_zk_session_receive(struct hf_zk_session *session, uint64_t number,
         hf_zk_session_disconnect(session, "out of memory");
         return;
     }
-    while (hf_zk_session_is_current(session, number)) {
-        frame = hf_zk_wire_next_frame(&session->wire, &offset);
-        if (frame.kind == HF_ZK_FRAME_NONE)
-            break;
+    while ((frame = hf_zk_wire_next_frame(&session->wire, &offset)).kind !=
+           HF_ZK_FRAME_NONE) {
         frame_received(session, &frame);
+        if (!hf_zk_session_is_current(session, number))
+            return;
     }
-    if (!hf_zk_session_is_current(session, number))
-        return;
     hf_zk_wire_consume(&session->wire, offset);
     hf_zk_session_use_room(session);
     hf_zk_session_change_server_if_idle(session);
@@ -398,13 +399,19 @@ static void connect_timed_out(struct hf_zk_session *session)
                              timeout_ms);
 }
 
-/* Do what is due at .now_ms: lose the session, ping, connect, or time out. */
-static void tick(struct hf_zk_session *session)
+/* Lose the session, ping, connect, or time out. */
+void hf_zk_session_tick(struct hf_zk_session *session, uint64_t now_ms)
 {
     enum hf_connectivity_action due;
 
+    session->now_ms = now_ms;
     if (session->connectivity.state == HF_CONNECTIVITY_CLOSED)
-        return; /* ended by the drop for lack of memory */
+        return;
+    if (session->wire.out.failed &&
+        session->connectivity.state >= HF_CONNECTIVITY_HANDSHAKING)
+        hf_zk_session_disconnect(session, "out of memory");
+    if (session->connectivity.state == HF_CONNECTIVITY_CLOSED)
+        return; /* that was the end of a close */
     if (session->id != 0 && session->now_ms >= session->alive_until_ms)
         hf_zk_session_lose_for_silence(session);
     if (hf_zk_session_read_only(session))
@@ -418,24 +425,15 @@ static void tick(struct hf_zk_session *session)
         connect_timed_out(session);
 }
 
-void hf_zk_session_tick(struct hf_zk_session *session, uint64_t now_ms)
-{
-    session->now_ms = now_ms;
-    if (session->connectivity.state == HF_CONNECTIVITY_CLOSED)
-        return;
-    if (session->wire.out.failed &&
-        session->connectivity.state >= HF_CONNECTIVITY_HANDSHAKING)
-        hf_zk_session_disconnect(session, "out of memory");
-    tick(session);
-}
-
 /* The first of: a ping or a dead connection, the end of an attempt, the loss
  * of the session. */
 uint64_t hf_zk_session_wake_at_ms(const struct hf_zk_session *session)
 {
     uint64_t at_ms = hf_connectivity_wake_at_ms(&session->connectivity);
 
-    if (session->wire.out.failed && hf_zk_session_wants_connection(session) &&
+    hf_zk_session_check(session);
+    if (session->wire.out.failed &&
+        hf_connectivity_has_connection(&session->connectivity) &&
         session->connectivity.state != HF_CONNECTIVITY_CONNECTING)
         return session->now_ms;
     if (session->connectivity.state == HF_CONNECTIVITY_CLOSED)

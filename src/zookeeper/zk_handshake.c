@@ -56,15 +56,10 @@ static bool resume_lost(struct hf_zk_session *session)
 /* The server has resumed it: send the request to close it. */
 static void close_lost(struct hf_zk_session *session)
 {
-    struct hf_jute_writer *out = &session->wire.out;
-    size_t begin = hf_jute_begin_frame(out);
-
     session->log.line(session->log.user, HF_LOG_INFO,
                       "the session 0x%" PRIx64 ", which was lost, is ended",
                       (uint64_t)session->lost.id);
-    hf_jute_put_int(out, 1); /* xid */
-    hf_jute_put_int(out, HF_ZK_CLOSE_SESSION);
-    hf_jute_end_frame(out, begin);
+    hf_zk_put_close_request(&session->wire.out);
     session->lost.state = HF_ZK_LOST_CLOSING;
 }
 
@@ -103,30 +98,17 @@ static void send_tls_probe(struct hf_zk_session *session)
     hf_connectivity_handshaking(&session->connectivity);
 }
 
-/* Write the ConnectRequest for the session ${id} with ${password}, which is to
- * have the timeout ${timeout_ms}. */
-static void put_connect_request(struct hf_zk_session *session,
-                                uint64_t timeout_ms, int64_t id,
-                                const uint8_t *password, bool read_only)
-{
-    struct hf_jute_writer *out = &session->wire.out;
-    size_t begin = hf_jute_begin_frame(out);
-
-    hf_jute_put_int(out, 0); /* protocol version */
-    hf_jute_put_long(out, session->zxid);
-    hf_jute_put_int(out, (int32_t)timeout_ms);
-    hf_jute_put_long(out, id);
-    hf_jute_put_buffer(out, password, HF_ZK_PASSWORD_BYTES);
-    hf_jute_put_bool(out, read_only);
-    hf_jute_end_frame(out, begin);
-}
-
 /* The timeout of a session is always the same value: another one would change
  * how a resume affects it.  Of one that is to be ended it is the shortest that
  * a server grants. */
 void hf_zk_session_begin_handshake(struct hf_zk_session *session)
 {
-    const struct hf_zk_session_config *config = session->config;
+    struct hf_zk_connect_request request = {
+        .zxid = session->zxid,
+        .timeout_ms = session->config->timeout_ms,
+        .id = session->id,
+        .password = session->password,
+        .read_only = session->config->read_only};
 
     assert(session->connectivity.state == HF_CONNECTIVITY_CONNECTING);
     if (session->tls_probe[session->server] == HF_ZK_TLS_PROBE_NEXT) {
@@ -134,12 +116,13 @@ void hf_zk_session_begin_handshake(struct hf_zk_session *session)
         return;
     }
     hf_zk_wire_begin(&session->wire, session->now_ms);
-    if (resume_lost(session))
-        put_connect_request(session, 1, session->lost.id,
-                            session->lost.password, false);
-    else
-        put_connect_request(session, config->timeout_ms, session->id,
-                            session->password, config->read_only);
+    if (resume_lost(session)) {
+        request.timeout_ms = 1;
+        request.id = session->lost.id;
+        request.password = session->lost.password;
+        request.read_only = false;
+    }
+    hf_zk_put_connect_request(&session->wire.out, &request);
     session->connect_sent_at_ms = session->now_ms;
     hf_connectivity_handshaking(&session->connectivity);
     if (session->id == 0 || hf_zk_session_never_accepted(session))
@@ -160,7 +143,7 @@ void hf_zk_session_begin_handshake(struct hf_zk_session *session)
 static uint64_t accepted_anchor_ms(const struct hf_zk_session *session,
                                    bool resumed)
 {
-    if (session->local)
+    if (session->mode == HF_ZK_SESSION_LOCAL)
         return 0;
     if (!resumed)
         return session->connect_sent_at_ms;
@@ -189,13 +172,14 @@ static void notify_up(struct hf_zk_session *session, bool resumed)
 static void session_accepted(struct hf_zk_session *session, bool resumed)
 {
     hf_zk_proof_begin(&session->proof, session->timeout_ms,
-                      session->config->tick_ms, session->config->strict_proof,
+                      session->config->tick_ms,
+                      session->config->proof == HF_ZK_PROOF_STRICT,
                       session->connect_sent_at_ms, session->now_ms);
     session->proven_anchor_ms = accepted_anchor_ms(session, resumed);
     session->wire.answer_max = hf_zk_session_answer_max(session);
     hf_connectivity_up(&session->connectivity, session->now_ms);
     hf_zk_session_answered(session, session->connect_sent_at_ms);
-    if (session->read_only)
+    if (session->mode != HF_ZK_SESSION_READ_WRITE)
         hf_zk_rw_probe_begin(&session->rw_probe, session->config->server_count,
                              session->server, session->now_ms);
     hf_zk_credentials_send_all(&session->credentials, &session->wire,
@@ -230,18 +214,20 @@ static void take_timeout(struct hf_zk_session *session, uint64_t granted_ms,
         hf_min_ms(session->least_granted_ms, granted_ms);
     if (!resumed || granted_ms < session->timeout_ms)
         session->timeout_ms = granted_ms;
-    if (session->local || !session->read_only)
+    if (session->mode != HF_ZK_SESSION_READ_ONLY)
         session->alive_until_ms = 0; /* what was computed with the old timeout
                                         does not count */
 }
 
-/* The server has accepted: note whether it is read-only. */
-static void take_read_only(struct hf_zk_session *session, bool read_only,
-                           bool resumed)
+/* What the session is at the server that has accepted it.  One that is LOCAL
+ * ends with its connection, so it is never resumed. */
+static enum hf_zk_session_mode mode_of(const struct hf_zk_session *session,
+                                       bool read_only, bool resumed)
 {
-    session->read_only = read_only;
-    if (!read_only || !resumed)
-        session->local = read_only;
+    assert(session->mode != HF_ZK_SESSION_LOCAL);
+    if (!read_only)
+        return HF_ZK_SESSION_READ_WRITE;
+    return resumed ? HF_ZK_SESSION_READ_ONLY : HF_ZK_SESSION_LOCAL;
 }
 
 /* The server has granted .granted, and nothing is left to be proven to it: the
@@ -260,7 +246,7 @@ static void accept_session(struct hf_zk_session *session)
     hf_zk_session_forget_lost(session);
     session->id = granted->id;
     memcpy(session->password, granted->password, sizeof session->password);
-    take_read_only(session, granted->read_only, resumed);
+    session->mode = mode_of(session, granted->read_only, resumed);
     take_timeout(session, granted->timeout_ms, resumed);
     session_accepted(session, resumed);
 }

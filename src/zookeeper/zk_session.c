@@ -16,8 +16,30 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/state_machine.h"
 #include "base/time_math.h"
 #include "zookeeper/zk_session_private.h"
+
+/* ------------------------------------------------------------ the states -- */
+
+#define STATE(name) HF_ZK_END_##name
+#define TO(name) (1u << HF_ZK_END_##name)
+
+/* The legal moves.  While one loss is notified another one may happen. */
+static const struct hf_state_machine_state states[] = {
+    [STATE(NONE)] = {"NONE", TO(NOTIFYING) | TO(BEGUN)},
+    [STATE(NOTIFYING)] = {"NOTIFYING", TO(NONE) | TO(NOTIFYING) | TO(DEFERRED)},
+    [STATE(DEFERRED)] = {"DEFERRED", TO(BEGUN)},
+    [STATE(BEGUN)] = {"BEGUN", 0},
+};
+
+static const struct hf_state_machine table = {"end of a session", states,
+                                              sizeof states / sizeof states[0]};
+
+static void move(struct hf_zk_session *session, enum hf_zk_session_end end)
+{
+    hf_state_machine_move(&table, &session->end, end);
+}
 
 /* ------------------------------------------------- what others ask of it -- */
 
@@ -48,16 +70,35 @@ size_t hf_zk_session_answer_max(const struct hf_zk_session *session)
                : HF_ZK_FRAME_MAX;
 }
 
-bool hf_zk_session_wants_connection(const struct hf_zk_session *session)
-{
-    return hf_connectivity_has_connection(&session->connectivity);
-}
-
 bool hf_zk_session_is_current(const struct hf_zk_session *session,
                               uint64_t number)
 {
     return number == session->connection_number &&
-           hf_zk_session_wants_connection(session);
+           hf_connectivity_has_connection(&session->connectivity);
+}
+
+void hf_zk_session_check(const struct hf_zk_session *session)
+{
+    unsigned state = session->connectivity.state;
+    bool handshaking = state == HF_CONNECTIVITY_HANDSHAKING;
+    bool over = state == HF_CONNECTIVITY_CLOSED;
+
+    assert(session->end == HF_ZK_END_NONE || session->end == HF_ZK_END_BEGUN);
+    assert(session->end == HF_ZK_END_NONE || state == HF_CONNECTIVITY_CLOSING ||
+           over);
+    assert(session->id != 0 || session->mode == HF_ZK_SESSION_READ_WRITE);
+    assert(session->id != 0 || session->timeout_ms == 0);
+    assert(session->id != 0 || state != HF_CONNECTIVITY_UP);
+    assert(session->mode != HF_ZK_SESSION_LOCAL ||
+           state == HF_CONNECTIVITY_UP || state == HF_CONNECTIVITY_CLOSING ||
+           over);
+    assert(session->sasl.state == HF_ZK_SASL_OFF || handshaking);
+    assert(session->lost.state == HF_ZK_LOST_NONE || session->lost.id != 0);
+    assert(session->lost.state <= HF_ZK_LOST_KEPT || handshaking || over);
+    assert(session->wire.calls == 0 || state == HF_CONNECTIVITY_UP ||
+           state == HF_CONNECTIVITY_CLOSING);
+    assert(!session->leaving ||
+           session->next_server < session->config->server_count);
 }
 
 void hf_zk_session_set_now(struct hf_zk_session *session, uint64_t now_ms)
@@ -157,11 +198,11 @@ void hf_zk_session_answered(struct hf_zk_session *session, uint64_t sent_at_ms)
     uint64_t until_ms = hf_after_ms(sent_at_ms, session->timeout_ms);
 
     /* A read-only server does not know whether others keep the session. */
-    if (session->read_only && !session->local)
+    if (session->mode == HF_ZK_SESSION_READ_ONLY)
         return;
     /* With lazy proofs nothing else ends a grant in time, so the session is
      * given up a margin earlier. */
-    if (session->config->lazy_proof)
+    if (session->config->proof == HF_ZK_PROOF_LAZY)
         until_ms =
             hf_before_ms(until_ms, hf_margin_ms(session->timeout_ms,
                                                 session->config->clock_drift));
@@ -226,10 +267,11 @@ static void fail_pending(struct hf_zk_session *session)
 static void forget_session(struct hf_zk_session *session)
 {
     session->id = 0;
-    if (!session->local)
+    session->lost_local = session->mode == HF_ZK_SESSION_LOCAL;
+    if (!session->lost_local)
         session->zxid = 0;
-    session->lost_local = session->local;
-    session->local = session->handed_out = false;
+    session->mode = HF_ZK_SESSION_READ_WRITE;
+    session->handed_out = false;
     session->timeout_ms = 0;
     session->alive_until_ms = 0;
     memset(session->password, 0, sizeof session->password);
@@ -241,7 +283,7 @@ static void keep_lost(struct hf_zk_session *session)
 {
     struct hf_zk_lost_session *lost = &session->lost;
 
-    if (session->local || session->handed_out)
+    if (session->mode == HF_ZK_SESSION_LOCAL || session->handed_out)
         return;
     *lost = (struct hf_zk_lost_session){.state = HF_ZK_LOST_KEPT,
                                         .id = session->id};
@@ -299,14 +341,25 @@ static void close_without_request(struct hf_zk_session *session)
     closed(session);
 }
 
-/* End of a loss of connection or session.  A listener may have asked to close
- * the session meanwhile; that had to wait until all listeners were notified
- * and all calls answered. */
-static void close_if_requested(struct hf_zk_session *session)
+/* A loss of the connection or the session begins. */
+static void begin_loss(struct hf_zk_session *session)
 {
-    session->disconnecting = false;
-    if (session->close_requested)
+    assert(session->connectivity.state != HF_CONNECTIVITY_CLOSING &&
+           session->connectivity.state != HF_CONNECTIVITY_CLOSED);
+    if (session->end != HF_ZK_END_DEFERRED)
+        move(session, HF_ZK_END_NOTIFYING);
+}
+
+/* It is notified.  A loss that happened during this one has ended before it,
+ * and with it what was deferred. */
+static void end_loss(struct hf_zk_session *session)
+{
+    if (session->end == HF_ZK_END_NOTIFYING) {
+        move(session, HF_ZK_END_NONE);
+    } else if (session->end == HF_ZK_END_DEFERRED) {
+        move(session, HF_ZK_END_BEGUN);
         close_without_request(session);
+    }
 }
 
 /* The connection ends.  Returns whether calls could be made on it. */
@@ -314,7 +367,7 @@ static bool connection_ends(struct hf_zk_session *session)
 {
     bool was_up = hf_zk_session_usable(session);
 
-    session->disconnecting = true;
+    begin_loss(session);
     note_resume_without_answer(session);
     note_lost_unanswered(session);
     hf_zk_session_end_sasl(session);
@@ -330,11 +383,11 @@ static void connection_ended(struct hf_zk_session *session, bool was_up)
         HF_ZK_NOTIFY(&session->listeners, suspended, (listener->user));
         fail_pending(session);
     }
-    if (session->local && session->id != 0)
+    if (session->mode == HF_ZK_SESSION_LOCAL && session->id != 0)
         hf_zk_session_lose(session, "it was known to a read-only server only, "
                                     "to which the connection has ended");
     else
-        close_if_requested(session);
+        end_loss(session);
 }
 
 /* ----------------------------------------------- the end of a connection -- */
@@ -357,7 +410,7 @@ static void disconnect(struct hf_zk_session *session, bool refused,
     char why[HF_ERROR_TEXT_BYTES];
     bool was_up;
 
-    assert(hf_zk_session_wants_connection(session));
+    assert(hf_connectivity_has_connection(&session->connectivity));
     if (session->connectivity.state == HF_CONNECTIVITY_CLOSING) {
         closed(session);
         return;
@@ -436,11 +489,11 @@ void hf_zk_session_lose(struct hf_zk_session *session, const char *format, ...)
         closed(session);
         return;
     }
-    if (session->local && hf_zk_session_usable(session)) {
+    if (session->mode == HF_ZK_SESSION_LOCAL && hf_zk_session_usable(session)) {
         hf_zk_session_disconnect(session, "%s", why); /* which loses it */
         return;
     }
-    session->disconnecting = true;
+    begin_loss(session);
     forget_session(session);
     hf_zk_session_end_sasl(session);
     if (session->connectivity.state == HF_CONNECTIVITY_HANDSHAKING ||
@@ -450,10 +503,11 @@ void hf_zk_session_lose(struct hf_zk_session *session, const char *format, ...)
     }
     fail_pending(session);
     HF_ZK_NOTIFY(&session->listeners, lost, (listener->user, why));
-    close_if_requested(session);
+    end_loss(session);
 }
 
-/* Its time has passed without an answer that moved it. */
+/* .alive_until_ms has passed, so the session may be over.  Its id is kept, so
+ * that a later connection can close it. */
 void hf_zk_session_lose_for_silence(struct hf_zk_session *session)
 {
     keep_lost(session);
@@ -485,10 +539,12 @@ static void close_answered(void *user, struct hf_zk_call *call,
  * answered or times out. */
 void hf_zk_session_close(struct hf_zk_session *session)
 {
-    assert(!session->close_requested);
-    session->close_requested = true;
-    if (session->disconnecting)
+    assert(!hf_zk_session_close_requested(session));
+    if (session->end == HF_ZK_END_NOTIFYING) {
+        move(session, HF_ZK_END_DEFERRED);
         return;
+    }
+    move(session, HF_ZK_END_BEGUN);
     if (!hf_zk_session_usable(session)) {
         close_without_request(session);
         return;

@@ -50,7 +50,8 @@
 #ifndef HF_ZOOKEEPER_ZK_SESSION_H
 #define HF_ZOOKEEPER_ZK_SESSION_H
 
-#include <holdfast/holdfast.h>
+#include <holdfast/client.h>
+#include <holdfast/status.h>
 
 #include "base/connectivity.h"
 #include "base/random.h"
@@ -80,6 +81,13 @@ struct hf_zk_server {
     uint16_t port;
 };
 
+/* When the session is proven, and by what: the option proof=. */
+enum hf_zk_proof_mode {
+    HF_ZK_PROOF_EAGER,
+    HF_ZK_PROOF_LAZY,   /* proofs are made when they are asked for */
+    HF_ZK_PROOF_STRICT, /* a write proves less, see proof.h */
+};
+
 /* What the URL says.  The session changes nothing but .random and, by
  * hf_zk_session_set_servers(), the servers. */
 struct hf_zk_session_config {
@@ -99,9 +107,7 @@ struct hf_zk_session_config {
     uint64_t timeout_floor_ms; /* no server grants less than this; 0: unknown */
     uint64_t tick_ms;          /* the servers' tickTime; 0: unknown */
     uint64_t clock_drift;      /* of the servers, in percent: hf_margin_ms() */
-    bool lazy_proof;         /* option proof=lazy: proofs are made when they are
-                                asked for */
-    bool strict_proof;       /* option proof=strict, see proof.h */
+    enum hf_zk_proof_mode proof;
     unsigned window;         /* calls in flight; 0: HF_ZK_WINDOW_CALLS */
     size_t max_answer_bytes; /* a call whose answer is longer fails with
                                 HF_ZK_ANSWER_TOO_LONG; from HF_ZK_HEADER_BYTES
@@ -124,6 +130,25 @@ struct hf_zk_log {
     void *user;
     void (*line)(void *user, enum hf_log_level level, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
+};
+
+/* Which servers know the session.  A read-only server has no quorum. */
+enum hf_zk_session_mode {
+    HF_ZK_SESSION_READ_WRITE, /* the server that accepted last has a quorum; or
+                                 there is no session */
+    HF_ZK_SESSION_READ_ONLY,  /* a read-only server has resumed it */
+    HF_ZK_SESSION_LOCAL, /* a read-only server has begun it, and no other one
+                            knows it: it ends with the connection */
+};
+
+/* How far the session is from its end.  A close that is asked for while a loss
+ * of the connection or the session is notified has to wait until all listeners
+ * are notified and all calls answered.  zk_session.c has the legal moves. */
+enum hf_zk_session_end {
+    HF_ZK_END_NONE,
+    HF_ZK_END_NOTIFYING, /* a loss is notified */
+    HF_ZK_END_DEFERRED,  /* meanwhile a close was asked for */
+    HF_ZK_END_BEGUN,     /* the close goes on, or is complete */
 };
 
 /* A server for TLS silently closes a connection that does not begin with TLS,
@@ -166,8 +191,8 @@ struct hf_zk_lost_session {
 };
 
 /* A session.  Other files read the fields; unless noted otherwise only
- * zk_session.c, zk_handshake.c, zk_connection.c and zk_servers.c write them.
- * Times are of the driver's monotonic clock. */
+ * zk_session.c, zk_handshake.c, zk_connection.c and zk_server_change.c write
+ * them. Times are of the driver's monotonic clock. */
 struct hf_zk_session {
     struct hf_zk_session_config *config;
     struct hf_zk_log log;
@@ -202,12 +227,9 @@ struct hf_zk_session {
      * .next_server when those in flight are answered. */
     bool leaving;
     size_t next_server;
-    /* The server that accepted last has no quorum.  Only of a connection that
-     * is up, see hf_zk_session_read_only(). */
-    bool read_only;
-    bool local;      /* it has begun the session, which no other one knows */
-    bool lost_local; /* that is true of the session that was lost last: nothing
-                        rests on it */
+    enum hf_zk_session_mode mode;
+    bool lost_local; /* the session that was lost last was LOCAL: nothing rests
+                        on it */
     /* Another client may take the session over: its user has the password.
      * Written by the client whose session it is. */
     bool handed_out;
@@ -217,10 +239,7 @@ struct hf_zk_session {
     uint64_t connect_sent_at_ms;  /* when the ConnectRequest was sent */
     struct hf_zk_granted granted; /* not accepted before SASL has ended */
     struct hf_zk_sasl sasl;
-    /* Closing. */
-    bool close_requested;
-    bool disconnecting; /* a loss is being notified; a close has to wait for
-                           its end */
+    unsigned end;                 /* enum hf_zk_session_end */
     struct hf_zk_call close_call; /* the close request */
 };
 
@@ -280,14 +299,20 @@ static inline bool hf_zk_session_usable(const struct hf_zk_session *session)
  * refuses writes and sync with HF_ZK_NOT_READ_ONLY. */
 static inline bool hf_zk_session_read_only(const struct hf_zk_session *session)
 {
-    return hf_zk_session_usable(session) && session->read_only;
+    return hf_zk_session_usable(session) &&
+           session->mode != HF_ZK_SESSION_READ_WRITE;
+}
+
+/* True once hf_zk_session_close() was called. */
+static inline bool
+hf_zk_session_close_requested(const struct hf_zk_session *session)
+{
+    return session->end == HF_ZK_END_DEFERRED ||
+           session->end == HF_ZK_END_BEGUN;
 }
 
 /* The longest answer that a call gets, in bytes. */
 size_t hf_zk_session_answer_max(const struct hf_zk_session *session);
-
-/* True while the driver should have a connection. */
-bool hf_zk_session_wants_connection(const struct hf_zk_session *session);
 
 /* ----------------------------------------------------------------- calls -- */
 

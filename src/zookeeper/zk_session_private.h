@@ -12,6 +12,9 @@
 bool hf_zk_session_is_current(const struct hf_zk_session *session,
                               uint64_t number);
 
+/* Assert what must be true of a session whenever none of its functions runs. */
+void hf_zk_session_check(const struct hf_zk_session *session);
+
 /* The current server as HOST:PORT, for texts. */
 void hf_zk_session_server_text(const struct hf_zk_session *session,
                                char text[HF_ZK_ADDRESS_TEXT_BYTES]);
@@ -57,7 +60,7 @@ void hf_zk_session_change_connection(struct hf_zk_session *session);
 void hf_zk_session_lose(struct hf_zk_session *session, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The same, because its time has passed without an answer that moved it. */
+/* The same, because .alive_until_ms has passed: no answer has moved it. */
 void hf_zk_session_lose_for_silence(struct hf_zk_session *session);
 
 /* -------------------------------------------------------- zk_handshake.c -- */
@@ -75,7 +78,7 @@ void hf_zk_session_handshake_received(struct hf_zk_session *session,
  * connection. */
 void hf_zk_session_handshake_closed(struct hf_zk_session *session);
 
-/* ---------------------------------------------------------- zk_servers.c -- */
+/* ---------------------------------------------------- zk_server_change.c -- */
 
 /* Leave the server for the one with the index ${server}, because of ${why}, as
  * soon as no call is in flight.  Users of the session send nothing more until

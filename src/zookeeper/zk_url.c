@@ -4,13 +4,12 @@
  * where a port is expected. */
 #include "zookeeper/zk_url.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/quote.h"
+#include "base/server_address.h"
 #include "zookeeper/zk_path.h"
 
 #define TIMEOUT_MS 10000
@@ -18,126 +17,15 @@
 /* The service of zookeeper.sasl.client.username in Java. */
 #define SASL_SERVICE "zookeeper"
 
-struct url_span {
-    const char *from;
-    const char *end;
-};
-
-static size_t bytes_of(struct url_span span)
-{
-    return (size_t)(span.end - span.from);
-}
-
-/* Does ${span} consist of ${characters} only? */
-static bool is_made_of(struct url_span span, const char *characters)
-{
-    for (const char *at = span.from; at < span.end; at++)
-        if (strchr(characters, *at) == NULL)
-            return false;
-    return true;
-}
-
 /* --------------------------------------------------------------- servers -- */
-
-#define DIGITS "0123456789"
-#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-
-/* Read a port from 1 to 65535. */
-static bool take_port(struct url_span text, uint16_t *port)
-{
-    unsigned number = 0;
-
-    if (bytes_of(text) == 0 || bytes_of(text) > 5 || !is_made_of(text, DIGITS))
-        return false;
-    for (const char *at = text.from; at < text.end; at++)
-        number = number * 10 + (unsigned)(*at - '0');
-    *port = (uint16_t)number;
-    return number >= 1 && number <= UINT16_MAX;
-}
-
-/* Is ${text}, which was in brackets, an IPv6 address, perhaps with a "%zone"?
- */
-static bool is_ipv6(struct url_span text)
-{
-    const char *percent = memchr(text.from, '%', bytes_of(text));
-    struct url_span address = {text.from, percent != NULL ? percent : text.end};
-    struct in6_addr parsed;
-    char copy[INET6_ADDRSTRLEN];
-
-    if (bytes_of(address) >= sizeof(copy) ||
-        (percent != NULL &&
-         (percent + 1 == text.end ||
-          !is_made_of((struct url_span){percent + 1, text.end},
-                      DIGITS LETTERS "._-"))))
-        return false;
-    memcpy(copy, address.from, bytes_of(address));
-    copy[bytes_of(address)] = '\0';
-    return inet_pton(AF_INET6, copy, &parsed) == 1;
-}
-
-/* Can ${text} be a host name or an IPv4 address? */
-static bool is_name(struct url_span text)
-{
-    return is_made_of(text, DIGITS LETTERS "._-") && text.from[0] != '-' &&
-           text.from[0] != '.';
-}
-
-/* Split ${text} into a host without brackets and the rest.  Returns what is
- * wrong with it, or NULL. */
-static const char *cut_host(struct url_span text, struct url_span *host,
-                            struct url_span *rest)
-{
-    const char *end;
-    bool bracketed = bytes_of(text) > 0 && text.from[0] == '[';
-
-    end = memchr(text.from, bracketed ? ']' : ':', bytes_of(text));
-    if (bracketed && end == NULL)
-        return "has a '[' without its ']'";
-    *host =
-        (struct url_span){text.from + bracketed, end != NULL ? end : text.end};
-    *rest = (struct url_span){host->end + bracketed, text.end};
-    if (!bracketed && bytes_of(*rest) > 1 &&
-        memchr(rest->from + 1, ':', bytes_of(*rest) - 1) != NULL)
-        return "has more than one ':', which an IPv6 address may have inside "
-               "brackets only";
-    if (bytes_of(*host) == 0)
-        return "is empty";
-    if (bytes_of(*host) >= HF_ZK_HOST_BYTES)
-        return "is too long for a host";
-    if (bracketed ? !is_ipv6(*host) : !is_name(*host))
-        return bracketed ? "has no IPv6 address inside its brackets"
-                         : "has characters that no host name has";
-    return NULL;
-}
-
-/* Read HOST or HOST:PORT into ${server}.  Returns what is wrong with it, or
- * NULL. */
-static const char *take_server(struct url_span text, uint16_t usual_port,
-                               struct hf_zk_server *server)
-{
-    struct url_span host, rest;
-    const char *fault = cut_host(text, &host, &rest);
-
-    if (fault != NULL)
-        return fault;
-    memcpy(server->host, host.from, bytes_of(host));
-    server->host[bytes_of(host)] = '\0';
-    server->port = usual_port;
-    if (bytes_of(rest) == 0)
-        return NULL;
-    if (rest.from[0] != ':')
-        return "goes on behind its ']'";
-    rest.from++;
-    return take_port(rest, &server->port) ? NULL : "has no valid port";
-}
 
 /* Read the comma-separated servers ${text} of ${where}. */
 static hf_status take_list(struct hf_zk_session_config *config,
                            const char *text, const char *where,
                            struct hf_error *error)
 {
-    uint16_t port = config->tls ? HF_ZK_PORT_TLS : HF_ZK_PORT;
-    struct url_span rest = {text, text + strlen(text)};
+    const char *end = text + strlen(text);
+    struct hf_zk_server *server;
     const char *comma, *fault;
 
     config->server_count = 0;
@@ -147,18 +35,19 @@ static hf_status take_list(struct hf_zk_session_config *config,
                                 "%s has more than %d servers; expected fewer, "
                                 "a few of them are enough",
                                 where, HF_ZK_SERVERS_MAX);
-        comma = memchr(rest.from, ',', bytes_of(rest));
-        fault = take_server(
-            (struct url_span){rest.from, comma != NULL ? comma : rest.end},
-            port, &config->servers[config->server_count++]);
+        comma = memchr(text, ',', (size_t)(end - text));
+        server = &config->servers[config->server_count++];
+        server->port = config->tls ? HF_ZK_PORT_TLS : HF_ZK_PORT;
+        fault = hf_server_address_parse(
+            text, (size_t)((comma != NULL ? comma : end) - text), server->host,
+            sizeof server->host, &server->port);
         if (fault != NULL)
             return hf_error_set(error, HF_EURL,
                                 "server %zu of %s %s; expected HOST or "
                                 "HOST:PORT or [IPV6]:PORT, with a port from 1 "
                                 "to 65535",
                                 config->server_count, where, fault);
-        if (comma != NULL)
-            rest.from = comma + 1;
+        text = comma != NULL ? comma + 1 : end;
     } while (comma != NULL);
     return HF_OK;
 }
@@ -260,16 +149,15 @@ hf_status hf_zk_url_read_name(const struct hf_url_option_row *row,
                               const char *text, void *field,
                               struct hf_error *error)
 {
-    struct url_span name = {text, text + strlen(text)};
+    size_t bytes = strlen(text);
 
-    if (!is_name(name) || bytes_of(name) == 0 ||
-        bytes_of(name) >= HF_ZK_SASL_NAME_BYTES)
+    if (!hf_is_host_name(text, bytes) || bytes >= HF_ZK_SASL_NAME_BYTES)
         return hf_error_set(error, HF_EURL,
                             "%s=%s is not valid; expected %s, as letters, "
                             "digits, '.', '_' and '-'",
                             row->key, hf_quote(text, strlen(text)).text,
                             row->help);
-    memcpy(field, text, bytes_of(name) + 1);
+    memcpy(field, text, bytes + 1);
     return HF_OK;
 }
 

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <holdfast/holdfast.h>
+#include <holdfast/status.h>
 
 #include "base/reconnect.h"
 #include "base/url.h"

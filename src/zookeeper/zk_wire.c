@@ -12,7 +12,6 @@
 #include "base/memory.h"
 
 #define LENGTH_BYTES 4
-#define IN_MIN_BYTES 4096
 
 void hf_zk_wire_begin(struct hf_zk_wire *wire, uint64_t now_ms)
 {
@@ -111,23 +110,6 @@ void hf_zk_wire_add_call(struct hf_zk_wire *wire, struct hf_zk_call *call)
 
 /* -------------------------------------------------------------------- in -- */
 
-/* Make room for ${count} more bytes of input; false for lack of memory. */
-static bool make_room(struct hf_zk_wire *wire, size_t count)
-{
-    size_t size = wire->in_size < IN_MIN_BYTES ? IN_MIN_BYTES : wire->in_size;
-    uint8_t *in;
-
-    while (size - wire->in_used < count)
-        size *= 2;
-    if (size == wire->in_size)
-        return true;
-    if ((in = hf_realloc(wire->in, size)) == NULL)
-        return false;
-    wire->in = in;
-    wire->in_size = size;
-    return true;
-}
-
 /* The length prefix of the frame at ${offset}; its four bytes must have
  * arrived. */
 static int32_t length_at(const struct hf_zk_wire *wire, size_t offset)
@@ -147,7 +129,7 @@ bool hf_zk_wire_receive(struct hf_zk_wire *wire, const void *bytes,
     count -= dropped;
     if (count == 0)
         return true;
-    if (!make_room(wire, count))
+    if (!HF_ARRAY_ROOM(&wire->in, &wire->in_size, wire->in_used + count))
         return false;
     memcpy(wire->in + wire->in_used, (const uint8_t *)bytes + dropped, count);
     wire->in_used += count;

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/container_of.h"
 #include "base/memory.h"
 
 struct hf_cache_content *
@@ -70,5 +71,5 @@ void hf_cache_content_release(struct hf_cache_content *content)
 void hf_zookeeper_cache_node_free(const struct hf_zookeeper_cache_node *node)
 {
     hf_cache_content_release(
-        (struct hf_cache_content *)(void *)(uintptr_t)node);
+        container_of_or_null(node, struct hf_cache_content, node));
 }

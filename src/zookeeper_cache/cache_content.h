@@ -11,7 +11,7 @@
 #include <holdfast/zookeeper_cache.h>
 
 struct hf_cache_content {
-    struct hf_zookeeper_cache_node node; /* first: what users see */
+    struct hf_zookeeper_cache_node node; /* what users see */
     _Atomic unsigned references;
     struct hf_cache_content *owner; /* of the data; NULL: this one has them */
     unsigned char data[];

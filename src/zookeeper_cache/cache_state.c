@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The states of a cache, and who waits for it to be current.
+ * The states of a cache: which moves are legal, what is there in each, and when
+ * the cache is current.
  */
 #include <assert.h>
-#include <stddef.h>
 
-#include "base/error.h"
 #include "base/state_machine.h"
 #include "zookeeper_cache/cache.h"
 
@@ -66,61 +65,8 @@ bool hf_cache_is_current(const struct hf_zookeeper_cache *cache)
 
     /* In a new session the watch may not be set again yet. */
     if (cache->state == HF_CACHE_UNWATCHED ||
-        (watch != NULL && !watch->watcher.armed))
+        (watch != NULL && !hf_zk_watcher_is_armed(&watch->watcher)))
         return false;
     return cache->connection == HF_CACHE_CONNECTED && !cache->sync_due &&
            cache->sync == NULL && hf_cache_tree_idle(&cache->tree);
-}
-
-/* ----------------------------------------------------------------- waits -- */
-
-static bool is_over(const void *object, struct hf_error *why)
-{
-    const struct hf_zookeeper_cache *cache = object;
-
-    *why = (struct hf_error){.status = HF_OK};
-    if (cache->state != HF_CACHE_STOPPED)
-        return hf_cache_is_current(cache);
-    (void)hf_error_set(why, HF_ECLOSED, "the handle was closed");
-    return true;
-}
-
-static struct hf_zookeeper_wait **list_of(void *object)
-{
-    struct hf_zookeeper_cache *cache = object;
-
-    return &cache->waits;
-}
-
-static void time_out(const void *object, uint64_t wait_ms, struct hf_error *why)
-{
-    const struct hf_zookeeper_cache *cache = object;
-    const char *outage = hf_zookeeper_connection_error(cache->zookeeper);
-
-    (void)wait_ms;
-    (void)hf_error_set(
-        why, HF_ETIMEDOUT,
-        "the time was over before everything that has changed was "
-        "read; wait longer%s%.300s",
-        outage[0] != '\0' ? "; there is no connection: " : "", outage);
-}
-
-static const struct hf_zookeeper_wait_ops current_ops = {
-    .is_over = is_over,
-    .list = list_of,
-    .time_out = time_out,
-};
-
-hf_status hf_zookeeper_cache_wait(struct hf_zookeeper_cache *cache,
-                                  uint64_t wait_ms)
-{
-    return hf_zookeeper_wait_run(cache->zookeeper, __func__, &current_ops,
-                                 cache, wait_ms);
-}
-
-hf_status hf_zookeeper_cache_wait_start(struct hf_zookeeper_cache *cache,
-                                        uint64_t wait_ms, struct hf_done done)
-{
-    return hf_zookeeper_wait_start(cache->zookeeper, __func__, &current_ops,
-                                   cache, wait_ms, done);
 }

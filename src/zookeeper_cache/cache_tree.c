@@ -10,6 +10,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/container_of.h"
 #include "base/memory.h"
 
 /* ----------------------------------------------------------------- lists -- */
@@ -48,12 +49,7 @@ struct name {
 /* The node that ${by_name} is embedded in; NULL for NULL. */
 static struct hf_cache_node *of_tree(const struct hf_tree_node *by_name)
 {
-    size_t offset = offsetof(struct hf_cache_node, by_name);
-
-    if (by_name == NULL)
-        return NULL;
-    return (struct hf_cache_node *)(void *)((char *)(uintptr_t)by_name -
-                                            offset);
+    return container_of_or_null(by_name, struct hf_cache_node, by_name);
 }
 
 /* The order of the bytes of names. */
@@ -339,14 +335,6 @@ void hf_cache_tree_mark(struct hf_cache_tree *tree)
         hf_cache_link_append(&tree->to_report, &tree->marker);
 }
 
-/* The node whose .to_report ${link} is. */
-static struct hf_cache_node *of_report(struct hf_cache_link *link)
-{
-    size_t offset = offsetof(struct hf_cache_node, to_report);
-
-    return (struct hf_cache_node *)(void *)((char *)link - offset);
-}
-
 struct hf_cache_node *hf_cache_tree_next_change(struct hf_cache_tree *tree,
                                                 bool *marked)
 {
@@ -355,7 +343,9 @@ struct hf_cache_node *hf_cache_tree_next_change(struct hf_cache_tree *tree,
     *marked = first == &tree->marker;
     if (*marked)
         hf_cache_link_remove(first);
-    return *marked || first == &tree->to_report ? NULL : of_report(first);
+    return *marked || first == &tree->to_report
+               ? NULL
+               : container_of(first, struct hf_cache_node, to_report);
 }
 
 void hf_cache_tree_take_change(struct hf_cache_tree *tree,

@@ -124,7 +124,7 @@ struct hf_cache_node *hf_cache_tree_first_leaf(struct hf_cache_node *top);
 struct hf_cache_node *hf_cache_tree_after(const struct hf_cache_node *top,
                                           const struct hf_cache_node *node);
 
-/* ---------------------------------------------- to be read: cache_reads.c --
+/* ----------------------------------------- to be read: cache_tree_reads.c --
  */
 
 /* Have ${wanted} of ${node} be read. */
@@ -177,7 +177,7 @@ void hf_cache_tree_take_change(struct hf_cache_tree *tree,
                                struct hf_cache_content **before,
                                struct hf_cache_content **after);
 
-/* ---------------------- what cache_reads.c needs of cache_tree.c besides -- */
+/* ----------------- what cache_tree_reads.c needs of cache_tree.c besides -- */
 
 /* Put ${link} at the end of ${list}, a circular list; take it out, unless it is
  * in none. */

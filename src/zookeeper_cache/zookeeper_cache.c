@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A cache of a user: opening and freeing it, and asking what it has.  Queries
- * only take the monitor's lock.  They do nothing that is due, so that they cost
- * no system call.
+ * The public calls on a cache: opening and freeing it, waiting until it is
+ * current, and asking what it has.  Queries only take the monitor's lock.  They
+ * do nothing that is due, so that they cost no system call.
  */
 #include <stdint.h>
 
@@ -62,7 +62,8 @@ hf_status hf_zookeeper_cache_open(struct hf_zookeeper *zookeeper,
                                   struct hf_zookeeper_on_change on_change,
                                   struct hf_zookeeper_cache **cache)
 {
-    hf_status status = hf_monitor_enter(zookeeper->monitor);
+    hf_status status =
+        hf_monitor_enter(zookeeper->monitor, "hf_zookeeper_cache_open");
     struct hf_zookeeper_cache_opts opts;
     struct hf_error error;
 
@@ -74,8 +75,7 @@ hf_status hf_zookeeper_cache_open(struct hf_zookeeper *zookeeper,
             status =
                 open_cache(zookeeper, path, &opts, on_change, cache, &error);
         if (status != HF_OK)
-            (void)hf_zookeeper_fail(zookeeper, "hf_zookeeper_cache_open",
-                                    &error);
+            (void)hf_fail("hf_zookeeper_cache_open", &error);
         hf_monitor_leave(zookeeper->monitor);
     }
     if (status != HF_OK && on_change.drop != NULL)
@@ -88,11 +88,65 @@ void hf_zookeeper_cache_free(struct hf_zookeeper_cache *cache)
     static const struct hf_error freed = {.status = HF_ECANCELLED,
                                           .text = "the cache was freed"};
 
-    if (cache == NULL || hf_monitor_enter(cache->zookeeper->monitor) != HF_OK)
+    if (cache == NULL ||
+        hf_monitor_enter(cache->zookeeper->monitor, NULL) != HF_OK)
         return;
     hf_cache_reader_stop(cache);
     hf_zookeeper_waits_end(&cache->waits, &freed);
     hf_cache_report_free_and_leave(cache);
+}
+
+/* ----------------------------------------------------------------- waits -- */
+
+static bool is_over(const void *object, struct hf_error *why)
+{
+    const struct hf_zookeeper_cache *cache = object;
+
+    *why = (struct hf_error){.status = HF_OK};
+    if (cache->state != HF_CACHE_STOPPED)
+        return hf_cache_is_current(cache);
+    (void)hf_error_set(why, HF_ECLOSED, "the handle was closed");
+    return true;
+}
+
+static struct hf_zookeeper_wait **list_of(void *object)
+{
+    struct hf_zookeeper_cache *cache = object;
+
+    return &cache->waits;
+}
+
+static void time_out(const void *object, uint64_t wait_ms, struct hf_error *why)
+{
+    const struct hf_zookeeper_cache *cache = object;
+    const char *outage = hf_zookeeper_connection_error(cache->zookeeper);
+
+    (void)wait_ms;
+    (void)hf_error_set(
+        why, HF_ETIMEDOUT,
+        "the time was over before everything that has changed was "
+        "read; wait longer%s%.300s",
+        outage[0] != '\0' ? "; there is no connection: " : "", outage);
+}
+
+static const struct hf_zookeeper_wait_ops current_ops = {
+    .is_over = is_over,
+    .list = list_of,
+    .time_out = time_out,
+};
+
+hf_status hf_zookeeper_cache_wait(struct hf_zookeeper_cache *cache,
+                                  uint64_t wait_ms)
+{
+    return hf_zookeeper_wait_run(cache->zookeeper, __func__, &current_ops,
+                                 cache, wait_ms);
+}
+
+hf_status hf_zookeeper_cache_wait_start(struct hf_zookeeper_cache *cache,
+                                        uint64_t wait_ms, struct hf_done done)
+{
+    return hf_zookeeper_wait_start(cache->zookeeper, __func__, &current_ops,
+                                   cache, wait_ms, done);
 }
 
 /* ------------------------------------------------------ a list of nodes -- */
@@ -223,14 +277,14 @@ static bool lock(const struct hf_zookeeper_cache *cache)
     return true;
 }
 
-/* Remember ${error} of ${call}, if it has failed, and release the lock. */
+/* Remember ${error} of ${api_name}, if it has failed, and release the lock. */
 static hf_status unlock(const struct hf_zookeeper_cache *cache,
-                        const char *call, struct hf_error *error)
+                        const char *api_name, struct hf_error *error)
 {
     hf_status status = error->status;
 
     if (status != HF_OK)
-        (void)hf_zookeeper_fail(cache->zookeeper, call, error);
+        (void)hf_fail(api_name, error);
     pthread_mutex_unlock(&cache->zookeeper->monitor->lock);
     return status;
 }
@@ -244,7 +298,7 @@ hf_status hf_zookeeper_cache_get(struct hf_zookeeper_cache *cache,
 
     *node = NULL;
     if (!lock(cache))
-        return HF_EFORKED;
+        return hf_fork_fail("hf_zookeeper_cache_get");
     if ((found = find(cache, path, &error)) != NULL)
         *node = &hf_cache_content_reference(found->current)->node;
     return unlock(cache, "hf_zookeeper_cache_get", &error);
@@ -259,7 +313,7 @@ hf_status hf_zookeeper_cache_list(struct hf_zookeeper_cache *cache,
 
     *list = NULL;
     if (!lock(cache))
-        return HF_EFORKED;
+        return hf_fork_fail("hf_zookeeper_cache_list");
     if ((found = find(cache, path, &error)) != NULL &&
         hf_cache_query_list(&cache->tree, found, depth, list) != HF_OK)
         (void)hf_error_set(&error, HF_ENOMEM, "out of memory");

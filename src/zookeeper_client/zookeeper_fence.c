@@ -54,7 +54,7 @@ hf_status hf_zookeeper_op_check_grant(struct hf_zookeeper *zookeeper,
                                       struct hf_zookeeper_op *op)
 {
     struct hf_monitor *monitor = &grant->client->monitor;
-    hf_status status = hf_monitor_enter(monitor);
+    hf_status status = hf_monitor_enter(monitor, "hf_zookeeper_op_check_grant");
     struct hf_error error = {.status = HF_OK};
 
     *op = (struct hf_zookeeper_op){.kind = HF_ZOOKEEPER_CHECK,
@@ -64,7 +64,6 @@ hf_status hf_zookeeper_op_check_grant(struct hf_zookeeper *zookeeper,
     op->path = ticket_path(zookeeper, grant, &error);
     hf_monitor_leave(monitor);
     if (error.status != HF_OK)
-        return hf_zookeeper_fail_unlocked(
-            zookeeper, "hf_zookeeper_op_check_grant", &error);
+        return hf_fail("hf_zookeeper_op_check_grant", &error);
     return HF_OK;
 }

@@ -1,34 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A handle: remembering failures, the calls that only read it or pass on to
- * what a client of locks has, too, and its timers.
+ * A handle: the calls that only read it or pass on to what a client of locks
+ * has, too, and its timers.
  */
 #include "zookeeper_client/zookeeper_handle.h"
 
 #include <stddef.h>
 
+#include "base/container_of.h"
 #include "base/error.h"
 #include "base/memory.h"
-
-hf_status hf_zookeeper_fail(struct hf_zookeeper *zookeeper, const char *call,
-                            struct hf_error *error)
-{
-    hf_error_prefix(error, call);
-    zookeeper->error = *error;
-    return error->status;
-}
-
-hf_status hf_zookeeper_fail_unlocked(struct hf_zookeeper *zookeeper,
-                                     const char *call, struct hf_error *error)
-{
-    hf_status status = hf_monitor_enter(zookeeper->monitor);
-
-    if (status != HF_OK)
-        return status;
-    status = hf_zookeeper_fail(zookeeper, call, error);
-    hf_monitor_leave(zookeeper->monitor);
-    return status;
-}
 
 void hf_zookeeper_changed(struct hf_zookeeper *zookeeper)
 {
@@ -42,7 +23,8 @@ const char *hf_zookeeper_connection_error(const struct hf_zookeeper *zookeeper)
 
 bool hf_zookeeper_is_closing(const struct hf_zookeeper *zookeeper)
 {
-    return zookeeper->monitor->closing || zookeeper->shared.closing;
+    return zookeeper->monitor->state != HF_MONITOR_OPEN ||
+           zookeeper->shared.closing;
 }
 
 /* ------------------------------------------------------------- lifetime -- */
@@ -96,27 +78,14 @@ hf_status hf_zookeeper_add_listener(struct hf_zookeeper *zookeeper,
                                     struct hf_on_state on_state,
                                     struct hf_listener **listener)
 {
-    return hf_state_listeners_add(&zookeeper->listeners,
-                                  "hf_zookeeper_add_listener", on_state,
-                                  listener, &zookeeper->error);
+    return hf_state_listeners_add(
+        &zookeeper->listeners, "hf_zookeeper_add_listener", on_state, listener);
 }
 
 void hf_zookeeper_remove_listener(struct hf_zookeeper *zookeeper,
                                   struct hf_listener *listener)
 {
     hf_state_listeners_remove(&zookeeper->listeners, listener);
-}
-
-/* It reads under the lock but does nothing that is due, because it must not
- * change what it reports. */
-void hf_zookeeper_error(const struct hf_zookeeper *zookeeper,
-                        struct hf_error *error)
-{
-    if (hf_fork_check(&zookeeper->monitor->fork, error) != HF_OK)
-        return;
-    hf_monitor_lock(zookeeper->monitor);
-    *error = zookeeper->error;
-    pthread_mutex_unlock(&zookeeper->monitor->lock);
 }
 
 bool hf_zookeeper_is_read_only(const struct hf_zookeeper *zookeeper)
@@ -152,8 +121,7 @@ int hf_zookeeper_fd(const struct hf_zookeeper *zookeeper)
 
 hf_status hf_zookeeper_dispatch(struct hf_zookeeper *zookeeper)
 {
-    return hf_monitor_dispatch(zookeeper->monitor, "hf_zookeeper_dispatch",
-                               &zookeeper->error);
+    return hf_monitor_dispatch(zookeeper->monitor, "hf_zookeeper_dispatch");
 }
 
 /* ---------------------------------------------------------------- timers -- */
@@ -193,13 +161,12 @@ uint64_t hf_zookeeper_timers_due_at_ms(const struct hf_zookeeper *zookeeper)
 /* This ends, because a timer that its own function sets again is due later. */
 void hf_zookeeper_timers_run(struct hf_zookeeper *zookeeper)
 {
-    size_t offset = offsetof(struct hf_zookeeper_timer, node);
     uint64_t now_ms = hf_now_ms();
     struct hf_heap_node *first;
 
     while ((first = zookeeper->timers.first) != NULL && first->key <= now_ms) {
         struct hf_zookeeper_timer *timer =
-            (struct hf_zookeeper_timer *)(void *)((char *)first - offset);
+            container_of(first, struct hf_zookeeper_timer, node);
 
         hf_heap_remove(first);
         timer->fn(timer->arg);

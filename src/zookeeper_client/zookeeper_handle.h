@@ -88,17 +88,7 @@ struct hf_zookeeper {
     uint64_t connect_ms;
     struct hf_reconnect reconnect; /* the user's policy */
     struct hf_done close_done;     /* of hf_zookeeper_close_start() */
-    struct hf_error error;         /* the last one */
 };
-
-/* Remember ${error} as "${call}: ..." and return its status.  With the lock.
- */
-hf_status hf_zookeeper_fail(struct hf_zookeeper *zookeeper, const char *call,
-                            struct hf_error *error);
-
-/* The same without the lock.  HF_EFORKED in a child. */
-hf_status hf_zookeeper_fail_unlocked(struct hf_zookeeper *zookeeper,
-                                     const char *call, struct hf_error *error);
 
 /* Why ${zookeeper} has no connection; "" while it has one, or if that is not
  * known.  With the lock. */

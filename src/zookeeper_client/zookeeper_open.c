@@ -10,7 +10,6 @@
 
 #include <holdfast/uv.h>
 
-#include "base/errno_text.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "client/client_url.h"
@@ -255,31 +254,27 @@ static hf_status parse_url(const char *given, struct hf_url *url,
 
 /* The callbacks in ${given} are dropped on every failure, so that their owner
  * need not know how far the call came. */
-static hf_status open_common(const char *text,
+static hf_status open_common(const char *api_name, const char *text,
                              const struct hf_zookeeper_opts *given,
-                             uv_loop_t *loop, struct hf_zookeeper **zookeeper,
-                             struct hf_error *error)
+                             uv_loop_t *loop, struct hf_zookeeper **zookeeper)
 {
+    struct hf_error error = {.status = HF_OK};
     struct hf_zookeeper_opts opts;
-    struct hf_error ignored;
     struct hf_url url;
     hf_status status;
 
     *zookeeper = NULL;
-    if (error == NULL)
-        error = &ignored;
-    *error = (struct hf_error){.status = HF_OK};
-    status = check_opts(given, loop != NULL, &opts, error);
+    status = check_opts(given, loop != NULL, &opts, &error);
     if (status == HF_OK)
-        status = parse_url(text, &url, error);
+        status = parse_url(text, &url, &error);
     if (status == HF_OK) {
-        status = check_scheme(&url, error);
+        status = check_scheme(&url, &error);
         if (status == HF_OK)
-            status = new_handle(&url, &opts, loop, zookeeper, error);
+            status = new_handle(&url, &opts, loop, zookeeper, &error);
         hf_url_free(&url);
     }
     if (status != HF_OK) {
-        hf_error_prefix(error, "hf_zookeeper_open");
+        (void)hf_fail(api_name, &error);
         if (opts.on_state.drop != NULL)
             opts.on_state.drop(opts.on_state.arg);
     }
@@ -288,18 +283,16 @@ static hf_status open_common(const char *text,
 
 hf_status hf_zookeeper_open(const char *url,
                             const struct hf_zookeeper_opts *opts,
-                            struct hf_zookeeper **zookeeper,
-                            struct hf_error *error)
+                            struct hf_zookeeper **zookeeper)
 {
-    return open_common(url, opts, NULL, zookeeper, error);
+    return open_common("hf_zookeeper_open", url, opts, NULL, zookeeper);
 }
 
 hf_status hf_zookeeper_open_uv(uv_loop_t *loop, const char *url,
                                const struct hf_zookeeper_opts *opts,
-                               struct hf_zookeeper **zookeeper,
-                               struct hf_error *error)
+                               struct hf_zookeeper **zookeeper)
 {
-    return open_common(url, opts, loop, zookeeper, error);
+    return open_common("hf_zookeeper_open_uv", url, opts, loop, zookeeper);
 }
 
 /* ----------------------------------------------------------------- close -- */
@@ -307,16 +300,17 @@ hf_status hf_zookeeper_open_uv(uv_loop_t *loop, const char *url,
 hf_status hf_zookeeper_close(struct hf_zookeeper *zookeeper)
 {
     struct hf_error error;
+    hf_status status;
 
     if (zookeeper == NULL)
         return HF_OK;
     if (hf_monitor_may_block(zookeeper->monitor, &error) != HF_OK &&
         !hf_zookeeper_shared_is_over(zookeeper))
-        return hf_zookeeper_fail_unlocked(zookeeper, "hf_zookeeper_close",
-                                          &error);
-    return zookeeper->shared.client != NULL
-               ? hf_zookeeper_shared_close(zookeeper)
-               : hf_monitor_close(zookeeper->monitor);
+        return hf_fail("hf_zookeeper_close", &error);
+    status = zookeeper->shared.client != NULL
+                 ? hf_zookeeper_shared_close(zookeeper)
+                 : hf_monitor_close(zookeeper->monitor);
+    return status == HF_OK ? HF_OK : hf_fork_fail("hf_zookeeper_close");
 }
 
 /* A poller has to run the last callback, because no caller waits for the end.
@@ -324,7 +318,8 @@ hf_status hf_zookeeper_close(struct hf_zookeeper *zookeeper)
 static hf_status may_close_start(struct hf_zookeeper *zookeeper,
                                  struct hf_error *error)
 {
-    if (zookeeper->shared.client != NULL && zookeeper->monitor->closing)
+    if (zookeeper->shared.client != NULL &&
+        zookeeper->monitor->state != HF_MONITOR_OPEN)
         return hf_error_set(error, HF_ECLOSED,
                             "the client of the session was closed, and calls "
                             "nothing back any more; expected "
@@ -336,12 +331,13 @@ static hf_status may_close_start(struct hf_zookeeper *zookeeper,
 hf_status hf_zookeeper_close_start(struct hf_zookeeper *zookeeper,
                                    struct hf_done done)
 {
-    hf_status status = hf_monitor_enter(zookeeper->monitor);
+    hf_status status =
+        hf_monitor_enter(zookeeper->monitor, "hf_zookeeper_close_start");
     struct hf_error error;
 
     if (status == HF_OK &&
         (status = may_close_start(zookeeper, &error)) != HF_OK) {
-        (void)hf_zookeeper_fail(zookeeper, "hf_zookeeper_close_start", &error);
+        (void)hf_fail("hf_zookeeper_close_start", &error);
         hf_monitor_leave(zookeeper->monitor);
     }
     if (status != HF_OK) {

@@ -4,28 +4,27 @@
  */
 #include "zookeeper_client/zookeeper_operation.h"
 
-#include <stddef.h>
 #include <string.h>
 
+#include "base/container_of.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/time_math.h"
+#include "zookeeper/op_codec.h"
+#include "zookeeper/op_queue.h"
+#include "zookeeper_client/zookeeper_handle.h"
 #include "zookeeper_client/zookeeper_watch.h"
 
 /* The operation that ${op} is embedded in. */
 static struct hf_zookeeper_operation *of_zk_op(struct hf_zk_op *op)
 {
-    size_t offset = offsetof(struct hf_zookeeper_operation, zk_op);
-
-    return (struct hf_zookeeper_operation *)(void *)((char *)op - offset);
+    return container_of(op, struct hf_zookeeper_operation, zk_op);
 }
 
-/* The same of its call. */
-static struct hf_zookeeper_operation *of_call(struct hf_zookeeper_call *call)
+/* The same of its part for the user. */
+static struct hf_zookeeper_operation *of_user_op(struct hf_user_op *op)
 {
-    size_t offset = offsetof(struct hf_zookeeper_operation, call);
-
-    return (struct hf_zookeeper_operation *)(void *)((char *)call - offset);
+    return container_of(op, struct hf_zookeeper_operation, user_op.op);
 }
 
 /* ------------------------------------------------------------------- end -- */
@@ -37,7 +36,7 @@ static struct hf_zookeeper_operation *of_call(struct hf_zookeeper_call *call)
 static void note_permission(const struct hf_zookeeper_operation *operation,
                             const struct hf_zookeeper_result *result)
 {
-    struct hf_zookeeper *zookeeper = operation->call.zookeeper;
+    struct hf_zookeeper *zookeeper = operation->user_op.zookeeper;
     enum hf_zookeeper_op_kind kind = operation->zk_op.kind;
     bool denied = result->error == HF_ZK_NO_AUTH;
 
@@ -62,17 +61,17 @@ static void ended(struct hf_zk_op *op, hf_status status,
     if (operation->watch != NULL)
         hf_zookeeper_watch_operation_ended(operation);
     if (on_end.fn == NULL) {
-        hf_zookeeper_call_end(&operation->call, status, result);
+        hf_zookeeper_user_op_end(&operation->user_op, status, result);
     } else {
         on_end.fn(on_end.arg, status, result);
-        hf_zookeeper_call_dereference(&operation->call);
+        hf_user_op_dereference(&operation->user_op.op);
     }
 }
 
 /* The queue does not use it any more. */
 static void released(struct hf_zk_op *op)
 {
-    hf_zookeeper_call_dereference(&of_zk_op(op)->call);
+    hf_user_op_dereference(&of_zk_op(op)->user_op.op);
 }
 
 static const struct hf_zk_op_callbacks op_callbacks = {
@@ -80,13 +79,13 @@ static const struct hf_zk_op_callbacks op_callbacks = {
     .released = released,
 };
 
-/* -------------------------------------------------------------- its call -- */
+/* ------------------------------------------------------ for its user -- */
 
 /* Once an operation has ended, the session of its handle may be over and the
  * loop gone, too. */
 void hf_zookeeper_operation_cancel(struct hf_zookeeper_operation *operation)
 {
-    struct hf_zookeeper *zookeeper = operation->call.zookeeper;
+    struct hf_zookeeper *zookeeper = operation->user_op.zookeeper;
 
     if (operation->zk_op.state != HF_ZK_OP_WAITING &&
         operation->zk_op.state != HF_ZK_OP_SENT)
@@ -95,28 +94,31 @@ void hf_zookeeper_operation_cancel(struct hf_zookeeper_operation *operation)
     hf_zookeeper_changed(zookeeper);
 }
 
-static void cancel(struct hf_zookeeper_call *call)
+static void cancel(struct hf_user_op *op)
 {
-    hf_zookeeper_operation_cancel(of_call(call));
+    hf_zookeeper_operation_cancel(of_user_op(op));
 }
 
-static void destroy(struct hf_zookeeper_call *call)
+static void destroy(struct hf_user_op *op)
 {
-    struct hf_zookeeper_operation *operation = of_call(call);
-    struct hf_zookeeper *zookeeper = call->zookeeper;
+    struct hf_zookeeper_operation *operation = of_user_op(op);
+    struct hf_zookeeper *zookeeper = operation->user_op.zookeeper;
 
-    hf_zookeeper_result_free(call->result);
+    hf_zookeeper_result_free(operation->user_op.result);
     hf_zookeeper_result_free(operation->zk_op.reserved);
     hf_free(operation);
     hf_zookeeper_dereference(zookeeper);
 }
 
-static const struct hf_zookeeper_call_ops call_ops = {.cancel = cancel,
-                                                      .destroy = destroy};
+static const struct hf_user_op_ops user_op_ops = {
+    .cancel = cancel,
+    .take = hf_zookeeper_user_op_take,
+    .destroy = destroy,
+};
 
 /* ----------------------------------------------------------------- begin -- */
 
-/* With two references: the queue's, and that of the caller or the callback. */
+/* With one reference, that of the queue. */
 static struct hf_zookeeper_operation *
 new_operation(struct hf_zookeeper *zookeeper, const struct hf_zookeeper_op *op,
               uint64_t wait_ms)
@@ -136,7 +138,7 @@ new_operation(struct hf_zookeeper *zookeeper, const struct hf_zookeeper_op *op,
         return NULL;
     }
     hf_zookeeper_reference(zookeeper);
-    hf_zookeeper_call_init(&operation->call, zookeeper, &call_ops, 2);
+    hf_zookeeper_user_op_init(&operation->user_op, zookeeper, &user_op_ops, 1);
     memcpy(operation->path, zookeeper->context.chroot, chroot_bytes);
     memcpy(operation->path + chroot_bytes, path, bytes);
     zk_op = &operation->zk_op;
@@ -157,8 +159,8 @@ new_operation(struct hf_zookeeper *zookeeper, const struct hf_zookeeper_op *op,
 static void abandon(struct hf_zookeeper_operation *operation)
 {
     hf_jute_free(&operation->zk_op.record);
-    operation->call.references = 1;
-    hf_zookeeper_call_dereference(&operation->call);
+    operation->user_op.op.references = 1;
+    hf_user_op_dereference(&operation->user_op.op);
 }
 
 /* Encode ${op} and have the queue start it. */
@@ -167,7 +169,7 @@ static hf_status start(struct hf_zookeeper_operation *operation,
 {
     const struct hf_zookeeper_credential credential = {op->scheme, op->data,
                                                        op->bytes};
-    struct hf_zookeeper *zookeeper = operation->call.zookeeper;
+    struct hf_zookeeper *zookeeper = operation->user_op.zookeeper;
     struct hf_zk_op *zk_op = &operation->zk_op;
     hf_status status;
 
@@ -201,13 +203,13 @@ static hf_status check(const struct hf_zookeeper *zookeeper,
     return hf_zk_op_check(op, &zookeeper->context, error);
 }
 
-/* Begin ${given}, whose end goes to ${end}, or to ${on_end} if that has a
- * function.  The operation, with a reference of the caller, of which ${kept}
+/* Begin ${given}, whose end goes to ${completion}, or to ${on_end} if that has
+ * a function.  The operation, with a reference of the caller, of which ${kept}
  * (may be NULL) is set to a copy before any end; NULL, and why in ${error}, if
  * it was refused.  With the lock. */
 static struct hf_zookeeper_operation *
 begin(struct hf_zookeeper *zookeeper, const struct hf_zookeeper_op *given,
-      uint64_t wait_ms, const struct hf_zookeeper_call_end *end,
+      uint64_t wait_ms, const struct hf_zookeeper_completion *completion,
       struct hf_zookeeper_on_end on_end, struct hf_zookeeper_operation **kept,
       struct hf_error *error)
 {
@@ -220,11 +222,10 @@ begin(struct hf_zookeeper *zookeeper, const struct hf_zookeeper_op *given,
         (void)hf_error_set(error, HF_ENOMEM, "out of memory");
         return NULL;
     }
-    operation->call.waiter = end->waiter;
-    operation->call.done = end->done;
-    operation->call.urgent = op.priority == HF_ZOOKEEPER_URGENT;
+    hf_zookeeper_user_op_begin(&operation->user_op, completion);
+    operation->user_op.urgent = op.priority == HF_ZOOKEEPER_URGENT;
     operation->on_end = on_end;
-    operation->call.references++; /* of the caller */
+    operation->user_op.op.references++; /* of the caller */
     if (kept != NULL)
         *kept = operation;
     if (start(operation, &op, error) != HF_OK) {
@@ -240,34 +241,34 @@ begin(struct hf_zookeeper *zookeeper, const struct hf_zookeeper_op *given,
 /* ------------------------------------------------------------- interface -- */
 
 /* A hf_zookeeper_begin of an operation. */
-static struct hf_zookeeper_call *
-begin_call(struct hf_zookeeper *zookeeper, const void *request,
-           uint64_t wait_ms, const struct hf_zookeeper_call_end *end,
-           struct hf_error *error)
+static struct hf_zookeeper_user_op *begin_user_op(
+    struct hf_zookeeper *zookeeper, const void *request, uint64_t wait_ms,
+    const struct hf_zookeeper_completion *completion, struct hf_error *error)
 {
     const struct hf_zookeeper_on_end nobody = {NULL, NULL};
     struct hf_zookeeper_operation *operation =
-        begin(zookeeper, request, wait_ms, end, nobody, NULL, error);
+        begin(zookeeper, request, wait_ms, completion, nobody, NULL, error);
 
-    return operation != NULL ? &operation->call : NULL;
+    return operation != NULL ? &operation->user_op : NULL;
 }
 
-hf_status hf_zookeeper_run_for(struct hf_zookeeper *zookeeper, const char *call,
+hf_status hf_zookeeper_run_for(struct hf_zookeeper *zookeeper,
+                               const char *api_name,
                                const struct hf_zookeeper_op *op,
                                uint64_t wait_ms,
                                struct hf_zookeeper_result **result)
 {
-    return hf_zookeeper_call_run(zookeeper, call, begin_call, op, wait_ms,
-                                 result);
+    return hf_zookeeper_user_op_run(zookeeper, api_name, begin_user_op, op,
+                                    wait_ms, result);
 }
 
 hf_status
-hf_zookeeper_start_for(struct hf_zookeeper *zookeeper, const char *call,
+hf_zookeeper_start_for(struct hf_zookeeper *zookeeper, const char *api_name,
                        const struct hf_zookeeper_op *op, uint64_t wait_ms,
                        struct hf_zookeeper_done done, struct hf_op **handle)
 {
-    return hf_zookeeper_call_start(zookeeper, call, begin_call, op, wait_ms,
-                                   done, handle);
+    return hf_zookeeper_user_op_start(zookeeper, api_name, begin_user_op, op,
+                                      wait_ms, done, handle);
 }
 
 hf_status hf_zookeeper_operation_check(const struct hf_zookeeper *zookeeper,
@@ -284,12 +285,12 @@ hf_status hf_zookeeper_operation_begin(
     uint64_t wait_ms, struct hf_zookeeper_on_end on_end,
     struct hf_zookeeper_operation **operation, struct hf_error *error)
 {
-    const struct hf_zookeeper_call_end nobody = {.waiter = NULL};
+    const struct hf_zookeeper_completion nobody = {.waiter = NULL};
     struct hf_zookeeper_operation *begun =
         begin(zookeeper, op, wait_ms, &nobody, on_end, operation, error);
 
     if (begun == NULL)
         return error->status;
-    hf_zookeeper_call_dereference(&begun->call);
+    hf_user_op_dereference(&begun->user_op.op);
     return HF_OK;
 }

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An operation under way, from the call that started it until its end was
- * reported and the user has freed its handle.
+ * One operation of ZooKeeper: a create, a read, a multi and so on, from the
+ * call that started it until its end was reported and the user has freed its
+ * handle.  zookeeper_operation_calls.c has the public calls that start one.
  *
- * It is kept alive by the queue until that does not use it any more, and by its
- * call.
+ * It is kept alive by the queue until that does not use it any more, and as
+ * every operation of a user.
  */
 #ifndef HF_ZOOKEEPER_CLIENT_ZOOKEEPER_OPERATION_H
 #define HF_ZOOKEEPER_CLIENT_ZOOKEEPER_OPERATION_H
 
-#include "zookeeper_client/zookeeper_call.h"
+#include "zookeeper/zk_op.h"
+#include "zookeeper_client/zookeeper_user_op.h"
 
 /* Notified of the end of an operation that a part of the library has started
  * for itself: once, with the lock, while the queue is at work.  It may begin
@@ -22,7 +24,7 @@ struct hf_zookeeper_on_end {
 /* All fields under the monitor's lock. */
 struct hf_zookeeper_operation {
     struct hf_zk_op zk_op;
-    struct hf_zookeeper_call call;
+    struct hf_zookeeper_user_op user_op;
     struct hf_zookeeper_on_end on_end;   /* .fn is NULL for those of users */
     struct hf_zookeeper_watch *watch;    /* to be set; NULL: none */
     struct hf_zookeeper_operation *next; /* of the same watch */
@@ -30,14 +32,15 @@ struct hf_zookeeper_operation {
                     chroot alone if there is none */
 };
 
-/* Carry out ${op} for ${call}, which errors name: wait for the end, or start
- * it.  As hf_zookeeper_run() and hf_zookeeper_start(). */
-hf_status hf_zookeeper_run_for(struct hf_zookeeper *zookeeper, const char *call,
+/* Carry out ${op} for ${api_name}, which errors name: wait for the end, or
+ * start it.  As hf_zookeeper_run() and hf_zookeeper_start(). */
+hf_status hf_zookeeper_run_for(struct hf_zookeeper *zookeeper,
+                               const char *api_name,
                                const struct hf_zookeeper_op *op,
                                uint64_t wait_ms,
                                struct hf_zookeeper_result **result);
 hf_status
-hf_zookeeper_start_for(struct hf_zookeeper *zookeeper, const char *call,
+hf_zookeeper_start_for(struct hf_zookeeper *zookeeper, const char *api_name,
                        const struct hf_zookeeper_op *op, uint64_t wait_ms,
                        struct hf_zookeeper_done done, struct hf_op **handle);
 

@@ -30,8 +30,8 @@
  *
  * Five files have the rest: zookeeper_registration.c decides what comes next,
  * _state has the states and the memory, and reports to the user, _step carries
- * out steps, _removal deletes the node when the user
- * has freed the handle, and _calls has the public calls.
+ * out steps, _removal deletes the node when the user has freed the handle, and
+ * _calls has the public calls.
  *
  * A registration is kept alive by the user's handle, by its removal, by each
  * operation under way, and by its callback while that is queued.

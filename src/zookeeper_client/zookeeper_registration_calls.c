@@ -150,7 +150,8 @@ hf_status hf_zookeeper_registration_open(
     struct hf_error error;
     hf_status status = hf_opts_copy(&hf_zookeeper_registration_opts_type, given,
                                     &opts, &error);
-    hf_status entered = hf_monitor_enter(zookeeper->monitor);
+    hf_status entered =
+        hf_monitor_enter(zookeeper->monitor, "hf_zookeeper_registration_open");
 
     *registration = NULL;
     if (entered == HF_OK) {
@@ -158,8 +159,7 @@ hf_status hf_zookeeper_registration_open(
             status = open_registration(zookeeper, path, data, bytes, &opts,
                                        registration, &error);
         if (status != HF_OK)
-            (void)hf_zookeeper_fail(zookeeper, "hf_zookeeper_registration_open",
-                                    &error);
+            (void)hf_fail("hf_zookeeper_registration_open", &error);
         hf_monitor_leave(zookeeper->monitor);
     } else {
         status = entered;
@@ -205,14 +205,14 @@ hf_zookeeper_registration_set(struct hf_zookeeper_registration *registration,
 {
     struct hf_zookeeper *zookeeper = registration->zookeeper;
     struct hf_error error;
-    hf_status status = hf_monitor_enter(zookeeper->monitor);
+    hf_status status =
+        hf_monitor_enter(zookeeper->monitor, "hf_zookeeper_registration_set");
 
     if (status != HF_OK)
         return status;
     status = set_data(registration, data, bytes, &error);
     if (status != HF_OK)
-        (void)hf_zookeeper_fail(zookeeper, "hf_zookeeper_registration_set",
-                                &error);
+        (void)hf_fail("hf_zookeeper_registration_set", &error);
     hf_monitor_leave(zookeeper->monitor);
     return status;
 }
@@ -327,7 +327,7 @@ void hf_zookeeper_registration_free(
     if (registration == NULL)
         return;
     monitor = registration->zookeeper->monitor;
-    if (hf_monitor_enter(monitor) != HF_OK)
+    if (hf_monitor_enter(monitor, NULL) != HF_OK)
         return;
     hf_monitor_reference(monitor);
     end_use(registration, NULL);
@@ -372,7 +372,7 @@ hf_status
 hf_zookeeper_registration_close(struct hf_zookeeper_registration *registration,
                                 uint64_t wait_ms)
 {
-    static const char call[] = "hf_zookeeper_registration_close";
+    static const char api_name[] = "hf_zookeeper_registration_close";
     struct hf_zookeeper *zookeeper;
     struct hf_monitor *monitor;
     struct hf_error error;
@@ -383,13 +383,13 @@ hf_zookeeper_registration_close(struct hf_zookeeper_registration *registration,
     zookeeper = registration->zookeeper;
     monitor = zookeeper->monitor;
     if (hf_monitor_may_block(monitor, &error) != HF_OK)
-        return hf_zookeeper_fail_unlocked(zookeeper, call, &error);
-    if ((status = hf_monitor_enter(monitor)) != HF_OK)
+        return hf_fail(api_name, &error);
+    if ((status = hf_monitor_enter(monitor, api_name)) != HF_OK)
         return status;
     hf_monitor_reference(monitor);
     status = close_and_wait(registration, wait_ms, &error);
     if (status != HF_OK)
-        (void)hf_zookeeper_fail(zookeeper, call, &error);
+        (void)hf_fail(api_name, &error);
     leave(registration);
     return status;
 }

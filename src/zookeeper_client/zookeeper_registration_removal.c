@@ -132,7 +132,9 @@ void hf_registration_removal_step_ended(struct hf_zookeeper_registration *r)
         try_later(r, &step->exists);
 }
 
-/* The reference is that of the removal. */
+/* The removal has a reference of its own.  A step that is under way has to end
+ * first, because its answer says what it has left.  It ends sooner because
+ * operations of it that have not been sent are cancelled. */
 void hf_registration_remove(struct hf_zookeeper_registration *r,
                             struct hf_zookeeper_wait *wait)
 {

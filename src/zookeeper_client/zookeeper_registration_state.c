@@ -258,6 +258,7 @@ static void run_event(void *arg)
 
     if (take_event(r, &event, &why) &&
         hf_user_callback_enter(&report->user, monitor)) {
+        hf_last_error_report(event.status, event.text);
         report->on_event.fn(report->on_event.arg, r, &event);
         if (!hf_user_callback_leave(&report->user, monitor))
             return;

@@ -8,10 +8,9 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stddef.h>
 #include <sys/random.h>
 
-#include "base/errno_text.h"
+#include "base/container_of.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/time_math.h"
@@ -24,11 +23,9 @@ static void advance(struct hf_zookeeper_retry *retry,
                     struct hf_zk_retry_event *event);
 static void woken(void *arg);
 
-struct hf_zookeeper_retry *hf_zookeeper_retry_of(struct hf_zookeeper_call *call)
+static struct hf_zookeeper_retry *of_user_op(struct hf_user_op *op)
 {
-    size_t offset = offsetof(struct hf_zookeeper_retry, call);
-
-    return (struct hf_zookeeper_retry *)(void *)((char *)call - offset);
+    return container_of(op, struct hf_zookeeper_retry, user_op.op);
 }
 
 hf_status hf_zookeeper_retry_random(struct hf_random *random,
@@ -47,7 +44,7 @@ hf_status hf_zookeeper_retry_random(struct hf_random *random,
 /* Make ${retry} one of the handle. */
 static void link_to_handle(struct hf_zookeeper_retry *retry)
 {
-    struct hf_zookeeper_retries *retries = &retry->call.zookeeper->retries;
+    struct hf_zookeeper_retries *retries = &retry->user_op.zookeeper->retries;
 
     retry->link = &retries->first;
     retry->next = retries->first;
@@ -68,7 +65,7 @@ static void unlink_from_handle(struct hf_zookeeper_retry *retry)
 static hf_status count_in_background(struct hf_zookeeper_retry *retry,
                                      struct hf_error *error)
 {
-    size_t *count = &retry->call.zookeeper->retries.background_count;
+    size_t *count = &retry->user_op.zookeeper->retries.background_count;
 
     assert(!retry->in_background);
     if (*count >= HF_ZOOKEEPER_BACKGROUND_MAX)
@@ -93,7 +90,7 @@ static void retire(struct hf_zookeeper_retry *retry)
     assert(retry->waits_for != HF_ZOOKEEPER_RETRY_ANSWER);
     retry->waits_for = HF_ZOOKEEPER_RETRY_NOTHING;
     if (retry->in_background)
-        retry->call.zookeeper->retries.background_count--;
+        retry->user_op.zookeeper->retries.background_count--;
     retry->in_background = false;
     if (retry->machine != NULL)
         retry->ops->free(retry->machine);
@@ -102,15 +99,15 @@ static void retire(struct hf_zookeeper_retry *retry)
     if (removal == NULL)
         return;
     retire(removal);
-    hf_zookeeper_call_dereference(&removal->call);
+    hf_user_op_dereference(&removal->user_op.op);
 }
 
-void hf_zookeeper_retry_destroy(struct hf_zookeeper_call *call)
+void hf_zookeeper_retry_destroy(struct hf_user_op *op)
 {
-    struct hf_zookeeper_retry *retry = hf_zookeeper_retry_of(call);
-    struct hf_zookeeper *zookeeper = call->zookeeper;
+    struct hf_zookeeper_retry *retry = of_user_op(op);
+    struct hf_zookeeper *zookeeper = retry->user_op.zookeeper;
 
-    hf_zookeeper_result_free(call->result);
+    hf_zookeeper_result_free(retry->user_op.result);
     hf_zookeeper_result_free(retry->timed_out);
     hf_free(retry);
     hf_zookeeper_dereference(zookeeper);
@@ -121,7 +118,7 @@ static void end_for_user(struct hf_zookeeper_retry *retry,
                          struct hf_zookeeper_result *result)
 {
     if (retry->has_user)
-        hf_zookeeper_call_end(&retry->call, result->status, result);
+        hf_zookeeper_user_op_end(&retry->user_op, result->status, result);
     else
         hf_zookeeper_result_free(result);
     retry->has_user = false;
@@ -134,7 +131,7 @@ static void report(const struct hf_zookeeper_retry *retry,
     if (result == NULL || result->status == HF_OK ||
         result->status == HF_ECLOSED || retry->stop != HF_OK)
         return;
-    hf_log_write(&retry->call.zookeeper->monitor->log, HF_LOG_WARNING,
+    hf_log_write(&retry->user_op.zookeeper->monitor->log, HF_LOG_WARNING,
                  "a node that was to be deleted in the background stays: %s",
                  result->text);
 }
@@ -147,7 +144,7 @@ static void finish(struct hf_zookeeper_retry *retry,
         report(retry, result);
     retire(retry);
     end_for_user(retry, result);
-    hf_zookeeper_call_dereference(&retry->call);
+    hf_user_op_dereference(&retry->user_op.op);
 }
 
 /* ------------------------------------------------------------------ time -- */
@@ -169,7 +166,7 @@ static void arm(struct hf_zookeeper_retry *retry)
 
     if (retry->waits_for == HF_ZOOKEEPER_RETRY_PAUSE)
         at_ms = hf_min_ms(at_ms, retry->resume_at_ms);
-    hf_zookeeper_timer_set(retry->call.zookeeper, &retry->timer, at_ms);
+    hf_zookeeper_timer_set(retry->user_op.zookeeper, &retry->timer, at_ms);
 }
 
 static void begin_pause(struct hf_zookeeper_retry *retry, uint64_t pause_ms)
@@ -178,7 +175,7 @@ static void begin_pause(struct hf_zookeeper_retry *retry, uint64_t pause_ms)
     retry->waits_for = HF_ZOOKEEPER_RETRY_PAUSE;
     retry->resume_at_ms = hf_after_ms(hf_now_ms(), pause_ms);
     arm(retry);
-    hf_zookeeper_changed(retry->call.zookeeper);
+    hf_zookeeper_changed(retry->user_op.zookeeper);
 }
 
 /* Must ${retry} go no further than where it is?  The status, or HF_OK. */
@@ -187,7 +184,7 @@ static hf_status why_stop(const struct hf_zookeeper_retry *retry,
 {
     if (retry->stop != HF_OK)
         return retry->stop;
-    if (hf_zookeeper_is_closing(retry->call.zookeeper))
+    if (hf_zookeeper_is_closing(retry->user_op.zookeeper))
         return HF_ECLOSED;
     if (retry->goes_on)
         return HF_OK;
@@ -213,10 +210,10 @@ static const char *stop_text(hf_status status)
 /* Make a retry that is zeroed ready, with so many ${references}. */
 static void init(struct hf_zookeeper_retry *retry,
                  struct hf_zookeeper *zookeeper,
-                 const struct hf_zookeeper_call_ops *ops, unsigned references)
+                 const struct hf_user_op_ops *ops, unsigned references)
 {
     hf_zookeeper_reference(zookeeper);
-    hf_zookeeper_call_init(&retry->call, zookeeper, ops, references);
+    hf_zookeeper_user_op_init(&retry->user_op, zookeeper, ops, references);
     retry->timer.fn = woken;
     retry->timer.arg = retry;
 }
@@ -227,14 +224,14 @@ static void init(struct hf_zookeeper_retry *retry,
 static hf_status reserve(struct hf_zookeeper_retry *retry, size_t path_bytes,
                          struct hf_error *error)
 {
-    struct hf_zookeeper *zookeeper = retry->call.zookeeper;
+    struct hf_zookeeper *zookeeper = retry->user_op.zookeeper;
     struct hf_zookeeper_retry *removal;
 
     if (retry->removal != NULL)
         return HF_OK;
     if ((removal = hf_alloc(sizeof *removal)) == NULL)
         return hf_error_set(error, HF_ENOMEM, "out of memory");
-    init(removal, zookeeper, &hf_zookeeper_retry_call_ops, 1);
+    init(removal, zookeeper, &hf_zookeeper_retry_user_ops, 1);
     removal->ops = &hf_zk_retry_removal_ops;
     removal->goes_on = true;
     removal->deadline_at_ms = HF_FOREVER;
@@ -304,7 +301,7 @@ static hf_status begin_operation(struct hf_zookeeper_retry *retry,
         arm(retry); /* for the user, who does not wait as long */
     step->op.priority = retry->priority;
     retry->waits_for = HF_ZOOKEEPER_RETRY_ANSWER;
-    status = hf_zookeeper_operation_begin(retry->call.zookeeper, &step->op,
+    status = hf_zookeeper_operation_begin(retry->user_op.zookeeper, &step->op,
                                           wait_ms(retry), on_end,
                                           &retry->operation, error);
     if (status != HF_OK)
@@ -316,7 +313,7 @@ static hf_status begin_operation(struct hf_zookeeper_retry *retry,
 static void complete_event(const struct hf_zookeeper_retry *retry,
                            struct hf_zk_retry_event *event)
 {
-    const struct hf_zookeeper *zookeeper = retry->call.zookeeper;
+    const struct hf_zookeeper *zookeeper = retry->user_op.zookeeper;
 
     event->now_ms = hf_now_ms();
     event->user_waits =
@@ -349,7 +346,7 @@ static hf_status carry_out(struct hf_zookeeper_retry *retry,
     default:
         retry->waits_for = HF_ZOOKEEPER_RETRY_REPLY;
         arm(retry);
-        hf_zookeeper_call_ask(&retry->call);
+        hf_user_op_ask(&retry->user_op.op);
         return HF_OK;
     }
 }
@@ -393,9 +390,9 @@ static void stop(struct hf_zookeeper_retry *retry, hf_status status)
 /* ------------------------------------------------------------- interface -- */
 
 /* What is under way ends first, and its end comes to advance(). */
-void hf_zookeeper_retry_cancel(struct hf_zookeeper_call *call)
+void hf_zookeeper_retry_cancel(struct hf_user_op *op)
 {
-    struct hf_zookeeper_retry *retry = hf_zookeeper_retry_of(call);
+    struct hf_zookeeper_retry *retry = of_user_op(op);
 
     if (retry->machine == NULL)
         return;
@@ -407,8 +404,9 @@ void hf_zookeeper_retry_cancel(struct hf_zookeeper_call *call)
     hf_zookeeper_operation_cancel(retry->operation);
 }
 
-const struct hf_zookeeper_call_ops hf_zookeeper_retry_call_ops = {
+const struct hf_user_op_ops hf_zookeeper_retry_user_ops = {
     .cancel = hf_zookeeper_retry_cancel,
+    .take = hf_zookeeper_user_op_take,
     .destroy = hf_zookeeper_retry_destroy,
 };
 
@@ -440,7 +438,7 @@ static hf_status prepare(struct hf_zookeeper_retry *retry,
 /* The user's time is over: set the text of .timed_out. */
 static void say_why(struct hf_zookeeper_retry *retry)
 {
-    const char *error = hf_zookeeper_connection_error(retry->call.zookeeper);
+    const char *error = hf_zookeeper_connection_error(retry->user_op.zookeeper);
 
     hf_zk_op_end(
         retry->timed_out, HF_ETIMEDOUT,
@@ -468,20 +466,18 @@ static void woken(void *arg)
     }
 }
 
-/* Three references: its own, that of the caller or the callback, and one of the
- * function that begins it. */
+/* Two references: its own, and one of the function that begins it. */
 bool hf_zookeeper_retry_begin(struct hf_zookeeper *zookeeper,
                               struct hf_zookeeper_retry *retry,
                               const struct hf_zookeeper_retry_plan *plan,
                               uint64_t wait_ms,
-                              const struct hf_zookeeper_call_end *end,
+                              const struct hf_zookeeper_completion *completion,
                               struct hf_error *error)
 {
     struct hf_zk_retry_event event = {.kind = HF_ZK_RETRY_BEGIN};
 
-    init(retry, zookeeper, plan->call_ops, 3);
-    retry->call.waiter = end->waiter;
-    retry->call.done = end->done;
+    init(retry, zookeeper, plan->user_ops, 2);
+    hf_zookeeper_user_op_begin(&retry->user_op, completion);
     retry->ops = plan->ops;
     retry->machine = plan->machine;
     retry->priority = plan->priority;
@@ -493,8 +489,8 @@ bool hf_zookeeper_retry_begin(struct hf_zookeeper *zookeeper,
                                 : hf_deadline_ms(hf_now_ms(), wait_ms);
     if (prepare(retry, error) != HF_OK) {
         retire(retry);
-        retry->call.references = 1;
-        hf_zookeeper_call_dereference(&retry->call);
+        retry->user_op.op.references = 1;
+        hf_user_op_dereference(&retry->user_op.op);
         return false;
     }
     link_to_handle(retry);

@@ -4,14 +4,14 @@
  * operations, keeps their pauses and the user's time, and begins the removal of
  * what they leave.
  *
- * Each retry has a machine.  That of a user has a call too.  A removal has
- * nobody who waits for it; a guaranteed delete goes on when its user's time is
- * over.  Both end with their handle at last.
+ * Each retry has a machine.  That of a user is an operation of the user too.  A
+ * removal has nobody who waits for it; a guaranteed delete goes on when its
+ * user's time is over.  Both end with their handle at last.
  */
 #ifndef HF_ZOOKEEPER_CLIENT_ZOOKEEPER_RETRY_H
 #define HF_ZOOKEEPER_CLIENT_ZOOKEEPER_RETRY_H
 
-#include "zookeeper_client/zookeeper_call.h"
+#include "zookeeper_client/zookeeper_handle.h"
 #include "zookeeper_client/zookeeper_operation.h"
 #include "zookeeper_retry/retry_step.h"
 
@@ -28,7 +28,7 @@ enum hf_zookeeper_retry_waits_for {
 
 /* All fields under the monitor's lock. */
 struct hf_zookeeper_retry {
-    struct hf_zookeeper_call call;
+    struct hf_zookeeper_user_op user_op;
     const struct hf_zk_retry_ops *ops;
     void *machine; /* NULL: it has ended */
     enum hf_zookeeper_priority priority;
@@ -51,21 +51,18 @@ struct hf_zookeeper_retry {
 
 /* What a retry of a user is made of. */
 struct hf_zookeeper_retry_plan {
-    const struct hf_zookeeper_call_ops *call_ops;
+    const struct hf_user_op_ops *user_ops;
     const struct hf_zk_retry_ops *ops;
     void *machine; /* becomes the retry's, also on failure; NULL: no memory */
     enum hf_zookeeper_priority priority;
     bool goes_on;
 };
 
-/* The operations of a call that is a retry, and which asks nothing. */
-extern const struct hf_zookeeper_call_ops hf_zookeeper_retry_call_ops;
-void hf_zookeeper_retry_cancel(struct hf_zookeeper_call *call);
-void hf_zookeeper_retry_destroy(struct hf_zookeeper_call *call);
-
-/* The retry that ${call} is part of. */
-struct hf_zookeeper_retry *
-hf_zookeeper_retry_of(struct hf_zookeeper_call *call);
+/* For a retry of a user that asks nothing; the two functions are of every one.
+ */
+extern const struct hf_user_op_ops hf_zookeeper_retry_user_ops;
+void hf_zookeeper_retry_cancel(struct hf_user_op *op);
+void hf_zookeeper_retry_destroy(struct hf_user_op *op);
 
 /* Begin ${retry}, which is zeroed, was allocated with hf_alloc(), and becomes
  * the callee's, by ${plan}; see hf_zookeeper_begin.  Its end may be notified
@@ -74,7 +71,7 @@ bool hf_zookeeper_retry_begin(struct hf_zookeeper *zookeeper,
                               struct hf_zookeeper_retry *retry,
                               const struct hf_zookeeper_retry_plan *plan,
                               uint64_t wait_ms,
-                              const struct hf_zookeeper_call_end *end,
+                              const struct hf_zookeeper_completion *completion,
                               struct hf_error *error);
 
 /* The user replies to the question of ${retry}, unless it has ended. */

@@ -4,6 +4,7 @@
  */
 #include "zookeeper_client/zookeeper_retry.h"
 
+#include "base/container_of.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "zookeeper_client/zookeeper_watch.h"
@@ -12,10 +13,11 @@
 #include "zookeeper_retry/retry_update.h"
 
 /* Begin a retry by ${plan}; as hf_zookeeper_begin. */
-static struct hf_zookeeper_call *
+static struct hf_zookeeper_user_op *
 begin_plan(struct hf_zookeeper *zookeeper,
            const struct hf_zookeeper_retry_plan *plan, uint64_t wait_ms,
-           const struct hf_zookeeper_call_end *end, struct hf_error *error)
+           const struct hf_zookeeper_completion *completion,
+           struct hf_error *error)
 {
     struct hf_zookeeper_retry *retry = hf_alloc(sizeof *retry);
 
@@ -25,8 +27,9 @@ begin_plan(struct hf_zookeeper *zookeeper,
         (void)hf_error_set(error, HF_ENOMEM, "out of memory");
         return NULL;
     }
-    return hf_zookeeper_retry_begin(zookeeper, retry, plan, wait_ms, end, error)
-               ? &retry->call
+    return hf_zookeeper_retry_begin(zookeeper, retry, plan, wait_ms, completion,
+                                    error)
+               ? &retry->user_op
                : NULL;
 }
 
@@ -51,14 +54,14 @@ static hf_status check_create(const struct hf_zookeeper *zookeeper,
 }
 
 /* A hf_zookeeper_begin of a create. */
-static struct hf_zookeeper_call *
+static struct hf_zookeeper_user_op *
 begin_create(struct hf_zookeeper *zookeeper, const void *given,
-             uint64_t wait_ms, const struct hf_zookeeper_call_end *end,
+             uint64_t wait_ms, const struct hf_zookeeper_completion *completion,
              struct hf_error *error)
 {
     const struct create_request *request = given;
-    struct hf_zookeeper_retry_plan plan = {.call_ops =
-                                               &hf_zookeeper_retry_call_ops,
+    struct hf_zookeeper_retry_plan plan = {.user_ops =
+                                               &hf_zookeeper_retry_user_ops,
                                            .ops = &hf_zk_retry_create_ops,
                                            .priority = request->op->priority};
     struct hf_random random;
@@ -67,7 +70,7 @@ begin_create(struct hf_zookeeper *zookeeper, const void *given,
         hf_zookeeper_retry_random(&random, error) != HF_OK)
         return NULL;
     plan.machine = hf_zk_retry_create_new(request->op, request->flags, &random);
-    return begin_plan(zookeeper, &plan, wait_ms, end, error);
+    return begin_plan(zookeeper, &plan, wait_ms, completion, error);
 }
 
 hf_status hf_zookeeper_create_protected(struct hf_zookeeper *zookeeper,
@@ -77,8 +80,8 @@ hf_status hf_zookeeper_create_protected(struct hf_zookeeper *zookeeper,
 {
     const struct create_request request = {op, flags};
 
-    return hf_zookeeper_call_run(zookeeper, "hf_zookeeper_create_protected",
-                                 begin_create, &request, wait_ms, result);
+    return hf_zookeeper_user_op_run(zookeeper, "hf_zookeeper_create_protected",
+                                    begin_create, &request, wait_ms, result);
 }
 
 hf_status hf_zookeeper_create_protected_start(struct hf_zookeeper *zookeeper,
@@ -89,7 +92,7 @@ hf_status hf_zookeeper_create_protected_start(struct hf_zookeeper *zookeeper,
 {
     const struct create_request request = {op, flags};
 
-    return hf_zookeeper_call_start(
+    return hf_zookeeper_user_op_start(
         zookeeper, "hf_zookeeper_create_protected_start", begin_create,
         &request, wait_ms, done, handle);
 }
@@ -97,14 +100,14 @@ hf_status hf_zookeeper_create_protected_start(struct hf_zookeeper *zookeeper,
 /* ---------------------------------------------------------------- delete -- */
 
 /* A hf_zookeeper_begin of a guaranteed delete. */
-static struct hf_zookeeper_call *
+static struct hf_zookeeper_user_op *
 begin_delete(struct hf_zookeeper *zookeeper, const void *request,
-             uint64_t wait_ms, const struct hf_zookeeper_call_end *end,
+             uint64_t wait_ms, const struct hf_zookeeper_completion *completion,
              struct hf_error *error)
 {
     const struct hf_zookeeper_op *op = request;
-    struct hf_zookeeper_retry_plan plan = {.call_ops =
-                                               &hf_zookeeper_retry_call_ops,
+    struct hf_zookeeper_retry_plan plan = {.user_ops =
+                                               &hf_zookeeper_retry_user_ops,
                                            .ops = &hf_zk_retry_delete_ops,
                                            .goes_on = true};
     struct hf_random random;
@@ -113,7 +116,7 @@ begin_delete(struct hf_zookeeper *zookeeper, const void *request,
         hf_zookeeper_retry_random(&random, error) != HF_OK)
         return NULL;
     plan.machine = hf_zk_retry_delete_new(op->path, op->version, &random);
-    return begin_plan(zookeeper, &plan, wait_ms, end, error);
+    return begin_plan(zookeeper, &plan, wait_ms, completion, error);
 }
 
 hf_status hf_zookeeper_delete_guaranteed(struct hf_zookeeper *zookeeper,
@@ -123,8 +126,8 @@ hf_status hf_zookeeper_delete_guaranteed(struct hf_zookeeper *zookeeper,
     const struct hf_zookeeper_op op = {
         .kind = HF_ZOOKEEPER_DELETE, .path = path, .version = version};
 
-    return hf_zookeeper_call_run(zookeeper, "hf_zookeeper_delete_guaranteed",
-                                 begin_delete, &op, wait_ms, NULL);
+    return hf_zookeeper_user_op_run(zookeeper, "hf_zookeeper_delete_guaranteed",
+                                    begin_delete, &op, wait_ms, NULL);
 }
 
 hf_status hf_zookeeper_delete_guaranteed_start(
@@ -134,9 +137,9 @@ hf_status hf_zookeeper_delete_guaranteed_start(
     const struct hf_zookeeper_op op = {
         .kind = HF_ZOOKEEPER_DELETE, .path = path, .version = version};
 
-    return hf_zookeeper_call_start(zookeeper,
-                                   "hf_zookeeper_delete_guaranteed_start",
-                                   begin_delete, &op, wait_ms, done, handle);
+    return hf_zookeeper_user_op_start(zookeeper,
+                                      "hf_zookeeper_delete_guaranteed_start",
+                                      begin_delete, &op, wait_ms, done, handle);
 }
 
 /* ---------------------------------------------------------------- update -- */
@@ -155,17 +158,12 @@ struct update_request {
     const struct hf_zookeeper_change *change;
 };
 
-static struct update *of_call(struct hf_zookeeper_call *call)
-{
-    return (struct update *)hf_zookeeper_retry_of(call);
-}
-
-/* The .ask of a call.  The caller that waited for this one may have left for
+/* The .ask of an update.  The caller that waited for this one may have left for
  * lack of descriptors, and its function is not to be called any more. */
-static void ask(struct hf_zookeeper_call *call)
+static void ask(struct hf_user_op *op)
 {
-    struct hf_monitor *monitor = call->zookeeper->monitor;
-    struct update *update = of_call(call);
+    struct hf_monitor *monitor = op->handle.monitor;
+    struct update *update = container_of(op, struct update, retry.user_op.op);
     const struct hf_zookeeper_change change = update->change;
     struct hf_zookeeper_new_data new_data = {.data = NULL};
     struct hf_zookeeper_result *now;
@@ -173,7 +171,7 @@ static void ask(struct hf_zookeeper_call *call)
 
     if (update->retry.waits_for != HF_ZOOKEEPER_RETRY_REPLY)
         return;
-    if (call->waiter == NULL && call->done.fn == NULL) {
+    if (op->completion.waiter == NULL && op->completion.done.fn == NULL) {
         hf_zookeeper_retry_reply(&update->retry, HF_ECANCELLED);
         return;
     }
@@ -191,8 +189,9 @@ static void ask(struct hf_zookeeper_call *call)
     hf_zookeeper_retry_reply(&update->retry, status);
 }
 
-static const struct hf_zookeeper_call_ops update_call_ops = {
+static const struct hf_user_op_ops update_ops = {
     .cancel = hf_zookeeper_retry_cancel,
+    .take = hf_zookeeper_user_op_take,
     .ask = ask,
     .destroy = hf_zookeeper_retry_destroy,
 };
@@ -233,15 +232,15 @@ static hf_status check_update(const struct hf_zookeeper *zookeeper,
 }
 
 /* A hf_zookeeper_begin of an update. */
-static struct hf_zookeeper_call *
+static struct hf_zookeeper_user_op *
 begin_update(struct hf_zookeeper *zookeeper, const void *given,
-             uint64_t wait_ms, const struct hf_zookeeper_call_end *end,
+             uint64_t wait_ms, const struct hf_zookeeper_completion *completion,
              struct hf_error *error)
 {
     const struct update_request *request = given;
-    struct hf_zookeeper_retry_plan plan = {.call_ops = &update_call_ops,
+    struct hf_zookeeper_retry_plan plan = {.user_ops = &update_ops,
                                            .ops = &hf_zk_retry_update_ops};
-    struct hf_zookeeper_call_end to = *end;
+    struct hf_zookeeper_completion to = *completion;
     struct hf_random random;
     struct update *update;
 
@@ -253,13 +252,13 @@ begin_update(struct hf_zookeeper *zookeeper, const void *given,
         return NULL;
     }
     update->change = *request->change;
-    update->done = end->done;
-    if (end->waiter == NULL)
+    update->done = completion->done;
+    if (completion->waiter == NULL)
         to.done = (struct hf_zookeeper_done){report_end, update, NULL};
     plan.machine = hf_zk_retry_update_new(request->path, &random);
     return hf_zookeeper_retry_begin(zookeeper, &update->retry, &plan, wait_ms,
                                     &to, error)
-               ? &update->retry.call
+               ? &update->retry.user_op
                : NULL;
 }
 
@@ -270,8 +269,8 @@ hf_status hf_zookeeper_update(struct hf_zookeeper *zookeeper, const char *path,
 {
     const struct update_request request = {path, &change};
     hf_status status =
-        hf_zookeeper_call_run(zookeeper, "hf_zookeeper_update", begin_update,
-                              &request, wait_ms, result);
+        hf_zookeeper_user_op_run(zookeeper, "hf_zookeeper_update", begin_update,
+                                 &request, wait_ms, result);
 
     drop(&change);
     return status;
@@ -283,9 +282,9 @@ hf_zookeeper_update_start(struct hf_zookeeper *zookeeper, const char *path,
                           struct hf_zookeeper_done done, struct hf_op **handle)
 {
     const struct update_request request = {path, &change};
-    hf_status status =
-        hf_zookeeper_call_start(zookeeper, "hf_zookeeper_update_start",
-                                begin_update, &request, wait_ms, done, handle);
+    hf_status status = hf_zookeeper_user_op_start(
+        zookeeper, "hf_zookeeper_update_start", begin_update, &request, wait_ms,
+        done, handle);
 
     if (status != HF_OK)
         drop(&change);

@@ -319,14 +319,15 @@ const struct hf_monitor_ops hf_zookeeper_monitor_ops = {
 hf_status hf_zookeeper_session(struct hf_zookeeper *zookeeper,
                                struct hf_zookeeper_session *session)
 {
-    hf_status status = hf_monitor_enter(zookeeper->monitor);
+    hf_status status =
+        hf_monitor_enter(zookeeper->monitor, "hf_zookeeper_session");
     struct hf_error error;
 
     *session = (struct hf_zookeeper_session){.id = 0};
     if (status != HF_OK)
         return status;
     if (zookeeper->begun && zookeeper->session->id != 0 &&
-        !zookeeper->session->local) {
+        zookeeper->session->mode != HF_ZK_SESSION_LOCAL) {
         session->id = zookeeper->session->id;
         session->timeout_ms = zookeeper->session->timeout_ms;
         if (zookeeper->shared.client == NULL) {
@@ -340,7 +341,7 @@ hf_status hf_zookeeper_session(struct hf_zookeeper *zookeeper,
                               "expected to be called while the state is "
                               "HF_STATE_CONNECTED and the server has a "
                               "quorum");
-        (void)hf_zookeeper_fail(zookeeper, "hf_zookeeper_session", &error);
+        (void)hf_fail("hf_zookeeper_session", &error);
     }
     hf_monitor_leave(zookeeper->monitor);
     return status;
@@ -376,14 +377,15 @@ static hf_status set_servers(struct hf_zookeeper *zookeeper, const char *text,
 hf_status hf_zookeeper_set_servers(struct hf_zookeeper *zookeeper,
                                    const char *servers)
 {
-    hf_status status = hf_monitor_enter(zookeeper->monitor);
+    hf_status status =
+        hf_monitor_enter(zookeeper->monitor, "hf_zookeeper_set_servers");
     struct hf_error error;
 
     if (status != HF_OK)
         return status;
     status = set_servers(zookeeper, servers, &error);
     if (status != HF_OK)
-        (void)hf_zookeeper_fail(zookeeper, "hf_zookeeper_set_servers", &error);
+        (void)hf_fail("hf_zookeeper_set_servers", &error);
     hf_monitor_leave(zookeeper->monitor);
     return status;
 }

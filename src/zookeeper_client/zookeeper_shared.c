@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/container_of.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/time_math.h"
@@ -31,9 +32,7 @@
 
 static struct hf_zookeeper *of_user(const struct hf_session_user *user)
 {
-    size_t offset = offsetof(struct hf_zookeeper, shared.user);
-
-    return (struct hf_zookeeper *)(void *)((char *)(uintptr_t)user - offset);
+    return container_of(user, struct hf_zookeeper, shared.user);
 }
 
 /* ----------------------------------------------------------------- close -- */
@@ -151,10 +150,10 @@ static void close_behind_client(struct hf_zookeeper *zookeeper,
 {
     struct hf_error ignored;
 
-    if (!zookeeper->monitor->ended &&
+    if (zookeeper->monitor->state != HF_MONITOR_ENDED &&
         zookeeper->monitor->descriptors == HF_DESCRIPTORS_OURS)
         (void)hf_monitor_wait(zookeeper->monitor, waiter, &ignored);
-    assert(zookeeper->monitor->ended ||
+    assert(zookeeper->monitor->state == HF_MONITOR_ENDED ||
            zookeeper->monitor->descriptors != HF_DESCRIPTORS_OURS);
     hf_client_remove_session_user(zookeeper->shared.client,
                                   &zookeeper->shared.user);
@@ -166,9 +165,10 @@ bool hf_zookeeper_shared_is_over(struct hf_zookeeper *zookeeper)
     struct hf_monitor *monitor = zookeeper->monitor;
     bool over;
 
-    if (zookeeper->shared.client == NULL || hf_monitor_enter(monitor) != HF_OK)
+    if (zookeeper->shared.client == NULL ||
+        hf_monitor_enter(monitor, NULL) != HF_OK)
         return false;
-    over = monitor->ended;
+    over = monitor->state == HF_MONITOR_ENDED;
     hf_monitor_leave(monitor);
     return over;
 }
@@ -177,13 +177,13 @@ hf_status hf_zookeeper_shared_close(struct hf_zookeeper *zookeeper)
 {
     struct hf_monitor *monitor = zookeeper->monitor;
     struct hf_waiter waiter = {.done = false};
-    hf_status status = hf_monitor_enter(monitor);
+    hf_status status = hf_monitor_enter(monitor, NULL);
 
     if (status != HF_OK)
         return status;
     zookeeper->shared.awaited = true;
     zookeeper->shared.waiter = &waiter;
-    if (monitor->closing) {
+    if (monitor->state != HF_MONITOR_OPEN) {
         close_behind_client(zookeeper, &waiter);
     } else {
         begin_close(zookeeper);
@@ -311,7 +311,7 @@ static hf_status open_shared(struct hf_client *client,
                              struct hf_zookeeper **zookeeper,
                              struct hf_error *error)
 {
-    if (client->monitor.closing)
+    if (client->monitor.state != HF_MONITOR_OPEN)
         return hf_monitor_explain_closed(&client->monitor, "client", error);
     if (client->ops->session == NULL)
         return hf_error_set(error, HF_EUNSUPPORTED,
@@ -327,7 +327,8 @@ static hf_status open_shared(struct hf_client *client,
 hf_status hf_client_zookeeper(struct hf_client *client,
                               struct hf_zookeeper **zookeeper)
 {
-    hf_status status = hf_monitor_enter(&client->monitor);
+    hf_status status =
+        hf_monitor_enter(&client->monitor, "hf_client_zookeeper");
     struct hf_error error;
 
     *zookeeper = NULL;
@@ -335,7 +336,7 @@ hf_status hf_client_zookeeper(struct hf_client *client,
         return status;
     status = open_shared(client, zookeeper, &error);
     if (status != HF_OK)
-        (void)hf_client_fail(client, "hf_client_zookeeper", &error);
+        (void)hf_fail("hf_client_zookeeper", &error);
     hf_monitor_leave(&client->monitor);
     return status;
 }

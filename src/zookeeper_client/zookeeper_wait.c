@@ -129,7 +129,7 @@ hf_status hf_zookeeper_wait_await(struct hf_zookeeper_wait *wait,
 /* A free of the object ends the wait, and keeps the handle only as long as a
  * reference of its own lasts; so this holds one, too. */
 hf_status hf_zookeeper_wait_run(struct hf_zookeeper *zookeeper,
-                                const char *name,
+                                const char *api_name,
                                 const struct hf_zookeeper_wait_ops *ops,
                                 void *object, uint64_t wait_ms)
 {
@@ -139,13 +139,13 @@ hf_status hf_zookeeper_wait_run(struct hf_zookeeper *zookeeper,
     hf_status status;
 
     if (hf_monitor_may_block(monitor, &error) != HF_OK)
-        return hf_zookeeper_fail_unlocked(zookeeper, name, &error);
-    if ((status = hf_monitor_enter(monitor)) != HF_OK)
+        return hf_fail(api_name, &error);
+    if ((status = hf_monitor_enter(monitor, api_name)) != HF_OK)
         return status;
     hf_zookeeper_reference(zookeeper);
     join(&wait, zookeeper, wait_ms);
     if ((status = hf_zookeeper_wait_await(&wait, &error)) != HF_OK)
-        (void)hf_zookeeper_fail(zookeeper, name, &error);
+        (void)hf_fail(api_name, &error);
     hf_monitor_leave(monitor);
     hf_zookeeper_release(zookeeper);
     return status;
@@ -171,18 +171,18 @@ static hf_status start(struct hf_zookeeper *zookeeper,
 }
 
 hf_status hf_zookeeper_wait_start(struct hf_zookeeper *zookeeper,
-                                  const char *name,
+                                  const char *api_name,
                                   const struct hf_zookeeper_wait_ops *ops,
                                   void *object, uint64_t wait_ms,
                                   struct hf_done done)
 {
-    hf_status status = hf_monitor_enter(zookeeper->monitor);
+    hf_status status = hf_monitor_enter(zookeeper->monitor, api_name);
     struct hf_error error;
 
     if (status == HF_OK) {
         status = start(zookeeper, ops, object, wait_ms, done, &error);
         if (status != HF_OK)
-            (void)hf_zookeeper_fail(zookeeper, name, &error);
+            (void)hf_fail(api_name, &error);
         hf_monitor_leave(zookeeper->monitor);
     }
     if (status != HF_OK)

@@ -46,15 +46,15 @@ struct hf_zookeeper_wait {
     struct hf_zookeeper_wait **link;
 };
 
-/* Wait for ${object} of ${zookeeper} in the public call ${name}, which errors
- * name; or have ${done} called.  The started one fails with HF_ECLOSED and
- * HF_ENOMEM, and ${done} is dropped then.  Without the lock. */
+/* Wait for ${object} of ${zookeeper} in the public call ${api_name}, which
+ * errors name; or have ${done} called.  The started one fails with HF_ECLOSED
+ * and HF_ENOMEM, and ${done} is dropped then.  Without the lock. */
 hf_status hf_zookeeper_wait_run(struct hf_zookeeper *zookeeper,
-                                const char *name,
+                                const char *api_name,
                                 const struct hf_zookeeper_wait_ops *ops,
                                 void *object, uint64_t wait_ms);
 hf_status hf_zookeeper_wait_start(struct hf_zookeeper *zookeeper,
-                                  const char *name,
+                                  const char *api_name,
                                   const struct hf_zookeeper_wait_ops *ops,
                                   void *object, uint64_t wait_ms,
                                   struct hf_done done);

@@ -8,10 +8,13 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/container_of.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "zookeeper/watch_modes.h"
+#include "zookeeper/op_codec.h"
+#include "zookeeper/op_queue.h"
 #include "zookeeper/watch_resume.h"
+#include "zookeeper_client/zookeeper_handle.h"
 
 /* One event that waits to be reported. */
 struct watch_event {
@@ -29,37 +32,29 @@ static bool is_one_shot(enum hf_zookeeper_watch_kind kind)
 
 /* -------------------------------------------------------------- lifetime -- */
 
-/* Free ${watch}.  Without the lock. */
-static void destroy(struct hf_zookeeper_watch *watch)
+/* The .destroy of a watch. */
+static void destroy(struct hf_deferred_free *object)
 {
+    struct hf_zookeeper_watch *watch =
+        container_of(object, struct hf_zookeeper_watch, deferred);
     struct hf_zookeeper *zookeeper = watch->zookeeper;
 
+    assert(watch->references == 0 && watch->events == 0);
     assert(watch->callback.state == HF_USER_CALLBACK_RETIRED);
+    assert(!hf_zk_watcher_in_set(&watch->watcher));
+    assert(watch->operations == NULL && !watch->setting_again);
     hf_jute_free(&watch->set_again.record);
     hf_free(watch);
     hf_zookeeper_release(zookeeper);
 }
 
-/* Drop a reference.  True if it was the last one: the caller then destroys
- * ${watch} without the lock. */
-static bool dereference(struct hf_zookeeper_watch *watch)
+/* Drop a reference; the last one has ${watch} freed after the lock is released,
+ * because its handle may go with it. */
+static void dereference(struct hf_zookeeper_watch *watch)
 {
     assert(watch->references > 0);
-    return --watch->references == 0;
-}
-
-/* Drop the reference of a callback, which runs with the lock. */
-static void dereference_in_callback(struct hf_zookeeper_watch *watch)
-{
-    struct hf_monitor *monitor = watch->zookeeper->monitor;
-
-    if (!dereference(watch))
-        return;
-    hf_monitor_reference(monitor);
-    hf_monitor_unlock(monitor);
-    destroy(watch);
-    hf_monitor_lock(monitor);
-    hf_monitor_dereference(monitor);
+    if (--watch->references == 0)
+        hf_monitor_defer_free(watch->zookeeper->monitor, &watch->deferred);
 }
 
 /* ------------------------------------------------------------ permission -- */
@@ -102,7 +97,7 @@ static void run_event(void *arg)
         return;
     watch->events--;
     hf_free(watch_event);
-    dereference_in_callback(watch);
+    dereference(watch);
 }
 
 /* The .run of a RESYNC. */
@@ -113,7 +108,7 @@ static void run_resync(void *arg)
                                              watch->user_path};
 
     if (notify(watch, &event))
-        dereference_in_callback(watch);
+        dereference(watch);
 }
 
 /* Have a RESYNC reported, which needs no memory. */
@@ -189,7 +184,7 @@ static void fired(struct hf_zk_watcher *watcher,
     struct hf_zookeeper_watch *watch = watcher->user;
 
     watch->zookeeper->monitor->events++;
-    if (!watcher->armed)
+    if (!hf_zk_watcher_is_armed(watcher))
         put_unreadable(watch, false); /* a one-shot one, which is not set now */
     if (event->type != HF_ZK_RESYNC)
         hf_zk_op_queue_event(&watch->zookeeper->queue);
@@ -204,9 +199,7 @@ static void fired(struct hf_zk_watcher *watcher,
 /* The watch that ${op} sets again. */
 static struct hf_zookeeper_watch *of_set_again(struct hf_zk_op *op)
 {
-    size_t offset = offsetof(struct hf_zookeeper_watch, set_again);
-
-    return (struct hf_zookeeper_watch *)(void *)((char *)op - offset);
+    return container_of(op, struct hf_zookeeper_watch, set_again);
 }
 
 /* Where it could not be set again, the next connection tries once more.  A free
@@ -229,8 +222,7 @@ static void set_again_released(struct hf_zk_op *op)
     struct hf_zookeeper_watch *watch = of_set_again(op);
 
     watch->setting_again = false;
-    if (dereference(watch))
-        hf_monitor_defer_free(watch->zookeeper->monitor, &watch->deferred);
+    dereference(watch);
 }
 
 static const struct hf_zk_op_callbacks set_again_callbacks = {
@@ -290,7 +282,7 @@ void hf_zookeeper_watches_put_unreadable(struct hf_zookeeper *zookeeper,
         at = hf_zk_watch_set_find(set, mode, path, bytes);
         for (; at != NULL; at = at->next_at_path) {
             if ((watch = of_watcher(zookeeper, at)) != NULL)
-                put_unreadable(watch, unreadable && at->armed);
+                put_unreadable(watch, unreadable && hf_zk_watcher_is_armed(at));
         }
     }
 }
@@ -391,14 +383,6 @@ static enum hf_zk_watch_mode mode_of(enum hf_zookeeper_watch_kind kind)
     }
 }
 
-/* Free ${object}, whose last reference was dropped with the lock. */
-static void destroy_deferred(struct hf_deferred_free *object)
-{
-    size_t offset = offsetof(struct hf_zookeeper_watch, deferred);
-
-    destroy((struct hf_zookeeper_watch *)(void *)((char *)object - offset));
-}
-
 /* A watch of ${path}, whose AddWatch is encoded, so that a new session needs no
  * memory for it.  NULL: no memory. */
 static struct hf_zookeeper_watch *
@@ -431,7 +415,7 @@ new_watch(struct hf_zookeeper *zookeeper, const char *path,
     watch->callback.drop = (struct hf_user_drop){on_event.drop, on_event.arg};
     watch->references = 1;
     watch->resync = (struct hf_callback){.run = run_resync, .arg = watch};
-    watch->deferred.destroy = destroy_deferred;
+    watch->deferred.destroy = destroy;
     watch->watcher = (struct hf_zk_watcher){.user = watch,
                                             .fired = fired,
                                             .path = watch->path,
@@ -477,15 +461,15 @@ hf_status hf_zookeeper_watch_open(struct hf_zookeeper *zookeeper,
                                   struct hf_zookeeper_on_event on_event,
                                   struct hf_zookeeper_watch **watch)
 {
-    hf_status status = hf_monitor_enter(zookeeper->monitor);
+    hf_status status =
+        hf_monitor_enter(zookeeper->monitor, "hf_zookeeper_watch_open");
     struct hf_error error;
 
     *watch = NULL;
     if (status == HF_OK) {
         status = open_watch(zookeeper, path, kind, on_event, watch, &error);
         if (status != HF_OK)
-            (void)hf_zookeeper_fail(zookeeper, "hf_zookeeper_watch_open",
-                                    &error);
+            (void)hf_fail("hf_zookeeper_watch_open", &error);
         hf_monitor_leave(zookeeper->monitor);
     }
     if (status != HF_OK && on_event.drop != NULL)
@@ -495,9 +479,6 @@ hf_status hf_zookeeper_watch_open(struct hf_zookeeper *zookeeper,
 
 /* A request that nobody waits for: RemoveWatches, or AddWatch with a lower
  * mode. */
-struct unwatch {
-    struct hf_zk_op zk_op;
-};
 
 static void unwatch_ended(struct hf_zk_op *op, hf_status status,
                           struct hf_zookeeper_result *result)
@@ -509,7 +490,7 @@ static void unwatch_ended(struct hf_zk_op *op, hf_status status,
 
 static void unwatch_released(struct hf_zk_op *op)
 {
-    hf_free((struct unwatch *)(void *)op);
+    hf_free(op);
 }
 
 static const struct hf_zk_op_callbacks unwatch_callbacks = {
@@ -522,26 +503,26 @@ static const struct hf_zk_op_callbacks unwatch_callbacks = {
 static void ask_to_forget(struct hf_zookeeper_watch *watch,
                           enum hf_zk_unwatch what)
 {
-    struct unwatch *unwatch = hf_alloc(sizeof *unwatch);
+    struct hf_zk_op *unwatch = hf_alloc(sizeof *unwatch);
     bool lowers = what == HF_ZK_UNWATCH_LOWER;
 
     if (unwatch == NULL)
         return;
-    unwatch->zk_op = (struct hf_zk_op){
+    *unwatch = (struct hf_zk_op){
         .callbacks = &unwatch_callbacks,
         .kind = HF_ZOOKEEPER_SYNC, /* the answer brings nothing */
         .opcode = lowers ? HF_ZK_ADD_WATCH : HF_ZK_REMOVE_WATCHES,
         .path = "",
         .only_try = true,
         .deadline_at_ms = HF_FOREVER};
-    hf_jute_put_string(&unwatch->zk_op.record, watch->path);
-    hf_jute_put_int(&unwatch->zk_op.record, lowers ? 0 : (int32_t)what);
-    if (unwatch->zk_op.record.failed) {
-        hf_jute_free(&unwatch->zk_op.record);
+    hf_jute_put_string(&unwatch->record, watch->path);
+    hf_jute_put_int(&unwatch->record, lowers ? 0 : (int32_t)what);
+    if (unwatch->record.failed) {
+        hf_jute_free(&unwatch->record);
         hf_free(unwatch);
         return;
     }
-    hf_zk_op_queue_send(&watch->zookeeper->queue, &unwatch->zk_op, hf_now_ms());
+    hf_zk_op_queue_send(&watch->zookeeper->queue, unwatch, hf_now_ms());
     hf_zookeeper_changed(watch->zookeeper);
 }
 
@@ -575,13 +556,14 @@ static void leave_session(struct hf_zookeeper_watch *watch)
     leave_operations(watch);
     if (watch->setting_again)
         cancel(watch->zookeeper, &watch->set_again);
-    if (!watch->watcher.in_set)
+    if (!hf_zk_watcher_in_set(&watch->watcher))
         return;
     put_unreadable(watch, false);
-    hf_zk_watch_set_remove(&session->watches, &watch->watcher);
-    if (!hf_zk_session_usable(session))
+    if (!hf_zk_session_usable(session)) {
+        hf_zk_watch_set_remove(&session->watches, &watch->watcher);
         return;
-    what = hf_zk_watch_set_after_removal(&session->watches, &watch->watcher);
+    }
+    what = hf_zk_watch_set_unwatch(&session->watches, &watch->watcher);
     if (what != HF_ZK_UNWATCH_NOTHING)
         ask_to_forget(watch, what);
 }
@@ -626,8 +608,7 @@ void hf_zookeeper_watch_delete(struct hf_zookeeper_watch *watch)
         return;
     leave_session(watch);
     hf_user_callback_retire(&watch->callback);
-    if (dereference(watch))
-        hf_monitor_defer_free(watch->zookeeper->monitor, &watch->deferred);
+    dereference(watch);
 }
 
 /* .drop is called here, because the caller may free what it is about, although
@@ -636,19 +617,16 @@ void hf_zookeeper_watch_free(struct hf_zookeeper_watch *watch)
 {
     struct hf_monitor *monitor;
     struct hf_user_drop drop;
-    bool last;
 
     if (watch == NULL)
         return;
     monitor = watch->zookeeper->monitor;
-    if (hf_monitor_enter(monitor) != HF_OK)
+    if (hf_monitor_enter(monitor, NULL) != HF_OK)
         return;
     leave_session(watch);
     hf_user_callback_retire(&watch->callback);
     drop = hf_user_callback_await(&watch->callback, monitor);
-    last = dereference(watch);
+    dereference(watch);
     hf_monitor_leave(monitor);
     hf_user_drop_call(&drop);
-    if (last)
-        destroy(watch);
 }

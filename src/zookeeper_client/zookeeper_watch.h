@@ -12,7 +12,9 @@
 #ifndef HF_ZOOKEEPER_CLIENT_ZOOKEEPER_WATCH_H
 #define HF_ZOOKEEPER_CLIENT_ZOOKEEPER_WATCH_H
 
+#include "monitor/callback_queue.h"
 #include "operation/user_callback.h"
+#include "zookeeper/zk_op.h"
 #include "zookeeper_client/zookeeper_operation.h"
 
 /* Events of one watch that may wait to be reported. */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "transport/tls_context.h"
+#include "transport/tls_module.h"
 
 /* How many connections may fail at once before the loop continues. */
 #define CONNECTIONS_PER_DRIVE 8
@@ -19,23 +19,19 @@ static uint64_t now_ms(const struct hf_zk_io *io)
 
 /* ----------------------------------------------------------------- drive -- */
 
-/* Close the connection of ${link} if there is one. */
-static void close_link(struct hf_zk_io_link *link,
-                       enum hf_connection_close_mode mode)
+/* Close the connection of ${link} if there is one.  While the session is
+ * closed, the close request, which was taken already, still goes out. */
+static void close_link(struct hf_zk_io *io, struct hf_zk_io_link *link)
 {
-    if (link->connection != NULL)
-        hf_connection_close(link->connection, mode);
-    link->connection = NULL;
-}
+    bool carries_session = link == &io->link;
 
-/* Close the connection of the session.  While closing, the close request, which
- * was taken already, still goes out. */
-static void close_connection(struct hf_zk_io *io)
-{
-    if (io->sasl != NULL)
+    if (carries_session && io->sasl != NULL)
         hf_sasl_exchange_end(io->sasl);
-    close_link(&io->link,
-               io->ending ? HF_CONNECTION_FINISH : HF_CONNECTION_ABORT);
+    if (link->connection != NULL)
+        hf_connection_close(link->connection, carries_session && io->ending
+                                                  ? HF_CONNECTION_FINISH
+                                                  : HF_CONNECTION_ABORT);
+    link->connection = NULL;
 }
 
 /* Close the connection and give the session the reason.  A connection that the
@@ -45,78 +41,74 @@ static void report_down(struct hf_zk_io *io, hf_status status, const char *why)
     if (io->link.connection != NULL &&
         hf_connection_closed_by_peer(io->link.connection))
         why = NULL;
-    close_connection(io);
+    close_link(io, &io->link);
     hf_zk_session_connection_down(io->session, io->link.number, now_ms(io),
                                   status, why);
 }
 
-/* Begin a connection to ${server}.  NULL, with ${status} and ${why}, if that
- * fails at once. */
-static struct hf_connection *
-begin_connection(struct hf_zk_io *io, const struct hf_zk_server *server,
-                 const struct hf_connection_callbacks *template,
-                 hf_status *status, char why[HF_CONNECTION_TEXT_BYTES])
+/* Have ${link} be the connection ${number} to ${server}, or none if that is
+ * NULL, and close any other.  False, with ${status} and ${why}, if it cannot be
+ * begun. */
+static bool open_link(struct hf_zk_io *io, struct hf_zk_io_link *link,
+                      const struct hf_zk_server *server, uint64_t number,
+                      const struct hf_connection_callbacks *template,
+                      hf_status *status, char why[HF_CONNECTION_TEXT_BYTES])
 {
-    const struct hf_connection_config config = {
+    struct hf_connection_callbacks callbacks = *template;
+    struct hf_connection_config config = {
         .loop = io->loop,
         .resolver = io->resolver,
-        .host = server->host,
-        .port = server->port,
         .tls = io->tls,
         .context = io->context,
     };
-    struct hf_connection_callbacks callbacks = *template;
 
+    if (server != NULL && number == link->number)
+        return true;
+    close_link(io, link);
+    if (server == NULL)
+        return true;
+    config.host = server->host;
+    config.port = server->port;
     callbacks.arg = io;
-    return hf_connection_open(&config, &callbacks, status, why);
+    link->number = number;
+    link->connection = hf_connection_open(&config, &callbacks, status, why);
+    return link->connection != NULL;
 }
 
 static const struct hf_connection_callbacks connection_callbacks;
 static const struct hf_connection_callbacks rw_probe_callbacks;
 
-/* Open the connection that the session wants and close any other.  False if
- * opening failed; the session knows it then. */
+/* Open the connection that the session wants.  False if that failed; the
+ * session knows it then. */
 static bool open_wanted_connection(struct hf_zk_io *io)
 {
     char why[HF_CONNECTION_TEXT_BYTES];
-    const struct hf_zk_server *server;
-    uint64_t number = io->link.number;
+    uint64_t number;
+    const struct hf_zk_server *server =
+        hf_zk_session_wanted_server(io->session, &number);
     hf_status status;
 
-    server = hf_zk_session_wanted_server(io->session, &number);
-    if (server != NULL && number == io->link.number)
+    if (open_link(io, &io->link, server, number, &connection_callbacks, &status,
+                  why))
         return true;
-    close_connection(io);
-    if (server == NULL)
-        return true;
-    io->link.number = number;
-    io->link.connection =
-        begin_connection(io, server, &connection_callbacks, &status, why);
-    if (io->link.connection == NULL)
-        report_down(io, status, why);
-    return io->link.connection != NULL;
+    report_down(io, status, why);
+    return false;
 }
 
 /* The same for the connection on which a server is asked. */
 static bool open_rw_probe_connection(struct hf_zk_io *io)
 {
     char why[HF_CONNECTION_TEXT_BYTES];
-    const struct hf_zk_server *server;
-    uint64_t number = io->rw_probe.number;
+    uint64_t number;
+    const struct hf_zk_server *server =
+        hf_zk_session_rw_probe_server(io->session, &number);
     hf_status status;
 
-    server = hf_zk_session_rw_probe_server(io->session, &number);
-    if (server != NULL && number == io->rw_probe.number)
+    if (open_link(io, &io->rw_probe, server, number, &rw_probe_callbacks,
+                  &status, why))
         return true;
-    close_link(&io->rw_probe, HF_CONNECTION_ABORT);
-    if (server == NULL)
-        return true;
-    io->rw_probe.number = number;
-    io->rw_probe.connection =
-        begin_connection(io, server, &rw_probe_callbacks, &status, why);
-    if (io->rw_probe.connection == NULL)
-        hf_zk_session_rw_probe_down(io->session, number, now_ms(io));
-    return io->rw_probe.connection != NULL;
+    hf_zk_session_rw_probe_down(io->session, number, now_ms(io));
+    return false;
 }
 
 /* Send the session's output.  False if the connection failed; the session has
@@ -319,7 +311,7 @@ static const struct hf_connection_callbacks connection_callbacks = {
 
 static void rw_probe_down(struct hf_zk_io *io)
 {
-    close_link(&io->rw_probe, HF_CONNECTION_ABORT);
+    close_link(io, &io->rw_probe);
     hf_zk_session_rw_probe_down(io->session, io->rw_probe.number, now_ms(io));
 }
 
@@ -439,8 +431,8 @@ void hf_zk_io_run_now(struct hf_zk_io *io)
 
 void hf_zk_io_close(struct hf_zk_io *io)
 {
-    close_connection(io);
-    close_link(&io->rw_probe, HF_CONNECTION_ABORT);
+    close_link(io, &io->link);
+    close_link(io, &io->rw_probe);
     io->session = NULL;
     if (io->sasl != NULL)
         hf_sasl_exchanges_free(io->sasl);

@@ -66,10 +66,8 @@ struct hf_zk_io {
 };
 
 /* Make ${io} ready for hf_zk_io_close().  Of ${host} the fields .now_ms,
- * .boottime_of_ms, .loop,
- * .tls, .sasl, .log and .host are used; it must stay valid until
- * hf_zk_io_close().
- * ${user} is copied. */
+ * .boottime_of_ms, .loop, .tls, .sasl, .log and .host are used; it must stay
+ * valid until hf_zk_io_close().  ${user} is copied. */
 void hf_zk_io_init(struct hf_zk_io *io, const struct hf_engine_host *host,
                    const struct hf_zk_io_user *user);
 

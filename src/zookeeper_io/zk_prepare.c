@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* transport/auth_file.h finds the credentials; here they become those of the
  * session, and decide who may use the nodes that it makes.  The description has
- * the servers in the order of the URL, so it is made before
- * they are shuffled. */
+ * the servers in the order of the URL, so it is made before they are shuffled.
+ */
 #include "zookeeper_io/zk_prepare.h"
 
 #include <assert.h>
@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "base/errno_text.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "transport/auth_file.h"

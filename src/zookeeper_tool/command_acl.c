@@ -17,6 +17,7 @@
 
 struct options {
     struct hf_tool_common common;
+    const char *verb; /* get or set */
     const char *path;
     bool set; /* and not get */
     bool recursive;
@@ -30,8 +31,9 @@ struct options {
 
 static const struct hf_option_row rows[] = {
     HF_TOOL_OPTIONS,
-    HF_OPTION('r', "recursive", NULL, hf_option_set, FIELD(recursive),
-              .set = true, .help = "set it at all nodes below PATH, too"),
+    HF_OPTION('r', "recursive", NULL, hf_option_set, .also = 'R',
+              FIELD(recursive), .set = true,
+              .help = "set it at all nodes below PATH, too"),
     HF_OPTION('V', "version", "N", hf_tool_option_version, FIELD(version),
               .help = "set it only if the present one has this version "
                       "(aclVersion)"),
@@ -68,32 +70,26 @@ static hf_status check_options(const struct options *options,
     return HF_OK;
 }
 
-static hf_status read_operands(const struct hf_command_line *line,
-                               void *read_options, struct hf_error *error)
+static hf_status check(const struct hf_command_line *line, void *read_options,
+                       struct hf_error *error)
 {
     struct options *options = read_options;
-    char **words = line->argv + line->operands;
-    hf_status status =
-        hf_tool_check_count(line, &hf_tool_acl_command, 2, INT_MAX, error);
+    hf_status status;
 
-    if (status != HF_OK)
-        return status;
-    options->set = strcmp(words[0], "set") == 0;
-    if (!options->set && strcmp(words[0], "get") != 0)
+    options->entries = line->argv + line->operands + 2;
+    options->count = (size_t)(line->argc - line->operands - 2);
+    options->set = strcmp(options->verb, "set") == 0;
+    if (!options->set && strcmp(options->verb, "get") != 0)
         return hf_error_set(error, HF_EINVAL,
                             "'%.80s': expected get or set, as in holdfast zk "
                             "acl get /a",
-                            words[0]);
-    status =
-        hf_tool_check_count(line, &hf_tool_acl_command, options->set ? 3 : 2,
-                            options->set ? INT_MAX : 2, error);
-    if (status == HF_OK)
-        status = check_options(options, error);
-    options->path = words[1];
-    options->entries = words + 2;
-    options->count = (size_t)(line->argc - line->operands - 2);
-    if (status == HF_OK)
-        status = hf_tool_check_path(options->path, false, error);
+                            options->verb);
+    if (options->set && options->count == 0)
+        return hf_command_line_missing(&hf_tool_acl_command, "ENTRY", error);
+    if (!options->set && options->count > 0)
+        return hf_command_line_too_many(&hf_tool_acl_command, "PATH",
+                                        options->entries[0], error);
+    status = check_options(options, error);
     return status == HF_OK && options->set ? read_entries(options, error)
                                            : status;
 }
@@ -109,7 +105,10 @@ const struct hf_command hf_tool_acl_command = {
              "list has\nanother version.  See holdfast-zk(1).\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof *rows,
-    .read_operands = read_operands,
+    .operands = {HF_OPERAND("get or set", struct options, verb),
+                 HF_TOOL_PATH_OPERAND(struct options, path)},
+    .more_operands = true,
+    .check = check,
 };
 
 /* ------------------------------------------------------------------ get -- */
@@ -146,7 +145,7 @@ static int get(struct hf_tool *tool, const struct options *options)
     hf_status status = hf_zookeeper_get_acl(tool->zookeeper, options->path,
                                             hf_tool_wait(tool), &result);
     int exit_code =
-        status == HF_OK ? print(options, result) : hf_tool_fail(tool, status);
+        status == HF_OK ? print(options, result) : hf_tool_fail(status);
 
     hf_zookeeper_result_free(result);
     return exit_code != 0 ? exit_code : hf_command_line_end_output();

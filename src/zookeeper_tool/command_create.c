@@ -44,7 +44,7 @@ static const struct hf_option_row rows[] = {
               .set = true, .one_of = one_kind,
               .help = "the servers delete the node some time after its last "
                       "child"),
-    HF_OPTION('T', "ttl", "DURATION", hf_option_duration, FIELD(ttl_ms),
+    HF_OPTION('t', "ttl", "DURATION", hf_option_duration, FIELD(ttl_ms),
               .one_of = one_kind,
               .help = "the servers delete the node after so long without a "
                       "change and without children"),
@@ -81,24 +81,21 @@ static hf_status choose_mode(struct options *options, struct hf_error *error)
     return HF_OK;
 }
 
-static hf_status read_operands(const struct hf_command_line *line,
-                               void *read_options, struct hf_error *error)
+static hf_status check(const struct hf_command_line *line, void *read_options,
+                       struct hf_error *error)
 {
     struct options *options = read_options;
-    hf_status status =
-        hf_tool_check_count(line, &hf_tool_create_command, 1, 2, error);
+    hf_status status;
 
-    if (status != HF_OK)
-        return status;
-    options->path = line->argv[line->operands];
-    options->word = line->argv[line->operands + 1];
+    (void)line;
     if (options->word != NULL && options->file != NULL)
         return hf_error_set(error, HF_EINVAL,
                             "DATA and --file are two sources of data; expected "
                             "at most one");
     status = choose_mode(options, error);
     if (status == HF_OK)
-        status = hf_tool_check_path(options->path, options->sequential, error);
+        status =
+            hf_tool_check_new_path(options->path, options->sequential, error);
     return status;
 }
 
@@ -113,7 +110,9 @@ const struct hf_command hf_tool_create_command = {
              "holdfast-zk(1).\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof *rows,
-    .read_operands = read_operands,
+    .operands = {HF_OPERAND("PATH", struct options, path),
+                 HF_OPERAND("DATA", struct options, word, .is_optional = true)},
+    .check = check,
 };
 
 /* --------------------------------------------------------------- create -- */
@@ -182,7 +181,7 @@ static int create_and_print(struct hf_tool *tool, const struct options *options,
     struct hf_zookeeper_result *result;
     hf_status status = create(tool, options, data, &result);
     int exit_code =
-        status == HF_OK ? print(options, result) : hf_tool_fail(tool, status);
+        status == HF_OK ? print(options, result) : hf_tool_fail(status);
 
     hf_zookeeper_result_free(result);
     if (exit_code == 0 && options->ephemeral)

@@ -32,19 +32,6 @@ static const struct hf_option_row rows[] = {
               .help = "write to FILE"),
 };
 
-static hf_status read_operands(const struct hf_command_line *line,
-                               void *read_options, struct hf_error *error)
-{
-    struct options *options = read_options;
-    hf_status status =
-        hf_tool_check_count(line, &hf_tool_export_command, 1, 1, error);
-
-    if (status != HF_OK)
-        return status;
-    options->path = line->argv[line->operands];
-    return hf_tool_check_path(options->path, false, error);
-}
-
 const struct hf_command hf_tool_export_command = {
     .name = "zk export",
     .synopsis = "[OPTION...] PATH",
@@ -56,7 +43,7 @@ const struct hf_command hf_tool_export_command = {
              "the format.\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof *rows,
-    .read_operands = read_operands,
+    .operands = {HF_TOOL_PATH_OPERAND(struct options, path)},
 };
 
 /* --------------------------------------------------------------- export -- */

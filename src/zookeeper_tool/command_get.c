@@ -30,19 +30,6 @@ static const struct hf_option_row rows[] = {
     HF_TOOL_JSON_OPTION,
 };
 
-static hf_status read_operands(const struct hf_command_line *line,
-                               void *read_options, struct hf_error *error)
-{
-    struct options *options = read_options;
-    hf_status status =
-        hf_tool_check_count(line, &hf_tool_get_command, 1, 1, error);
-
-    if (status != HF_OK)
-        return status;
-    options->path = line->argv[line->operands];
-    return hf_tool_check_path(options->path, false, error);
-}
-
 const struct hf_command hf_tool_get_command = {
     .name = "zk get",
     .synopsis = "[OPTION...] PATH",
@@ -53,7 +40,7 @@ const struct hf_command hf_tool_get_command = {
              "there is no such node.\nSee holdfast-zk(1).\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof *rows,
-    .read_operands = read_operands,
+    .operands = {HF_TOOL_PATH_OPERAND(struct options, path)},
 };
 
 /* ------------------------------------------------------------------ get -- */
@@ -134,7 +121,7 @@ static int get(struct hf_tool *tool, const struct options *options)
     int exit_code;
 
     if (status != HF_OK) {
-        exit_code = hf_tool_fail(tool, status);
+        exit_code = hf_tool_fail(status);
     } else if (options->file != NULL) {
         exit_code = print_to_file(options, result);
     } else {

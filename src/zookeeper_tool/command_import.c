@@ -54,20 +54,6 @@ static const struct hf_option_row rows[] = {
     HF_TOOL_JSON_OPTION,
 };
 
-static hf_status read_operands(const struct hf_command_line *line,
-                               void *read_options, struct hf_error *error)
-{
-    struct options *options = read_options;
-    hf_status status =
-        hf_tool_check_count(line, &hf_tool_import_command, 1, 2, error);
-
-    if (status != HF_OK)
-        return status;
-    options->path = line->argv[line->operands];
-    options->file = line->argv[line->operands + 1];
-    return hf_tool_check_path(options->path, false, error);
-}
-
 const struct hf_command hf_tool_import_command = {
     .name = "zk import",
     .synopsis = "[OPTION...] PATH [FILE]",
@@ -80,7 +66,8 @@ const struct hf_command hf_tool_import_command = {
              "makes no sense.  See\nholdfast-zk(1).\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof *rows,
-    .read_operands = read_operands,
+    .operands = {HF_TOOL_PATH_OPERAND(struct options, path),
+                 HF_OPERAND("FILE", struct options, file, .is_optional = true)},
 };
 
 /* ---------------------------------------------------------------- batch -- */
@@ -204,7 +191,7 @@ static hf_status fail_transaction(struct importing *importing, hf_status status,
             return fail_node(importing, node, one->status,
                              hf_tool_text_in_multi(one));
     }
-    hf_tool_error(importing->tool, &error);
+    hf_tool_error(&error);
     return fail_node(importing, &importing->nodes[0], status, error.text);
 }
 
@@ -390,7 +377,7 @@ static hf_status check_parent(struct importing *importing)
                            "or --parents",
                            hf_quote(above, strlen(above)).text);
     else if (status != HF_OK)
-        hf_tool_error(importing->tool, &importing->error);
+        hf_tool_error(&importing->error);
     hf_free(above);
     return status;
 }
@@ -409,7 +396,7 @@ static hf_status prepare(struct importing *importing)
         return HF_OK;
     status = hf_tool_create_parents(importing->tool, options->path);
     if (status != HF_OK)
-        hf_tool_error(importing->tool, &importing->error);
+        hf_tool_error(&importing->error);
     return status;
 }
 

@@ -21,27 +21,14 @@ struct options {
 
 static const struct hf_option_row rows[] = {
     HF_TOOL_OPTIONS,
-    HF_OPTION('R', "recursive", NULL, hf_option_set, FIELD(recursive),
-              .set = true,
+    HF_OPTION('r', "recursive", NULL, hf_option_set, .also = 'R',
+              FIELD(recursive), .set = true,
               .help = "list all nodes, PATH first, by their paths"),
     HF_OPTION('l', "long", NULL, hf_option_set, FIELD(detailed), .set = true,
               .help = "with version, bytes, children, mode and time of the "
                       "last change"),
     HF_TOOL_JSON_OPTION,
 };
-
-static hf_status read_operands(const struct hf_command_line *line,
-                               void *read_options, struct hf_error *error)
-{
-    struct options *options = read_options;
-    hf_status status =
-        hf_tool_check_count(line, &hf_tool_ls_command, 1, 1, error);
-
-    if (status != HF_OK)
-        return status;
-    options->path = line->argv[line->operands];
-    return hf_tool_check_path(options->path, false, error);
-}
 
 const struct hf_command hf_tool_ls_command = {
     .name = "zk ls",
@@ -52,7 +39,7 @@ const struct hf_command hf_tool_ls_command = {
              "no such node.\nSee holdfast-zk(1).\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof *rows,
-    .read_operands = read_operands,
+    .operands = {HF_TOOL_PATH_OPERAND(struct options, path)},
 };
 
 /* ----------------------------------------------------------------- list -- */
@@ -178,8 +165,8 @@ static int list_names(struct hf_tool *tool, struct listing *listing)
     struct hf_zookeeper_result *result;
     hf_status status = hf_zookeeper_children(
         tool->zookeeper, listing->options->path, hf_tool_wait(tool), &result);
-    int exit_code = status == HF_OK ? print_names(listing, result)
-                                    : hf_tool_fail(tool, status);
+    int exit_code =
+        status == HF_OK ? print_names(listing, result) : hf_tool_fail(status);
 
     hf_zookeeper_result_free(result);
     return exit_code;

@@ -25,8 +25,9 @@ struct options {
 
 static const struct hf_option_row rows[] = {
     HF_TOOL_OPTIONS,
-    HF_OPTION('r', "recursive", NULL, hf_option_set, FIELD(recursive),
-              .set = true, .help = "delete what is below it, too"),
+    HF_OPTION('r', "recursive", NULL, hf_option_set, .also = 'R',
+              FIELD(recursive), .set = true,
+              .help = "delete what is below it, too"),
     HF_OPTION('n', "dry-run", NULL, hf_option_set, FIELD(dry_run), .set = true,
               .help = "with -r: print what would be deleted, and delete "
                       "nothing"),
@@ -38,9 +39,12 @@ static const struct hf_option_row rows[] = {
 };
 
 /* Do the options go together? */
-static hf_status check_options(const struct options *options,
-                               struct hf_error *error)
+static hf_status check(const struct hf_command_line *line, void *read_options,
+                       struct hf_error *error)
 {
+    const struct options *options = read_options;
+
+    (void)line;
     bool is_root = strcmp(options->path, "/") == 0;
 
     if (options->recursive && options->version != HF_ZOOKEEPER_ANY_VERSION)
@@ -59,20 +63,6 @@ static hf_status check_options(const struct options *options,
     return HF_OK;
 }
 
-static hf_status read_operands(const struct hf_command_line *line,
-                               void *read_options, struct hf_error *error)
-{
-    struct options *options = read_options;
-    hf_status status =
-        hf_tool_check_count(line, &hf_tool_rm_command, 1, 1, error);
-
-    if (status != HF_OK)
-        return status;
-    options->path = line->argv[line->operands];
-    status = hf_tool_check_path(options->path, false, error);
-    return status != HF_OK ? status : check_options(options, error);
-}
-
 const struct hf_command hf_tool_rm_command = {
     .name = "zk rm",
     .synopsis = "[OPTION...] PATH",
@@ -83,7 +73,8 @@ const struct hf_command hf_tool_rm_command = {
              "another version, or\nif it has children.  See holdfast-zk(1).\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof *rows,
-    .read_operands = read_operands,
+    .operands = {HF_TOOL_PATH_OPERAND(struct options, path)},
+    .check = check,
 };
 
 /* ------------------------------------------------------------ recursive -- */
@@ -218,7 +209,7 @@ static int remove_one(struct hf_tool *tool, const struct options *options)
 
     if (status == HF_OK)
         return options->common.json ? print_count(&removal) : 0;
-    return hf_tool_fail(tool, status);
+    return hf_tool_fail(status);
 }
 
 int hf_tool_rm_main(int argc, char **argv)

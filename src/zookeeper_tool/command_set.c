@@ -27,17 +27,12 @@ static const struct hf_option_row rows[] = {
     HF_TOOL_JSON_OPTION,
 };
 
-static hf_status read_operands(const struct hf_command_line *line,
-                               void *read_options, struct hf_error *error)
+static hf_status check(const struct hf_command_line *line, void *read_options,
+                       struct hf_error *error)
 {
-    struct options *options = read_options;
-    hf_status status =
-        hf_tool_check_count(line, &hf_tool_set_command, 1, 2, error);
+    const struct options *options = read_options;
 
-    if (status != HF_OK)
-        return status;
-    options->path = line->argv[line->operands];
-    options->word = line->argv[line->operands + 1];
+    (void)line;
     if ((options->word == NULL) == (options->file == NULL))
         return hf_error_set(error, HF_EINVAL,
                             "%s; expected DATA, - for standard input, or "
@@ -45,7 +40,7 @@ static hf_status read_operands(const struct hf_command_line *line,
                             options->word == NULL ? "DATA is missing"
                                                   : "DATA and --file are two "
                                                     "sources of data");
-    return hf_tool_check_path(options->path, false, error);
+    return HF_OK;
 }
 
 const struct hf_command hf_tool_set_command = {
@@ -57,7 +52,9 @@ const struct hf_command hf_tool_set_command = {
              "another\nversion.  See holdfast-zk(1).\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof *rows,
-    .read_operands = read_operands,
+    .operands = {HF_TOOL_PATH_OPERAND(struct options, path),
+                 HF_OPERAND("DATA", struct options, word, .is_optional = true)},
+    .check = check,
 };
 
 static int set(struct hf_tool *tool, const struct options *options,
@@ -76,7 +73,7 @@ static int set(struct hf_tool *tool, const struct options *options,
         hf_json_end_object(&json);
     }
     hf_zookeeper_result_free(result);
-    return status != HF_OK ? hf_tool_fail(tool, status)
+    return status != HF_OK ? hf_tool_fail(status)
                            : hf_command_line_end_output();
 }
 

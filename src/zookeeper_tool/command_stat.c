@@ -14,19 +14,6 @@ static const struct hf_option_row rows[] = {
     HF_TOOL_JSON_OPTION,
 };
 
-static hf_status read_operands(const struct hf_command_line *line,
-                               void *read_options, struct hf_error *error)
-{
-    struct options *options = read_options;
-    hf_status status =
-        hf_tool_check_count(line, &hf_tool_stat_command, 1, 1, error);
-
-    if (status != HF_OK)
-        return status;
-    options->path = line->argv[line->operands];
-    return hf_tool_check_path(options->path, false, error);
-}
-
 const struct hf_command hf_tool_stat_command = {
     .name = "zk stat",
     .synopsis = "[OPTION...] PATH",
@@ -35,7 +22,7 @@ const struct hf_command hf_tool_stat_command = {
              "holdfast-zk(1).\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof *rows,
-    .read_operands = read_operands,
+    .operands = {HF_TOOL_PATH_OPERAND(struct options, path)},
 };
 
 static void print(const struct options *options,
@@ -63,7 +50,7 @@ static int show(struct hf_tool *tool, const struct options *options)
         print(options, &result->stat);
     hf_zookeeper_result_free(result);
     return status == HF_OK ? hf_command_line_end_output()
-                           : hf_tool_fail(tool, status);
+                           : hf_tool_fail(status);
 }
 
 int hf_tool_stat_main(int argc, char **argv)

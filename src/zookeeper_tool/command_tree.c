@@ -24,19 +24,6 @@ static const struct hf_option_row rows[] = {
     HF_TOOL_JSON_OPTION,
 };
 
-static hf_status read_operands(const struct hf_command_line *line,
-                               void *read_options, struct hf_error *error)
-{
-    struct options *options = read_options;
-    hf_status status =
-        hf_tool_check_count(line, &hf_tool_tree_command, 1, 1, error);
-
-    if (status != HF_OK)
-        return status;
-    options->path = line->argv[line->operands];
-    return hf_tool_check_path(options->path, false, error);
-}
-
 const struct hf_command hf_tool_tree_command = {
     .name = "zk tree",
     .synopsis = "[OPTION...] PATH",
@@ -47,7 +34,7 @@ const struct hf_command hf_tool_tree_command = {
              "status is 1 if\nthere is no such node.  See holdfast-zk(1).\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof *rows,
-    .read_operands = read_operands,
+    .operands = {HF_TOOL_PATH_OPERAND(struct options, path)},
 };
 
 /* ----------------------------------------------------------------- tree -- */

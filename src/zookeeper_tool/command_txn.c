@@ -22,15 +22,6 @@ static const struct hf_option_row rows[] = {
     HF_TOOL_JSON_OPTION,
 };
 
-static hf_status read_operands(const struct hf_command_line *line,
-                               void *read_options, struct hf_error *error)
-{
-    struct options *options = read_options;
-
-    options->file = line->argv[line->operands];
-    return hf_tool_check_count(line, &hf_tool_txn_command, 0, 1, error);
-}
-
 const struct hf_command hf_tool_txn_command = {
     .name = "zk txn",
     .synopsis = "[OPTION...] [FILE]",
@@ -51,7 +42,7 @@ const struct hf_command hf_tool_txn_command = {
              "holdfast-zk(1).\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof *rows,
-    .read_operands = read_operands,
+    .operands = {HF_OPERAND("FILE", struct options, file, .is_optional = true)},
 };
 
 /* ---------------------------------------------------------------- lines -- */
@@ -195,11 +186,11 @@ static int print(const struct options *options, const struct txn *txn,
 }
 
 /* Print which line made the transaction fail. */
-static int fail(struct hf_tool *tool, const struct txn *txn, hf_status status,
+static int fail(const struct txn *txn, hf_status status,
                 const struct hf_zookeeper_result *result)
 {
     if (result == NULL)
-        return hf_tool_fail(tool, status);
+        return hf_tool_fail(status);
     for (size_t i = 0; i < result->result_count; i++) {
         const struct hf_zookeeper_result *one = result->results[i];
 
@@ -209,7 +200,7 @@ static int fail(struct hf_tool *tool, const struct txn *txn, hf_status status,
                     txn->lines[i].number, hf_tool_text_in_multi(one));
         return hf_tool_exit_status(status);
     }
-    return hf_tool_fail(tool, status);
+    return hf_tool_fail(status);
 }
 
 static int carry_out(struct hf_tool *tool, const struct options *options,
@@ -223,7 +214,7 @@ static int carry_out(struct hf_tool *tool, const struct options *options,
     status = hf_zookeeper_multi(tool->zookeeper, txn->ops, txn->count,
                                 hf_tool_wait(tool), &result);
     exit_code = status == HF_OK ? print(options, txn, result)
-                                : fail(tool, txn, status, result);
+                                : fail(txn, status, result);
     hf_zookeeper_result_free(result);
     return exit_code;
 }

@@ -24,32 +24,29 @@ struct options {
 
 static const struct hf_option_row rows[] = {
     HF_TOOL_OPTIONS,
-    HF_OPTION('r', "recursive", NULL, hf_option_set, FIELD(recursive),
-              .set = true, .help = "of all nodes below it, too"),
-    HF_OPTION('C', "children", NULL, hf_option_set, FIELD(children),
+    HF_OPTION('r', "recursive", NULL, hf_option_set, .also = 'R',
+              FIELD(recursive), .set = true,
+              .help = "of all nodes below it, too"),
+    HF_OPTION('k', "children", NULL, hf_option_set, FIELD(children),
               .set = true,
               .help = "also when a child of PATH is created or deleted"),
-    HF_OPTION('n', "count", "N", hf_option_number, FIELD(count), .min = 1,
+    HF_OPTION('N', "count", "N", hf_option_number, FIELD(count), .min = 1,
               .max = UINT64_MAX - 1, .help = "end after N events"),
     HF_TOOL_JSON_OPTION,
 };
 
-static hf_status read_operands(const struct hf_command_line *line,
-                               void *read_options, struct hf_error *error)
+static hf_status check(const struct hf_command_line *line, void *read_options,
+                       struct hf_error *error)
 {
-    struct options *options = read_options;
-    hf_status status =
-        hf_tool_check_count(line, &hf_tool_watch_command, 1, 1, error);
+    const struct options *options = read_options;
 
-    if (status != HF_OK)
-        return status;
-    options->path = line->argv[line->operands];
+    (void)line;
     if (options->recursive && options->children)
         return hf_error_set(error, HF_EINVAL,
                             "--children and --recursive: a recursive watch "
                             "shows each child as a node that is created or "
                             "deleted; expected one of the two");
-    return hf_tool_check_path(options->path, false, error);
+    return HF_OK;
 }
 
 const struct hf_command hf_tool_watch_command = {
@@ -64,7 +61,8 @@ const struct hf_command hf_tool_watch_command = {
              "holdfast-zk(1).\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof *rows,
-    .read_operands = read_operands,
+    .operands = {HF_TOOL_PATH_OPERAND(struct options, path)},
+    .check = check,
 };
 
 /* --------------------------------------------------------------- events -- */
@@ -153,7 +151,7 @@ static int watch_node(struct hf_tool *tool, const struct options *options,
     if (status == HF_OK)
         status = set_watch(tool, options, watch);
     if (status != HF_OK)
-        exit_code = hf_tool_fail(tool, status);
+        exit_code = hf_tool_fail(status);
     else
         while (watching.left > 0 && !watching.failed &&
                !hf_tool_dispatch(tool, signal_fd))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lines of an export, see command_export.c, as nodes to create. */
+/* The lines of an export, see command_export.c, as nodes to create.  jansson
+ * parses each of them. */
 #ifndef HF_ZOOKEEPER_TOOL_IMPORT_FILE_H
 #define HF_ZOOKEEPER_TOOL_IMPORT_FILE_H
 
@@ -20,8 +21,9 @@ struct hf_tool_import_node {
     unsigned long line;
     struct hf_zookeeper_op create; /* .kind is 0 if it is ephemeral */
     size_t bytes;                  /* about, of .create as it is sent */
-    char *path, *text;
+    char *path, *data;
     struct hf_zookeeper_acl *acls;
+    char *acl_texts; /* that .acls point into */
 };
 
 /* Read the first line. */

@@ -118,7 +118,9 @@ static void copy_data(struct hf_tool_read *read,
     read->node.bytes = result->bytes;
 }
 
-/* Entries, then their texts. */
+/* Copy the access list to one piece of memory: entries, then their texts.  The
+ * node gets no list if the answer has none, or if there is no memory or budget
+ * for it; the latter is a failure of the node, see keep(). */
 static void copy_acls(struct hf_tool_read *read,
                       const struct hf_zookeeper_result *result)
 {
@@ -177,7 +179,7 @@ static void start_op(struct hf_tool_read *read, enum hf_zookeeper_op_kind kind)
     if (status == HF_OK)
         return;
     read->pending--;
-    hf_tool_error(read->tool, &error);
+    hf_tool_error(&error);
     set_failure(read, status, error.text);
 }
 

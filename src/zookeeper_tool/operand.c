@@ -10,27 +10,8 @@
 #include "base/url_options.h"
 #include "zookeeper/zk_path.h"
 
-hf_status hf_tool_check_count(const struct hf_command_line *line,
-                              const struct hf_command *command, int min,
-                              int max, struct hf_error *error)
-{
-    int count = line->argc - line->operands;
-
-    if (count < min)
-        return hf_error_set(error, HF_EINVAL,
-                            "an argument is missing; expected holdfast %s %s",
-                            command->name, command->synopsis);
-    if (count > max)
-        return hf_error_set(error, HF_EINVAL,
-                            "'%.80s': one argument too many; expected holdfast "
-                            "%s %s",
-                            line->argv[line->operands + max], command->name,
-                            command->synopsis);
-    return HF_OK;
-}
-
-hf_status hf_tool_check_path(const char *path, bool sequential,
-                             struct hf_error *error)
+hf_status hf_tool_check_new_path(const char *path, bool sequential,
+                                 struct hf_error *error)
 {
     const char *why = hf_zk_path_why_refused(path, sequential);
 
@@ -40,6 +21,11 @@ hf_status hf_tool_check_path(const char *path, bool sequential,
                         "the path %s has %s; expected one that ZooKeeper "
                         "takes, such as /a/b",
                         hf_quote(path, strlen(path)).text, why);
+}
+
+hf_status hf_tool_check_path(const char *path, struct hf_error *error)
+{
+    return hf_tool_check_new_path(path, false, error);
 }
 
 bool hf_tool_parse_version(const char *text, int32_t *version)

@@ -8,16 +8,15 @@
 
 #include "command/command_line.h"
 
-/* Check that ${line}, one of ${command}, has from ${min} to ${max} operands.
- * HF_EINVAL. */
-hf_status hf_tool_check_count(const struct hf_command_line *line,
-                              const struct hf_command *command, int min,
-                              int max, struct hf_error *error);
+/* Check that servers can have a node ${path}: HF_EINVAL.  ${sequential}: if
+ * they append digits to it. */
+hf_status hf_tool_check_path(const char *path, struct hf_error *error);
+hf_status hf_tool_check_new_path(const char *path, bool sequential,
+                                 struct hf_error *error);
 
-/* Check that servers can have a node ${path}, ${sequential} if they append
- * digits to it.  HF_EINVAL. */
-hf_status hf_tool_check_path(const char *path, bool sequential,
-                             struct hf_error *error);
+/* The row of the operand PATH. */
+#define HF_TOOL_PATH_OPERAND(type, field)                                      \
+    HF_OPERAND("PATH", type, field, .check = hf_tool_check_path)
 
 /* The row of an option --version: a number as in a Stat. */
 hf_option_reader hf_tool_option_version;

@@ -73,7 +73,10 @@ static hf_status open_session(const char *url, struct hf_tool *tool,
     opts.max_answer_bytes = ANSWER_BYTES_MAX;
     opts.on_state = (struct hf_on_state){on_state, tool, NULL};
     opts.on_log = (struct hf_on_log){on_log, NULL, HF_LOG_ERROR};
-    return hf_zookeeper_open(url, &opts, &tool->zookeeper, error);
+    status = hf_zookeeper_open(url, &opts, &tool->zookeeper);
+    if (status != HF_OK)
+        *error = *hf_last_error();
+    return status;
 }
 
 bool hf_tool_open(const struct hf_tool_common *common, struct hf_tool *tool)
@@ -152,22 +155,21 @@ int hf_tool_exit_status(hf_status status)
     }
 }
 
-void hf_tool_error(const struct hf_tool *tool, struct hf_error *error)
+void hf_tool_error(struct hf_error *error)
 {
     char text[HF_ERROR_TEXT_BYTES];
 
-    hf_zookeeper_error(tool->zookeeper, error);
-    hf_format_error(error->text, 0, text, sizeof text);
-    (void)hf_error_set(error, error->status, "%s", text);
+    hf_format_error(hf_last_error()->text, 0, text, sizeof text);
+    (void)hf_error_set(error, hf_last_error()->status, "%s", text);
 }
 
-int hf_tool_fail(const struct hf_tool *tool, hf_status status)
+int hf_tool_fail(hf_status status)
 {
     struct hf_error error;
 
     if (status == HF_ENOMEM)
         return hf_tool_fail_memory();
-    hf_tool_error(tool, &error);
+    hf_tool_error(&error);
     hf_ui_print("%s", error.text);
     return hf_tool_exit_status(status);
 }

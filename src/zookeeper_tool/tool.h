@@ -39,7 +39,7 @@ struct hf_tool_common {
     HF_OPTION('c', "url", "URL", hf_option_url, HF_TOOL_COMMON_FIELD(url),     \
               .help = "the servers, such as zk://h1,h2, or @PROFILE; else "    \
                       "HOLDFAST_URL"),                                         \
-        HF_OPTION('t', "timeout", "DURATION", hf_option_duration,              \
+        HF_OPTION('w', "timeout", "DURATION", hf_option_wait,                  \
                   HF_TOOL_COMMON_FIELD(wait_ms),                               \
                   .help = "wait at most so long for an answer; else 15s")
 
@@ -83,13 +83,11 @@ int hf_tool_signal_fd(void);
  * node, else as of the other commands. */
 int hf_tool_exit_status(hf_status status);
 
-/* Copy the last failure of a call on ${tool} to ${error}, without the name of
- * the call. */
-void hf_tool_error(const struct hf_tool *tool, struct hf_error *error);
+/* Copy hf_last_error() to ${error}, without the name of the call. */
+void hf_tool_error(struct hf_error *error);
 
-/* Print why the last call on ${tool} failed with ${status}.  Returns the exit
- * status. */
-int hf_tool_fail(const struct hf_tool *tool, hf_status status);
+/* Print why the last call failed with ${status}.  Returns the exit status. */
+int hf_tool_fail(hf_status status);
 
 /* The same for an error. */
 int hf_tool_fail_error(const struct hf_error *error);

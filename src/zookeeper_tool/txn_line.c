@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See txn_line.h.  A table has the words of each operation. */
+/*
+ * See txn_line.h.  A line has words, with spaces between them.  A word in
+ * double quotes may have spaces; \" and \\ are a quote and a backslash in it,
+ * and \xNN is a byte, as the tool prints words itself.  A word is never longer
+ * than what it is written as, so it is written back over that.
+ *
+ * A table has the words of each operation.
+ */
 #include "zookeeper_tool/txn_line.h"
 
 #include <string.h>
@@ -7,7 +14,113 @@
 #include "base/error.h"
 #include "base/quote.h"
 #include "zookeeper_tool/operand.h"
-#include "zookeeper_tool/word_line.h"
+
+/* ----------------------------------------------------------------- words -- */
+
+#define WORDS_MAX 8
+
+struct word {
+    char *text; /* ends with a NUL, and may have others */
+    size_t bytes;
+};
+
+#define BLANKS " \t\r"
+
+/* The value of a hexadecimal digit, or -1. */
+static int digit_of(char c)
+{
+    static const char digits[] = "0123456789abcdef0123456789ABCDEF";
+    const char *found = c != '\0' ? strchr(digits, c) : NULL;
+
+    return found != NULL ? (int)(found - digits) % 16 : -1;
+}
+
+/* Decode what follows a backslash at ${*from}, and move ${*from} behind it. */
+static bool take_escape(const char **from, char *byte)
+{
+    const char *at = *from;
+
+    *byte = *at;
+    if (*at == '"' || *at == '\\') {
+        *from = at + 1;
+        return true;
+    }
+    if (*at != 'x' || digit_of(at[1]) < 0 || digit_of(at[2]) < 0)
+        return false;
+    *byte = (char)(digit_of(at[1]) << 4 | digit_of(at[2]));
+    *from = at + 3;
+    return true;
+}
+
+/* Decode the word behind the quote at ${*line}, and move ${*line} behind its
+ * end. */
+static hf_status take_quoted(char **line, struct word *word,
+                             struct hf_error *error)
+{
+    const char *from = *line + 1;
+
+    word->text = *line;
+    word->bytes = 0;
+    while (*from != '"') {
+        char byte = *from++;
+
+        if (byte == '\0')
+            return hf_error_set(error, HF_EINVAL,
+                                "a quote is not closed; expected '\"' at the "
+                                "end of the word");
+        if (byte == '\\' && !take_escape(&from, &byte))
+            return hf_error_set(error, HF_EINVAL,
+                                "a backslash in quotes; expected \\\", \\\\ or "
+                                "\\xNN, a byte in hexadecimal");
+        word->text[word->bytes++] = byte;
+    }
+    *line += from - *line + 1;
+    if (strchr(BLANKS, **line) == NULL) /* also the end */
+        return hf_error_set(error, HF_EINVAL,
+                            "text behind a closing quote; expected a space");
+    return HF_OK;
+}
+
+static void take_plain(char **line, struct word *word)
+{
+    word->text = *line;
+    word->bytes = strcspn(*line, BLANKS);
+    *line += word->bytes;
+}
+
+/* Take the words of ${line} apart, in its own memory, and set ${count}.
+ * HF_EINVAL. */
+static hf_status split_words(char *line, struct word words[WORDS_MAX],
+                             size_t *count, struct hf_error *error)
+{
+    *count = 0;
+    for (line += strspn(line, BLANKS); *line != '\0';
+         line += strspn(line, BLANKS)) {
+        struct word *word = &words[*count];
+        bool more;
+
+        if (*count == WORDS_MAX)
+            return hf_error_set(error, HF_EINVAL,
+                                "more than %d words; expected a word with "
+                                "spaces in double quotes",
+                                WORDS_MAX);
+        if (*line == '"') {
+            hf_status status = take_quoted(&line, word, error);
+
+            if (status != HF_OK)
+                return status;
+        } else {
+            take_plain(&line, word);
+        }
+        more = *line != '\0';
+        word->text[word->bytes] = '\0';
+        line += more;
+        ++*count;
+    }
+    return HF_OK;
+}
+
+/* ------------------------------------------------------------ operations -- */
 
 /* An operation: how many words may follow its path. */
 struct form {
@@ -26,7 +139,7 @@ static const struct form forms[] = {
     {"delete", HF_ZOOKEEPER_DELETE, false, false, "delete PATH [VERSION]"},
 };
 
-static const struct form *find_form(const struct hf_tool_word *word)
+static const struct form *find_form(const struct word *word)
 {
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
         if (strcmp(word->text, forms[i].name) == 0)
@@ -35,8 +148,8 @@ static const struct form *find_form(const struct hf_tool_word *word)
 }
 
 /* The last word: the mode of a create, else a version. */
-static hf_status read_last(const struct hf_tool_word *word,
-                           struct hf_zookeeper_op *op, struct hf_error *error)
+static hf_status read_last(const struct word *word, struct hf_zookeeper_op *op,
+                           struct hf_error *error)
 {
     if (op->kind != HF_ZOOKEEPER_CREATE) {
         if (hf_tool_parse_version(word->text, &op->version))
@@ -58,9 +171,9 @@ static hf_status read_last(const struct hf_tool_word *word,
 }
 
 /* Read the words behind the name of ${form}. */
-static hf_status read_words(const struct form *form,
-                            const struct hf_tool_word *words, size_t count,
-                            struct hf_zookeeper_op *op, struct hf_error *error)
+static hf_status read_words(const struct form *form, const struct word *words,
+                            size_t count, struct hf_zookeeper_op *op,
+                            struct hf_error *error)
 {
     size_t at = 1;
     hf_status status = HF_OK;
@@ -81,22 +194,22 @@ static hf_status read_words(const struct form *form,
         return hf_error_set(error, HF_EINVAL,
                             "the path has a NUL; expected one that ZooKeeper "
                             "takes, such as /a/b");
-    return hf_tool_check_path(op->path, op->mode == HF_ZOOKEEPER_SEQUENTIAL,
-                              error);
+    return hf_tool_check_new_path(op->path, op->mode == HF_ZOOKEEPER_SEQUENTIAL,
+                                  error);
 }
 
 hf_status hf_tool_parse_txn_line(char *line, struct hf_zookeeper_op *op,
                                  struct hf_error *error)
 {
-    struct hf_tool_word words[HF_TOOL_WORDS_MAX];
+    struct word words[WORDS_MAX];
     const struct form *form;
     size_t count;
     hf_status status;
 
     *op = (struct hf_zookeeper_op){.kind = 0};
-    if (line[strspn(line, " \t\r")] == '#')
+    if (line[strspn(line, BLANKS)] == '#')
         return HF_OK;
-    status = hf_tool_split_words(line, words, &count, error);
+    status = split_words(line, words, &count, error);
     if (status != HF_OK || count == 0)
         return status;
     form = find_form(&words[0]);

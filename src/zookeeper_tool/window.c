@@ -65,7 +65,7 @@ hf_status hf_tool_window_start(struct hf_tool_window *window,
         struct hf_error error;
 
         window->pending--;
-        hf_tool_error(window->tool, &error);
+        hf_tool_error(&error);
         set_failure(window, status, error.text);
     }
     return status;

@@ -71,11 +71,10 @@ static void pass_ms(unsigned ms)
 
 static void open_client(struct churner *churner)
 {
-    struct hf_error error = {HF_OK, ""};
-    hf_status status = hf_client_open(url, NULL, &churner->client, &error);
+    hf_status status = hf_client_open(url, NULL, &churner->client);
 
     if (status != HF_OK) {
-        complain("open", status, error.text);
+        complain("open", status, hf_last_error()->text);
         exit(1);
     }
     for (int i = 0; i < LOCKS; i++)
@@ -125,8 +124,6 @@ static void let_go(struct churner *churner, struct hf_grant *grant)
 static void take_end(struct churner *churner, int which, hf_status status,
                      struct hf_grant *grant)
 {
-    struct hf_error error;
-
     atomic_fetch_add(&ends[status], 1);
     switch (status) {
     case HF_OK:
@@ -141,8 +138,7 @@ static void take_end(struct churner *churner, int which, hf_status status,
     case HF_EUNREACHABLE: /* a try, or a new client, in vain for 15 s */
         break;
     default:
-        hf_lock_error(churner->locks[which], &error);
-        complain("acquire", status, error.text);
+        complain("acquire", status, hf_last_error()->text);
     }
 }
 

@@ -102,15 +102,15 @@ static void on_log(void *arg, enum hf_log_level level, const char *text)
 static void open_session(struct session *session, const char *url)
 {
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
-    struct hf_error error;
 
     opts.on_state.fn = on_state;
     opts.on_state.arg = session;
     opts.on_log.fn = on_log;
     opts.on_log.arg = session;
-    if (hf_client_open_uv(&loop, url, &opts, &session->client, &error) != HF_OK)
+    if (hf_client_open_uv(&loop, url, &opts, &session->client) != HF_OK)
         print_line("session %u refused %s %s", session->number,
-                   hf_status_name(error.status), error.text);
+                   hf_status_name(hf_last_error()->status),
+                   hf_last_error()->text);
 }
 
 static void close_session(struct session *session)

@@ -120,11 +120,10 @@ static void add(const char *directory, const char *id, unsigned long long token)
 static struct hf_client *open_client(const char *url)
 {
     struct hf_client *client;
-    struct hf_error error;
-    hf_status status = hf_client_open(url, NULL, &client, &error);
+    hf_status status = hf_client_open(url, NULL, &client);
 
     if (status != HF_OK)
-        fail("open", status, error.text);
+        fail("open", status, hf_last_error()->text);
     return client;
 }
 
@@ -133,14 +132,12 @@ static struct hf_lock *open_lock(struct hf_client *client, const char *name,
 {
     struct hf_lock_opts opts = HF_LOCK_OPTS_INIT;
     struct hf_lock *lock;
-    struct hf_error error;
     hf_status status;
 
     opts.kind = kind;
     status = hf_lock_open(client, name, &opts, &lock);
-    hf_client_error(client, &error);
     if (status != HF_OK)
-        fail("lock", status, error.text);
+        fail("lock", status, hf_last_error()->text);
     return lock;
 }
 
@@ -148,12 +145,10 @@ static struct hf_grant *acquire(struct hf_lock *lock,
                                 const struct hf_acquire_opts *opts)
 {
     struct hf_grant *grant;
-    struct hf_error error;
     hf_status status = hf_lock_acquire(lock, opts, &grant);
 
-    hf_lock_error(lock, &error);
     if (status != HF_OK)
-        fail("acquire", status, error.text);
+        fail("acquire", status, hf_last_error()->text);
     return grant;
 }
 

@@ -363,7 +363,7 @@ class Script(Workload):
         "(read line; kill $$) & INNER; :",
         "trap exit TERM; (read line; kill $$) & INNER & wait $!",
         "timeout 2 INNER; :",
-        "INNER -t 2s; :",
+        "INNER -w 2s; :",
         "perl -e 'alarm 2; exec @ARGV' bash -c 'INNER; :'; :",
         "python3 -c 'import subprocess, sys\ntry: subprocess.run("
         "sys.argv[1:], timeout=2)\nexcept subprocess.TimeoutExpired: pass' "
@@ -377,9 +377,9 @@ class Script(Workload):
     def inner(self, script):
         words = self.run_of(self.name(2) + ":m")
         words[2:2] = ["-D"]
-        if " -t 2s" in script:
-            words[2:2] = ["-t", "2s"]
-            script = script.replace(" -t 2s", "")
+        if " -w 2s" in script:
+            words[2:2] = ["-w", "2s"]
+            script = script.replace(" -w 2s", "")
         return script.replace("INNER", " ".join([*words, "true"]))
 
     async def run(self):

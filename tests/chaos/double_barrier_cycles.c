@@ -3,12 +3,12 @@
  * One participant of a double barrier, which it enters and leaves again and
  * again.
  *
- *     double_barrier_cycles URL NAME PARTIES CYCLES BOARD
+ *     double_barrier_cycles URL NAME PARTICIPANTS CYCLES BOARD
  *
  * BOARD is a file of zeros that all participants map.  It has two counters for
  * each cycle: how many have asked to enter, and how many to leave.  A
  * participant counts itself before it asks.  Once it has entered or left, the
- * counter must be PARTIES; else the participant says so and fails.
+ * counter must be PARTICIPANTS; else the participant says so and fails.
  */
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -38,57 +38,53 @@ static struct cycle *map_board(const char *path, unsigned cycles)
     return board == MAP_FAILED ? NULL : board;
 }
 
-static bool is_complete(struct hf_double_barrier *barrier, hf_status status,
-                        unsigned cycle, unsigned there, unsigned parties)
+static bool is_complete(hf_status status, unsigned cycle, unsigned there,
+                        unsigned participants)
 {
-    struct hf_error error;
-
     if (status != HF_OK) {
-        hf_double_barrier_error(barrier, &error);
-        fprintf(stderr, "cycle %u: %s\n", cycle, error.text);
-    } else if (there != parties) {
+        fprintf(stderr, "cycle %u: %s\n", cycle, hf_last_error()->text);
+    } else if (there != participants) {
         fprintf(stderr, "cycle %u: %u of %u have asked\n", cycle, there,
-                parties);
+                participants);
     }
-    return status == HF_OK && there == parties;
+    return status == HF_OK && there == participants;
 }
 
 static bool run_cycle(struct hf_double_barrier *barrier, struct cycle *board,
-                      unsigned cycle, unsigned parties)
+                      unsigned cycle, unsigned participants)
 {
     hf_status status;
 
     atomic_fetch_add(&board[cycle].enter, 1);
     status = hf_double_barrier_enter(barrier, WAIT_MS);
-    if (!is_complete(barrier, status, cycle, atomic_load(&board[cycle].enter),
-                     parties))
+    if (!is_complete(status, cycle, atomic_load(&board[cycle].enter),
+                     participants))
         return false;
     atomic_fetch_add(&board[cycle].leave, 1);
     status = hf_double_barrier_leave(barrier, WAIT_MS);
-    return is_complete(barrier, status, cycle, atomic_load(&board[cycle].leave),
-                       parties);
+    return is_complete(status, cycle, atomic_load(&board[cycle].leave),
+                       participants);
 }
 
 int main(int argc, char **argv)
 {
     struct hf_double_barrier *barrier;
-    unsigned parties, cycles, cycle = 0;
+    unsigned participants, cycles, cycle = 0;
     struct hf_client *client;
-    struct hf_error error;
     struct cycle *board;
 
     if (argc != 6)
         return 64;
-    parties = (unsigned)strtoul(argv[3], NULL, 10);
+    participants = (unsigned)strtoul(argv[3], NULL, 10);
     cycles = (unsigned)strtoul(argv[4], NULL, 10);
     board = map_board(argv[5], cycles);
-    if (board == NULL ||
-        hf_client_open(argv[1], NULL, &client, &error) != HF_OK ||
-        hf_double_barrier_open(client, argv[2], parties, &barrier) != HF_OK) {
+    if (board == NULL || hf_client_open(argv[1], NULL, &client) != HF_OK ||
+        hf_double_barrier_open(client, argv[2], participants, &barrier) !=
+            HF_OK) {
         fprintf(stderr, "the double barrier cannot be opened\n");
         return EXIT_FAILURE;
     }
-    while (cycle < cycles && run_cycle(barrier, board, cycle, parties))
+    while (cycle < cycles && run_cycle(barrier, board, cycle, participants))
         cycle++;
     hf_double_barrier_free(barrier);
     return hf_client_close(client) == HF_OK && cycle == cycles ? EXIT_SUCCESS

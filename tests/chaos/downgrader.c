@@ -38,14 +38,13 @@ int main(int argc, char **argv)
     struct hf_lock_opts opts = HF_LOCK_OPTS_INIT;
     struct hf_client *client;
     struct hf_grant *grant = NULL;
-    struct hf_error error;
     struct hf_lock *lock;
 
     if (argc != 3)
         die("usage: downgrader URL NAME");
     opts.kind = HF_KIND_WRITE;
-    if (hf_client_open(argv[1], NULL, &client, &error) != HF_OK)
-        die(error.text);
+    if (hf_client_open(argv[1], NULL, &client) != HF_OK)
+        die(hf_last_error()->text);
     if (hf_lock_open(client, argv[2], &opts, &lock) != HF_OK ||
         hf_lock_acquire(lock, NULL, &grant) != HF_OK)
         die("the lock is not to be had");

@@ -115,7 +115,6 @@ static void waits(const char *way, enum hf_kind kind, bool tries,
     struct hf_lock *wanted = open_lock(waiter, way, kind);
     struct hf_lock *seen = open_lock(observer, way, kind);
     struct hf_grant *grant = take(held);
-    struct hf_error error;
 
     await_alone(seen);
     for (unsigned i = 0; i < repeats; i++) {
@@ -124,8 +123,7 @@ static void waits(const char *way, enum hf_kind kind, bool tries,
 
         opts.wait_ms = tries ? 0 : 1 + i % 20;
         need_status(hf_lock_acquire(wanted, &opts, &none), expected, way);
-        hf_lock_error(wanted, &error);
-        look(seen, 1, error.text);
+        look(seen, 1, hf_last_error()->text);
     }
     need(hf_grant_release(grant), "release");
     hf_lock_free(held);
@@ -166,16 +164,16 @@ static void several(unsigned repeats)
     struct hf_lock *seen = open_lock(observer, "several-b", HF_KIND_MUTEX);
     struct hf_lock *other = open_lock(observer, "several-a", HF_KIND_MUTEX);
     struct hf_grant *grant = take(held), *none, *tried;
-    struct hf_error error;
 
     for (unsigned i = 0; i < repeats; i++) {
         struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+        struct hf_error error;
         hf_status status;
 
         opts.wait_ms = 10 + i % 20;
         need_status(hf_locks_acquire(wanted, 2, &opts, &none), HF_ETIMEDOUT,
                     way);
-        hf_lock_error(wanted[0], &error);
+        error = *hf_last_error();
         status = hf_lock_try_acquire(other, &tried);
         if (status == HF_OK)
             need(hf_grant_release(tried), "release");
@@ -276,9 +274,9 @@ int main(int count, char **arguments)
         return 64;
     }
     repeats = (unsigned)strtoul(arguments[2], NULL, 10);
-    need(hf_client_open(arguments[1], NULL, &holder, NULL), "open");
-    need(hf_client_open(arguments[1], NULL, &waiter, NULL), "open");
-    need(hf_client_open(arguments[1], NULL, &observer, NULL), "open");
+    need(hf_client_open(arguments[1], NULL, &holder), "open");
+    need(hf_client_open(arguments[1], NULL, &waiter), "open");
+    need(hf_client_open(arguments[1], NULL, &observer), "open");
     connect_first(holder);
     connect_first(waiter);
     connect_first(observer);

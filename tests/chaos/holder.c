@@ -146,19 +146,16 @@ static void take(struct holder *holder, const char *url)
 {
     struct hf_client_opts client_opts = HF_CLIENT_OPTS_INIT;
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
-    struct hf_error error;
 
     client_opts.on_state.fn = on_state;
     opts.on_loss.fn = on_loss;
-    need(hf_client_open(url, &client_opts, &holder->client, &error) == HF_OK,
-         "open", error.text);
+    need(hf_client_open(url, &client_opts, &holder->client) == HF_OK, "open",
+         hf_last_error()->text);
     need(hf_lock_open(holder->client, holder->name, NULL, &holder->lock) ==
              HF_OK,
          "lock", holder->name);
-    if (hf_lock_acquire(holder->lock, &opts, &holder->grant) != HF_OK) {
-        hf_lock_error(holder->lock, &error);
-        need(false, "acquire", error.text);
-    }
+    if (hf_lock_acquire(holder->lock, &opts, &holder->grant) != HF_OK)
+        need(false, "acquire", hf_last_error()->text);
     holder->token = hf_grant_token(holder->grant);
     print(now_us(), "granted %" PRIu64, holder->token);
     need(hf_grant_loss_fd(holder->grant, &holder->loss_fd) == HF_OK, "loss_fd",

@@ -288,7 +288,6 @@ int main(int argc, char **argv)
 {
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
     static bool ready;
-    struct hf_error error;
 
     if (argc != 2)
         fail("expected a URL");
@@ -297,8 +296,8 @@ int main(int argc, char **argv)
     (void)uv_pipe_init(&loop, &input, 0);
     opts.on_state.fn = on_state;
     opts.on_state.arg = &ready;
-    if (hf_client_open_uv(&loop, argv[1], &opts, &client, &error) != HF_OK)
-        fail(error.text);
+    if (hf_client_open_uv(&loop, argv[1], &opts, &client) != HF_OK)
+        fail(hf_last_error()->text);
     if (uv_pipe_open(&input, STDIN_FILENO) != 0 ||
         uv_read_start((uv_stream_t *)&input, on_alloc, on_read) != 0)
         fail("standard input is no pipe");

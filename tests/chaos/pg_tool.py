@@ -42,7 +42,7 @@ class Case(unittest.TestCase):
         clean = {name: value for name, value in os.environ.items()
                  if not name.startswith(("HOLDFAST", "PG"))}
         done = subprocess.run(
-            [HOLDFAST, "run", "-t", wait, "inputs", "--", "echo", "held"],
+            [HOLDFAST, "run", "-w", wait, "inputs", "--", "echo", "held"],
             env={**clean, "HOLDFAST_URL": url, "HOME": self.directory,
                  **environment},
             stdin=subprocess.DEVNULL, capture_output=True, text=True,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The four engines with their real servers, for tests that are the same on
+"""The engines with their real servers, for tests that are the same on
 each.
 
     with real_engines.url(HOLDFAST, "redis") as url: ...
@@ -15,7 +15,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
 
 import machine  # noqa: E402
 
-ENGINES = ("file", "zookeeper", "redis", "postgres")
+ENGINES = ("file", "zookeeper", "etcd", "redis", "postgres")
 
 
 @contextlib.contextmanager
@@ -29,6 +29,10 @@ def url(holdfast, engine):
         from zookeeper import Standalone
         with contextlib.closing(Standalone(tick_ms=2000)) as server:
             yield "zk://" + server.address()
+    elif engine == "etcd":
+        import etcd
+        with etcd.Server() as server:
+            yield "etcd://" + server.address()
     elif engine == "redis":
         import redis_server
         with contextlib.closing(redis_server.Server()) as server:

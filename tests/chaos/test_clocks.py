@@ -90,7 +90,7 @@ class Clocks:
         holder = self.start(CONTENDER, "hold", self.url, NAME)
         self.assertRegex(waiting.read_line(holder), r"^\d+ \d+$")
         began_ms = waiting.now_ms()
-        waiter = self.start(HOLDFAST, "run", "-t", "%dms" % WAIT_MS, "-c",
+        waiter = self.start(HOLDFAST, "run", "-w", "%dms" % WAIT_MS, "-c",
                             self.url, NAME, "--", "true")
         status = waiter.wait(waiting.LIMIT_S)
         self.assertGreaterEqual(waiting.now_ms() - began_ms, WAIT_MS)

@@ -59,7 +59,7 @@ class Participant:
 
 class DoubleBarrier(unittest.TestCase):
     def setUp(self):
-        self.directory = machine.directory("parties", on_disk=True)
+        self.directory = machine.directory("participants", on_disk=True)
         self.url = "file:%s/run?state=%s/state" % ((self.directory,) * 2)
         self.locks = os.path.join(self.directory, "run", "locks")
         self.addCleanup(shutil.rmtree, self.directory)

@@ -286,13 +286,13 @@ class Calls(Case):
         for program in (setter, *waiters):
             program.expect("ready")
         for _ in range(2):
-            setter.say("raise")
+            setter.say("set")
             setter.expect("done")
             for waiter in waiters:
                 waiter.say("try")
-                waiter.expect("up")
+                waiter.expect("set")
                 waiter.say("wait")
-            setter.say("lower")
+            setter.say("clear")
             setter.expect("done")
             for waiter in waiters:
                 waiter.expect("passed")

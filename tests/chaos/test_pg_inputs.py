@@ -181,7 +181,8 @@ class Refusals(Case):
             "GRANT USAGE ON SCHEMA holdfast, holdfast_4 TO locker;"
             "GRANT SELECT ON holdfast.version TO locker;"
             "GRANT SELECT, INSERT, UPDATE, DELETE ON holdfast.queue,"
-            " holdfast.counter, holdfast.session, holdfast.ticket, holdfast.watcher TO locker",
+            " holdfast.counter, holdfast.session, holdfast.success, holdfast.ticket,"
+            " holdfast.watcher TO locker",
             database=database)
         self.assert_works(url)
 
@@ -244,7 +245,7 @@ class Refusals(Case):
         blocker.autocommit = False
         blocker.cursor().execute("SELECT 1 FROM holdfast.counter FOR UPDATE")
         tool = machine.popen(
-            [HOLDFAST, "run", "-t", "60s", "-c", self.server.url(database) +
+            [HOLDFAST, "run", "-w", "60s", "-c", self.server.url(database) +
              "?ttl=3s", "inputs", "--", "echo", "held"],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
         waiting.eventually("a lock_timeout",
@@ -270,7 +271,7 @@ class Refusals(Case):
         blocker.autocommit = False
         blocker.cursor().execute("SELECT 1 FROM holdfast.counter FOR UPDATE")
         tool = machine.popen(
-            [HOLDFAST, "run", "-t", "60s", "-c", self.server.url(database) +
+            [HOLDFAST, "run", "-w", "60s", "-c", self.server.url(database) +
              "?ttl=600s", "inputs", "--", "echo", "held"],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
         waiting.eventually("a call to be cancelled", lambda: self.server.sql(
@@ -416,7 +417,7 @@ class Poolers(Case):
         """Once it hands a statement to another process of the server."""
         url = self.pooler("transaction")
         tools = [machine.popen(
-            [HOLDFAST, "run", "-t", "10s", "-c", url + "?pooler=session",
+            [HOLDFAST, "run", "-w", "10s", "-c", url + "?pooler=session",
              "pooled", "--", "true"], stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
                  for _ in range(4)]

@@ -51,7 +51,8 @@ class Versions(Case):
         """The tool of the next version."""
         root = os.path.join(cls.directory, "next")
         tool = os.path.join(root, "bin", "holdfast")
-        modules = os.path.join(root, "lib", "holdfast")
+        modules = os.path.join(root, "lib",
+                               os.path.basename(os.path.dirname(MODULE)))
         for path in (os.path.dirname(tool), modules):
             os.makedirs(path, mode=0o700)
         shutil.copy(INSTALLED, tool)
@@ -81,7 +82,7 @@ class Versions(Case):
         clean = {key: value for key, value in os.environ.items()
                  if not key.startswith(("HOLDFAST", "PG"))}
         return machine.popen(
-            [tool, "run", "-t", wait, name, "--", "sh", "-c", command],
+            [tool, "run", "-w", wait, name, "--", "sh", "-c", command],
             env={**clean, "HOLDFAST_URL": url, "HOME": self.directory},
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True)
@@ -233,7 +234,7 @@ class Versions(Case):
         database = self.database()
         url = self.server.url(database)
         self.finish(self.run_with(HOLDFAST, url, "true"))
-        done = subprocess.run([self.next, "show", "-c", url, "-t", "2s",
+        done = subprocess.run([self.next, "show", "-c", url, "-w", "2s",
                                "inputs"], capture_output=True, text=True,
                               check=False, timeout=waiting.LIMIT_S)
         self.assertIn("--functions", done.stderr)

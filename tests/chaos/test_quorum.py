@@ -197,7 +197,7 @@ class Limits(Quorum):
         self.addCleanup(holder.communicate)
         waiting.read_line(holder, "in")
         self.servers[0].kill()
-        ran = self.run_tool("-p", "1/3", "-t", "60s", "pool", "--", "true")
+        ran = self.run_tool("-p", "1/3", "-w", "60s", "pool", "--", "true")
         self.assertEqual(ran.returncode, 0, ran.stderr)
         self.assertIn('the limits of "pool" differ: 3 here, 2 at a ticket '
                       "ahead", ran.stderr)

@@ -506,7 +506,7 @@ class Inputs(unittest.TestCase):
 
     def run_with(self, url, wait="1500ms", **environment):
         return subprocess.run(
-            [HOLDFAST, "run", "-t", wait, NAME, "--", "true"],
+            [HOLDFAST, "run", "-w", wait, NAME, "--", "true"],
             env=dict(os.environ, HOLDFAST_URL=url, **environment),
             stdin=subprocess.DEVNULL, capture_output=True, text=True,
             timeout=waiting.LIMIT_S)
@@ -655,7 +655,7 @@ class Inputs(unittest.TestCase):
                 self.refused(self.all_rights_but(missing), 77, "NOPERM")
         self.refused(self.all_rights_but("+@hash"), 77,
                      "hdel hexists hget hgetall hlen hset",
-                     "docs/engine-redis.md")
+                     "holdfast-url(7)")
         self.refused(self.all_rights_but("+publish"), 77, "publish")
         for right in self.RIGHTS:
             if right != "+info":
@@ -716,6 +716,17 @@ class Inputs(unittest.TestCase):
     def test_keys_of_something_else(self):
         self.configure("SET", "holdfast:{%s}:queue" % NAME, "mine")
         self.refused(self.server.url(), 64, "WRONGTYPE", "something else")
+
+    def test_keys_of_another_release(self):
+        """It says so in the key "last"; nothing of it is changed."""
+        last = "holdfast:{%s}:last" % NAME
+        self.configure("SET", last, "2 1764000000000000")
+        self.refused(self.server.url(), 64, "of another release", last[-4:])
+        with self.server.client() as client:
+            self.assertEqual(client.ask("GET", last), "2 1764000000000000")
+            self.assertEqual(client.ask("KEYS", "*"), [last])
+            client.ask("SET", last, "1764000000000000")
+        self.works(self.server.url())
 
     def test_something_else_than_redis(self):
         with other_server(b"220 mail.example\r\n") as port:
@@ -785,7 +796,7 @@ class UnknownNodes(unittest.TestCase):
             answers[b"SLOTS"] = (b"*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n" +
                                  bulk("127.0.0.1") + b":%d\r\n" % port)
             return subprocess.run(
-                [HOLDFAST, "run", "-t", "2s", NAME, "--", "true"],
+                [HOLDFAST, "run", "-w", "2s", NAME, "--", "true"],
                 env=dict(os.environ, HOLDFAST_URL=(
                     "redis://:s3cret@127.0.0.1:%d" % port)),
                 stdin=subprocess.DEVNULL, capture_output=True, text=True,

@@ -206,7 +206,7 @@ class Torture(unittest.TestCase):
         # The lease is longer than a node is away.  A waiter whose ticket ends
         # would queue again, and the history would not show that.
         runs = [machine.popen(
-            [HOLDFAST, "torture", "-c", self.cluster.url("?ttl=30s"), "-n", "5",
+            [HOLDFAST, "torture", "-c", self.cluster.url("?ttl=30s"), "-N", "5",
              "--for", "%ds" % self.SECONDS, "--faults", "20s", "--kind",
              kind, kind],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -375,7 +375,7 @@ class Inputs(unittest.TestCase):
 
     def run_with(self, url, name):
         return subprocess.run(
-            [HOLDFAST, "run", "-t", "1500ms", name, "--", "true"],
+            [HOLDFAST, "run", "-w", "1500ms", name, "--", "true"],
             env=dict(os.environ, HOLDFAST_URL=url), stdin=subprocess.DEVNULL,
             capture_output=True, text=True, timeout=waiting.LIMIT_S)
 

@@ -44,7 +44,7 @@ class Case(unittest.TestCase):
         clean = {name: value for name, value in os.environ.items()
                  if not name.startswith(("HOLDFAST", "PG"))}
         return subprocess.run(
-            [HOLDFAST, "run", "-t", wait, NAME, "--", "echo", "held"],
+            [HOLDFAST, "run", "-w", wait, NAME, "--", "echo", "held"],
             env=dict(clean, HOLDFAST_URL=url), stdin=subprocess.DEVNULL,
             capture_output=True, text=True, timeout=waiting.LIMIT_S,
             check=False)

@@ -3,7 +3,7 @@
 """A release wakes one of 200 waiters, in order, and the death of a holder
 wakes the next one at once.
 
-    test_wakeups.py CONTENDER [--waiters N]
+    test_wakeups.py CONTENDER ENDLESS_POLL [--waiters N]
 """
 
 import argparse
@@ -55,8 +55,13 @@ def now_us():
 
 
 class Fixture:
-    def __init__(self, contender):
+    def __init__(self, contender, endless_poll):
         self.contender = contender
+        # As in test_clocks.py.
+        checks = [os.environ.get("ASAN_OPTIONS", ""),
+                  "verify_asan_link_order=0"]
+        self.environment = dict(os.environ, LD_PRELOAD=endless_poll,
+                                ASAN_OPTIONS=":".join(filter(None, checks)))
         self.directory = machine.directory("wakeups", on_disk=True)
         self.url = (f"file:{self.directory}/run"
                     f"?state={self.directory}/state")
@@ -64,7 +69,8 @@ class Fixture:
 
     def start(self):
         return machine.popen([self.contender, "hold", self.url, "nightly"],
-                             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+                             env=self.environment, stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE)
 
     def tickets(self):
         try:
@@ -91,9 +97,11 @@ class Fixture:
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("contender")
+    parser.add_argument("endless_poll")
     parser.add_argument("--waiters", type=int, default=200)
     options = parser.parse_args()
-    fixture = Fixture(os.path.abspath(options.contender))
+    fixture = Fixture(os.path.abspath(options.contender),
+                      os.path.abspath(options.endless_poll))
     processes = []
     try:
         holder = fixture.start()

@@ -142,7 +142,7 @@ class Case(unittest.TestCase):
     def run_tool(self, url, name, *command, **environment):
         """Started; with a terminal's worth of a wait."""
         return machine.popen(
-            [HOLDFAST, "run", "-t", "%dms" % WAIT_MS, name, "--",
+            [HOLDFAST, "run", "-w", "%dms" % WAIT_MS, name, "--",
              *(command or ("true",))],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True, process_group=0,

@@ -89,7 +89,7 @@ static struct hf_zookeeper *open_handle(enum hf_delivery delivery)
 
     opts.delivery = delivery;
     (void)snprintf(url, sizeof url, "zk://%s", server());
-    assert_int_equal(hf_zookeeper_open(url, &opts, &zookeeper, NULL), HF_OK);
+    assert_int_equal(hf_zookeeper_open(url, &opts, &zookeeper), HF_OK);
     return zookeeper;
 }
 

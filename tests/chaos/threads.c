@@ -194,17 +194,17 @@ static void open_all(const char *url, const char *name, const char *how)
 {
     const struct hf_allocator counted = {counted_allocate, counted_resize,
                                          counted_release, NULL};
-    struct hf_error error = {HF_OK, ""};
     hf_status status = hf_set_allocator(&counted);
 
     if (status == HF_OK)
-        status = hf_client_open(url, NULL, &client, &error);
+        status = hf_client_open(url, NULL, &client);
     if (status == HF_OK && strcmp(how, "mutex") == 0)
         status = hf_mutex_open(client, name, NULL, &mutex);
     else if (status == HF_OK)
         status = hf_lock_open(client, name, NULL, &lock);
     if (status != HF_OK) {
-        fprintf(stderr, "threads: %s %s\n", hf_status_name(status), error.text);
+        fprintf(stderr, "threads: %s %s\n", hf_status_name(status),
+                hf_last_error()->text);
         exit(1);
     }
 }

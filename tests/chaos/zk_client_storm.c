@@ -483,7 +483,6 @@ static void open_handle(struct storm_handle *handle, unsigned number,
                         uint64_t seed)
 {
     struct hf_zookeeper_opts opts = HF_ZOOKEEPER_OPTS_INIT;
-    struct hf_error error;
 
     handle->number = number;
     handle->name = name;
@@ -499,8 +498,8 @@ static void open_handle(struct storm_handle *handle, unsigned number,
     opts.on_state = (struct hf_on_state){state_changed, handle, NULL};
     if (handle->dispatches)
         opts.delivery = HF_DELIVER_DISPATCH;
-    if (hf_zookeeper_open(url, &opts, &handle->zookeeper, &error) != HF_OK)
-        fail(error.text);
+    if (hf_zookeeper_open(url, &opts, &handle->zookeeper) != HF_OK)
+        fail(hf_last_error()->text);
 }
 
 static void begin_storm(struct storm_handle *handle)

@@ -124,7 +124,6 @@ int main(int argc, char **argv)
     struct hf_zookeeper_opts opts = HF_ZOOKEEPER_OPTS_INIT;
     char line[LINE_BYTES], command[32], path[512], data[512];
     struct hf_zookeeper *zookeeper;
-    struct hf_error error;
 
     if (argc < 2) {
         fprintf(stderr, "usage: zk_reader URL [read_only]\n");
@@ -135,8 +134,8 @@ int main(int argc, char **argv)
     opts.on_log.fn = on_log;
     opts.on_log.level = HF_LOG_INFO;
     opts.read_only = argc > 2;
-    if (hf_zookeeper_open(argv[1], &opts, &zookeeper, &error) != HF_OK) {
-        fprintf(stderr, "%s\n", error.text);
+    if (hf_zookeeper_open(argv[1], &opts, &zookeeper) != HF_OK) {
+        fprintf(stderr, "%s\n", hf_last_error()->text);
         return 1;
     }
     while (fgets(line, sizeof line, stdin) != NULL) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The four engines, each with its real server, for tests of the tool that have
+"""The engines, each with its real server, for tests of the tool that have
 to hold on every one: a class of tests is a mixin with one of these and
 harness.Case.
 
@@ -10,6 +10,7 @@ server; None for the file engine."""
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -73,6 +74,25 @@ class ZooKeeper(Engine):
     def url(self):
         return "zk://127.0.0.1:%d?timeout=%dms" % (self.server.port,
                                                    self.lease_ms)
+
+
+class Etcd(Engine):
+    # What the tool says of a server before 3.4.31, as Debian's is.
+    SAID_OF_OLD = r"^holdfast: the server is etcd 3\.4\.\d+: .*\n"
+
+    @classmethod
+    def setUpClass(cls):
+        import etcd
+        cls.server = etcd.Server()
+        cls.addClassCleanup(cls.server.close)
+        cls.server.start()
+
+    def finish(self, *arguments, **options):
+        status, out, err = super().finish(*arguments, **options)
+        return status, out, re.sub(self.SAID_OF_OLD, "", err)
+
+    def url(self):
+        return "etcd://%s?ttl=%dms" % (self.server.address(), self.lease_ms)
 
 
 class Redis(Engine):

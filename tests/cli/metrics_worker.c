@@ -37,14 +37,13 @@ int main(int argc, char **argv)
     bool in_dir = getenv("HOLDFAST_METRICS_DIR") != NULL;
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
     struct hf_client *client;
-    struct hf_error error;
     struct hf_lock *lock;
     char byte;
 
     if (argc != 4)
         return 64;
     opts.metrics = in_dir ? HF_METRICS_DIR : HF_METRICS_COUNT;
-    if (hf_client_open(argv[1], &opts, &client, &error) != HF_OK ||
+    if (hf_client_open(argv[1], &opts, &client) != HF_OK ||
         hf_lock_open(client, argv[2], NULL, &lock) != HF_OK)
         return 1;
     for (int i = atoi(argv[3]); i > 0; i--)

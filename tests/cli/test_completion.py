@@ -35,10 +35,11 @@ ZK_COMMANDS = commands_of("zk")
 
 
 def options_of(command):
-    """[(letter, name, value or nothing)] that --help lists."""
+    """[(letter or nothing, name, value or nothing)] that --help lists."""
     usage = subprocess.run([harness.TOOL, *command.split(), "--help"],
                            check=True, capture_output=True, text=True).stdout
-    return re.findall(r"^  (-\w), (--[\w-]+)(?: (\S+))?(?:  .*)?$", usage, re.M)
+    return re.findall(r"^  (?:(-\w),|   )(?: -\w,)? (--[\w-]+)(?: (\S+))?(?:  .*)?$",
+                      usage, re.M)
 
 
 def every_command():
@@ -114,13 +115,13 @@ class Bash(Case):
 
     def test_an_option(self):
         self.assertEqual(self.offered("holdfast run --per"), ["--permits"])
-        self.assertEqual(self.offered("holdfast show -t 5s --h"),
+        self.assertEqual(self.offered("holdfast show -w 5s --h"),
                          ["--held", "--help"])
         self.assertEqual(self.offered("holdfast run --bogus"), [])
         self.assertEqual(self.offered("holdfast walk --"), [])
 
     def test_values(self):
-        for option in ("-k ", "--kind ", "--kind="):
+        for option in ("-K ", "--kind ", "--kind="):
             self.assertEqual(self.offered("holdfast torture %sre" % option),
                              ["reentrant"])
         self.assertEqual(self.offered("holdfast show -c r"),
@@ -132,8 +133,8 @@ class Bash(Case):
         self.assertEqual(self.offered("holdfast elect -r on"), ["on-failure"])
         self.assertEqual(self.offered("holdfast run --on-revoke=T"),
                          ["TERM"])
-        self.assertEqual(self.offered("holdfast run -t "), [])
-        self.assertEqual(self.offered("holdfast run -t --q"), [])
+        self.assertEqual(self.offered("holdfast run -w "), [])
+        self.assertEqual(self.offered("holdfast run -w --q"), [])
 
     def test_schemes_are_those_of_the_engines(self):
         version = subprocess.run([harness.TOOL, "--version", "-v"], check=True,
@@ -158,7 +159,7 @@ class Bash(Case):
         self.assertEqual(self.offered("holdfast show -c @", prelude), [])
 
     def test_files(self):
-        for line in ("verify his", "verify -j -l 0s his", "torture -o his",
+        for line in ("verify his", "verify -j -A 0s his", "torture -o his",
                      "torture --svg=his", "run name -- cat his",
                      "run name -- ./his", "elect name -- ./his", "zk txn his",
                      "zk import /a his", "zk get -o his"):
@@ -173,7 +174,7 @@ class Bash(Case):
         self.assertEqual(self.offered("holdfast zk get his"), [])
 
     def test_the_command_that_is_run(self):
-        for names in ("name", "-t 5s name more", "-- -name"):
+        for names in ("name", "-w 5s name more", "-- -name"):
             self.assertIn("bash", self.offered("holdfast run %s -- bas"
                                                % names, programs=True))
         self.assertEqual(self.offered("holdfast run name -- git --per"), [])
@@ -237,7 +238,7 @@ class Zsh(Case):
                 branch = re.search(r"^    '%s'\)\n(.*?)^        ;;" % command,
                                    file.read(), re.M | re.S)[1]
             self.assertEqual(
-                re.findall(r"'\((\S+) (\S+)\)--[\w-]+(?:=\[.*\]:([^:]+):|\[)",
+                re.findall(r"'\((?:(-\w) )?(?:-\S )?(\S+)\)--[\w-]+(?:=\[.*\]:([^:]+):|\[)",
                            branch), options_of(command))
 
     def test_values(self):
@@ -255,8 +256,8 @@ class Zsh(Case):
                    ("holdfast show hist", "holdfast show hist"))
 
     def test_the_command_that_is_run(self):
-        self.typed(("holdfast run -t 5s name more -- basena",
-                    "holdfast run -t 5s name more -- basename"),
+        self.typed(("holdfast run -w 5s name more -- basena",
+                    "holdfast run -w 5s name more -- basename"),
                    ("holdfast elect -- -name -- basena",
                     "holdfast elect -- -name -- basename"),
                    ("holdfast run name -- basename histo",
@@ -297,9 +298,9 @@ class Fish(Case):
         self.assertEqual(
             self.offered("holdfast run -R ", "holdfast torture --kind=se",
                          "holdfast zk acl ", "holdfast zk acl get ",
-                         "holdfast run -c r", "holdfast run -t ",
+                         "holdfast run -c r", "holdfast run -w ",
                          "holdfast show his", "holdfast run -c @p",
-                         "holdfast run --url=@t", "holdfast run -t 5s -c@t"),
+                         "holdfast run --url=@t", "holdfast run -w 5s -c@t"),
             [["HUP", "TERM", "exit", "ignore"],
              ["--kind=semaphore", "--kind=several"], ["get", "set"], [],
              ["redis://", "rediss://"], [], [], ["@prod", "@prod2"],
@@ -315,7 +316,7 @@ class Fish(Case):
 
     def test_the_command_that_is_run(self):
         for words in self.offered("holdfast run name -- basena",
-                                  "holdfast run -t 5s name more -- basena",
+                                  "holdfast run -w 5s name more -- basena",
                                   "holdfast elect -- -name -- basena",
                                   programs=True):
             self.assertEqual(words, ["basename"])

@@ -37,7 +37,7 @@ class Case(harness.Case):
         its output."""
         path = os.path.join(self.directory, "output")
         ended, err, memory = self.run_measured(
-            "doctor", "-t", wait, output=path)
+            "doctor", "-w", wait, output=path)
         with open(path, encoding="utf-8") as file:
             out = file.read()
         print("%s: %d, %d MiB, %d bytes" % (what, ended, memory >> 10,

@@ -218,8 +218,8 @@ class Elect(harness.Case):
                       self.refused("--on-revoke", "term", "name", "--", "true"))
         self.assertIn("expected a number from 0 to 1000000",
                       self.refused("-b", "x", "name", "--", "true"))
-        self.assertIn("-t: no such option; see 'holdfast elect --help'",
-                      self.refused("-t", "5s", "name", "--", "true"))
+        self.assertIn("-w: no such option; see 'holdfast elect --help'",
+                      self.refused("-w", "5s", "name", "--", "true"))
 
 
 class Notifications(harness.Case):

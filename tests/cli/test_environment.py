@@ -11,7 +11,7 @@ import tempfile
 import unittest
 
 import harness
-from harness import waiting
+from harness import machine, waiting
 
 PYTHON = "/usr/bin/python3"
 
@@ -150,6 +150,11 @@ class Variables(harness.Case):
 
 class LockDirectory(harness.Case):
     """Two environments of one user must never mean two holders."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        machine.own_run()  # else, without root, they have the machine's
 
     def test_empty_and_login_environment_exclude_each_other(self):
         name = "holdfast-cli-test-%d" % os.getpid()
@@ -290,6 +295,18 @@ class LockDirectory(harness.Case):
         del self.environment["HOLDFAST_URL"]
         self.assertEqual(self.run_tool("-q", "--try", "lock", "--",
                                        "true")[0], 75)
+
+
+class OfTests(harness.Case):
+    @unittest.skipUnless("HF_TEST_LIMIT_S" in os.environ,
+                         "ctest has not started this test")
+    def test_none_has_its_locks_in_the_default_directory(self):
+        """ctest gives all of them one that cannot be made."""
+        environment = {name: value for name, value in os.environ.items()
+                       if name != "HOLDFAST_URL"}
+        status, _, err = self.run_tool("lock", "--", "true", env=environment)
+        self.assertEqual(status, 73)
+        self.assertIn("/proc/a-test-names-a-directory-of-its-own", err)
 
 
 class Descriptors(harness.Case):

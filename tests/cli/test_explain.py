@@ -20,6 +20,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 os.pardir, "servers"))
 
 import jute  # noqa: E402
+import etcd  # noqa: E402
 import postgres  # noqa: E402
 import redis_server  # noqa: E402
 from fake import Fake  # noqa: E402
@@ -216,7 +217,7 @@ class Explained:
             ([], {"prefix": "h/a", "names": 1, "unreadable": 0,
                   "complete": True}))
         self.assertEqual(self.waits_of_holder("h/b", "h")[0], [])
-        text = self.tool("explain", "-w", "h", "h/a")
+        text = self.tool("explain", "-i", "h", "h/a")
         self.assertIn('; waits for "h/b" by the run inside of it, pid %d\n'
                       % waiter["owner"]["pid"], text)
         self.assertTrue(text.endswith(
@@ -315,11 +316,11 @@ class File(Explained, harness.Case):
         for arguments, part in (([], "NAME is missing"),
                                 (["a", "b"], "one NAME at a time"),
                                 (["a/../b"], 'the component ".."'),
-                                (["-w", "b//c", "a"], "an empty component"),
+                                (["-i", "b//c", "a"], "an empty component"),
                                 (["-a", "b", "c"], "one PREFIX at a time"),
                                 (["-a", "b//c"], "an empty component"),
-                                (["a", "-aw", "b"], "expected one of the two"),
-                                (["a", "-w"], "its value is missing")):
+                                (["a", "-ai", "b"], "expected one of the two"),
+                                (["a", "-i"], "its value is missing")):
             done = subprocess.run([harness.TOOL, "explain", "-c", self.url(),
                                    *arguments], text=True, capture_output=True,
                                   timeout=waiting.LIMIT_S)
@@ -344,7 +345,7 @@ class Redis(Explained, harness.Case):
         with Proxy(self.server.port) as proxy:
             proxy.delay(DELAY_MS, [DOWN])
             terminal = harness.Terminal(
-                [harness.TOOL, "explain", "-w", "/", "-c",
+                [harness.TOOL, "explain", "-i", "/", "-c",
                  "redis://127.0.0.1:%d/0" % proxy.port, "far"],
                 os.environ)
             self.addCleanup(terminal.close)
@@ -369,6 +370,17 @@ class PostgreSql(Explained, harness.Case):
 
     def url(self):
         return "postgresql://postgres@127.0.0.1:%d/postgres" % self.server.port
+
+
+class Etcd(Explained, harness.Case):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = etcd.Server()
+        cls.addClassCleanup(cls.server.close)
+        cls.server.start()
+
+    def url(self):
+        return "etcd://" + self.server.address()
 
 
 class ZooKeeper(Explained, harness.Case):
@@ -423,7 +435,7 @@ class Cut(harness.Case):
         self.assertEqual(whole.returncode, 1, whole.stderr)
         self.assertIn("64 locks of one session", whole.stdout)
         self.last = self.lists
-        failed = self.explain("-t", "1s")
+        failed = self.explain("-w", "1s")
         self.assertEqual(failed.returncode, 75, failed.stdout)
         self.assertIn("no answer", failed.stderr)
 

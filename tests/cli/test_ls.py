@@ -30,6 +30,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 os.pardir, "servers"))
 
 import jute  # noqa: E402
+import etcd  # noqa: E402
 import postgres  # noqa: E402
 import raw  # noqa: E402
 import redis_server  # noqa: E402
@@ -173,7 +174,7 @@ class Names:
         self.assertEqual(holders, dict.fromkeys(names[:64], 1))
         self.assertEqual(sum(found["waiters"].values()), 0)
         self.assertLess(kib, of_ls + 1024)
-        found = self.metrics("-a", "-f", "all/000", "-f", "/all", "-w", "all")
+        found = self.metrics("-a", "-f", "all/000", "-f", "/all", "-i", "all")
         self.assertEqual(found["holders"], {"all/000": 0, "all": COUNT,
                                             "/other": 0})
 
@@ -196,9 +197,9 @@ class Names:
 
     def test_kinds_and_counts(self):
         url = self.url()
-        for options in (["-r"], ["-r"], ["-p", "2/3"]):
-            self.holder("-c", url, *options,
-                        name="kinds/" + options[0].strip("-"))
+        for name, options in (("r", ["-s"]), ("r", ["-s"]),
+                              ("p", ["-p", "2/3"])):
+            self.holder("-c", url, *options, name="kinds/" + name)
         waiter = self.start("-c", url, "-p", "2/3", "kinds/p", "--", "true")
         self.holder("-c", url, name="kinds/x/locks")
         waiting.eventually("the waiter", lambda: json.loads(
@@ -275,7 +276,7 @@ class Served(Names):
         self.put(numbered(0, 2000))
         with open(self.path("err"), "w+") as stderr:
             process = subprocess.Popen(
-                [harness.TOOL, "ls", "-jl", "-t", "2s", "-c", self.url()],
+                [harness.TOOL, "ls", "-jl", "-w", "2s", "-c", self.url()],
                 stdout=subprocess.PIPE, stderr=stderr, text=True,
                 env=self.environment)
             out = process.stdout.readline()
@@ -355,7 +356,7 @@ class Files(Names, harness.Case):
         self.make(busy)
         self.make(busy[:10])
         self.holder("-c", self.url(), "-p", "1/2", name="all/000100")
-        found = self.metrics("-w", "all", "-f", "all/000199")
+        found = self.metrics("-i", "all", "-f", "all/000199")
         waiters = found["waiters"]
         self.assertEqual(
             {name: waiters[name] for name in busy[:10]},
@@ -488,7 +489,7 @@ class ZooKeeper(Served, harness.Case):
         out, err = self.ls("-j", "all", status=71)
         self.assertIn("more than 100000 nodes below \"/all\"", err)
         self.assertIn("--all of holdfast ls or metrics", err)
-        for options, status in ((["-w"], 71), (["-aw"], 0)):
+        for options, status in ((["-i"], 71), (["-ai"], 0)):
             done = subprocess.run(
                 [harness.TOOL, "explain", "-c", self.url(), *options, "all",
                  "all/000001"], capture_output=True, text=True, check=False,
@@ -579,7 +580,7 @@ class Redis(Keys, Served, harness.Case):
             ticket, = client.ask("ZRANGE", self.key("all/a", "queue"), 0, -1)
             client.ask("HSET", self.key("all/a", "tickets"), ticket,
                        "1 1 0 %d %s %s" % (made, SESSION, PAYLOAD))
-        seconds = self.metrics("-w", "all")["oldest_hold_seconds"]["all/a"]
+        seconds = self.metrics("-i", "all")["oldest_hold_seconds"]["all/a"]
         self.assertAlmostEqual(seconds, ALIVE_S, delta=60)
 
     def test_progress_of_metrics_on_a_terminal(self):
@@ -611,7 +612,7 @@ class Redis(Keys, Served, harness.Case):
         self.environment["HOLDFAST_URL"] = url
         _, err = self.ls(url=url, status=77)
         self.assertIn("scan", err)
-        self.assertIn("docs/engine-redis.md", err)
+        self.assertIn("holdfast-url(7)", err)
 
 
 class RedisCluster(Keys, Names, harness.Case):
@@ -678,6 +679,31 @@ class PostgreSql(Served, harness.Case):
         self.server.sql("CREATE ROLE reader LOGIN")
         url = self.url().replace("postgres@", "reader@")
         self.assertIn("permission denied", self.ls(url=url, status=77)[1])
+
+
+class Etcd(Served, harness.Case):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = etcd.Server()
+        cls.addClassCleanup(cls.server.close)
+        cls.server.start()
+        with cls.server.client() as client:
+            cls.lease = client.grant(ALIVE_S)
+
+    def url(self):
+        return "etcd://" + self.server.address()
+
+    def key(self, name):
+        return "%s/%x-0" % (name, self.lease)
+
+    def make(self, names):
+        with self.server.client() as client:
+            client.put_all(((self.key(name), "mutex %s\n%s" % (
+                uuid.uuid4(), PAYLOAD)) for name in names), self.lease)
+
+    def remove(self, names):
+        with self.server.client() as client:
+            client.delete_these(map(self.key, names))
 
 
 class Quorum(harness.Case):

@@ -32,6 +32,7 @@ from harness import waiting
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 os.pardir, "servers"))
 
+import etcd  # noqa: E402
 import postgres  # noqa: E402
 import redis_server  # noqa: E402
 from zookeeper import Standalone  # noqa: E402
@@ -119,7 +120,7 @@ class Scripted:
             self.assertEqual(self.run_on_engine("exact", "--", "true"), 0)
         holder = self.holder("-c", self.url(), name="exact")
         self.assertEqual(self.run_on_engine("--try", "exact", "--", "true"), 75)
-        self.assertEqual(self.run_on_engine("-t", "2s", "exact", "--", "true"),
+        self.assertEqual(self.run_on_engine("-w", "2s", "exact", "--", "true"),
                          75)
         waiters = []
         for count in (2, 3):
@@ -277,6 +278,17 @@ class PostgreSql(Scripted, Case):
 
     def url(self):
         return "postgresql://postgres@127.0.0.1:%d/postgres" % self.server.port
+
+
+class Etcd(Scripted, Case):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = etcd.Server()
+        cls.addClassCleanup(cls.server.close)
+        cls.server.start()
+
+    def url(self):
+        return "etcd://" + self.server.address()
 
 
 class Directory(Case):
@@ -801,12 +813,12 @@ class Text(Case):
         for arguments in (["-c", url, "a"], ["-c", url], ["--dir",
                                                           self.metrics]):
             labelled = Samples(self.printed(
-                "--label", "engine=prod 1", "-l", "at=here", *arguments))
+                "--label", "engine=prod 1", "-L", "at=here", *arguments))
             self.assertGreater(len(labelled), 3)
             for key in labelled:
                 self.assertIn(("engine", "prod 1"), key)
                 self.assertIn(("at", "here"), key)
-        for line in self.printed("-j", "-l", "engine=a\"b", "-c", url,
+        for line in self.printed("-j", "-L", "engine=a\"b", "-c", url,
                                  "a").splitlines():
             self.assertEqual(json.loads(line)["labels"]["engine"], 'a"b')
         self.finish(holder)
@@ -850,8 +862,8 @@ class Text(Case):
                 (["--label", "a b=c"], "expected KEY=VALUE"),
                 (["--label", "a"], "expected KEY=VALUE"),
                 (["--label", "a=b\nc"], "expected KEY=VALUE"),
-                (["--label", "a=b", "-l", "a=c"], "expected it once"),
-                (sum((["-l", "l%d=a" % i] for i in range(9)), []),
+                (["--label", "a=b", "-L", "a=c"], "expected it once"),
+                (sum((["-L", "l%d=a" % i] for i in range(9)), []),
                  "expected at most that many"),
                 (["--within", "a", "b//c"], "empty component"),
                 (["--within", "a"] + ["n%d" % i for i in range(65)],
@@ -873,7 +885,7 @@ class Text(Case):
         with socket.socket() as dead:
             dead.bind(("127.0.0.1", 0))
             status, out, err = self.tool("-c", "zk://127.0.0.1:%d" %
-                                         dead.getsockname()[1], "-t", "300ms",
+                                         dead.getsockname()[1], "-w", "300ms",
                                          "a")
             self.assertEqual((status, out), (69, ""), err)
 

@@ -39,7 +39,7 @@ class Nested(harness.Case):
 
     def test_the_same_name(self):
         self.refused(["job"], ["job"], "'job' is held already (mutex)", "(pid ")
-        self.refused(["job"], ["-t", "1d", "/job"], "'job' is held already")
+        self.refused(["job"], ["-w", "1d", "/job"], "'job' is held already")
         self.refused(["a", "job", "b"], ["c", "job"], "'job' is held already")
         self.refused(["job"], ["-c", "file:" + self.locks, "job"], "'job'")
 
@@ -87,9 +87,15 @@ class Nested(harness.Case):
         self.refused(["--write", "file"], ["--write", "file"], "(write)")
 
     def test_reader_in_a_reader_behind_a_writer(self):
+        self.waits_for_itself(*RUN, "--read", "file", "--", "echo", "ran")
+
+    def test_hold_as_a_reader_in_a_reader_behind_a_writer(self):
+        self.waits_for_itself(harness.TOOL, "hold", "-U", "--read", "file")
+
+    def waits_for_itself(self, *inner):
         outer = self.start("--read", "file", "--", "sh", "-c",
-                           'echo held; read line; "$@"', "sh", *RUN, "--read",
-                           "file", "--", "echo", "ran", stdin=subprocess.PIPE)
+                           'echo held; read line; "$@"', "sh", *inner,
+                           stdin=subprocess.PIPE)
         waiting.read_line(outer, "held")
         writer = self.start("--write", "file", "--", "echo", "written")
         self.queued(2)

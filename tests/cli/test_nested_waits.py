@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run that waits inside of another run: does the outer one wait with it?
+"""A run or a hold that waits inside of a run: does the outer one wait with it?
 
 Only then a deadlock goes through what the outer run holds.  A wait that counts
 although the outer run goes on makes somebody fail who would have got the lock.
@@ -24,7 +24,7 @@ GOES_ON = {
     "in the background": ["bash", "-c", INNER + " & read line"],
     "in the background of dash": ["dash", "-c", INNER + " & read line"],
     "with a limit": ["bash", "-c",
-                     INNER.replace("run", "run -t 1h") + "; read line"],
+                     INNER.replace("run", "run -w 1h") + "; read line"],
     "beside another child": ["bash", "-c", "sleep 3600 & " + INNER + "; :"],
     "beside an orphan": ["bash", "-c", "(sleep 3600 &); " + INNER + "; :"],
     "into a pipe that is read": ["bash", "-c", "x=$(%s; :); :" % INNER],
@@ -145,12 +145,35 @@ class NestedWaits(Waits):
         inner.wait(waiting.LIMIT_S)
         outer.wait(waiting.LIMIT_S)
 
+    def test_a_hold(self):
+        """The end of standard input ends its wait, if it reads that."""
+        for options, waits in (("-U", True), ("", False),
+                               ("-U -w 1h", False)):
+            with self.subTest(options):
+                inner = self.held("inner")
+                outer = self.outer(["bash", "-c", "%s hold -q %s inner; exit $?"
+                                    % (TOOL, options)])
+                if waits:
+                    waiting.eventually(
+                        "holds=", lambda: re.search(
+                            " holds=outer:[0-9a-f]{8}$", self.waiter()),
+                        of=[outer])
+                else:
+                    waiting.eventually(
+                        "a second", lambda: self.age("inner") > 1000,
+                        of=[outer])
+                    self.assertRegex(self.waiter(), " outer=outer:[0-9a-f]{8}")
+                    self.assertNotIn(" holds=", self.waiter())
+                outer.terminate()
+                outer.wait(waiting.LIMIT_S)
+                inner.stdin.close()
+                inner.wait(waiting.LIMIT_S)
 
-class NobodyFails(Waits):
-    """The whole of it: somebody who looks is granted what the outer run
-    releases."""
 
-    def granted(self, inner, known=lambda: True):
+class Looks(Waits):
+    """The whole of it: somebody looks for a deadlock."""
+
+    def both_wait(self, inner, known=lambda: True):
         """The second one begins to wait when ${known} says that enough is known
         of the first one's wait."""
         first = self.start("-q", "a", "--", "bash", "-c", inner,
@@ -168,8 +191,12 @@ class NobodyFails(Waits):
         self.queued(4)
         return first, second
 
+
+class NobodyFails(Looks):
+    """Somebody who looks is granted what the outer run releases."""
+
     def test_in_the_background(self):
-        first, second = self.granted(
+        first, second = self.both_wait(
             "read line; %s run -q b -- true & read line" % TOOL)
         # The waiter for "a" has looked by then.
         waiting.eventually("looks", lambda: self.age("a") > 1500, of=[second])
@@ -181,11 +208,23 @@ class NobodyFails(Waits):
         """The waiter for "a" looks a second after it has begun to wait, well
         before the limit.  By then the first one's wait has said what it keeps
         from going on."""
-        first, second = self.granted(
-            "read line; %s run -q -t 8s b -- true; exit 0" % TOOL,
+        first, second = self.both_wait(
+            "read line; %s run -q -w 8s b -- true; exit 0" % TOOL,
             lambda: self.age("b") > 1000)
         self.assertEqual(self.finish(second)[0], 0)
         self.assertEqual(first.wait(waiting.LIMIT_S), 0)
+
+
+class SomebodyFails(Looks):
+    def test_a_hold(self):
+        first, second = self.both_wait(
+            "read line; %s hold -qU b; exit $?" % TOOL,
+            lambda: " holds=a:" in self.waiter("b"))
+        status, _, err = self.finish(second)
+        self.assertEqual(status, 80, err)
+        self.assertIn("deadlock", err)
+        first.terminate()
+        first.wait(waiting.LIMIT_S)
 
 
 if __name__ == "__main__":

@@ -51,6 +51,44 @@ class Profiles(harness.Case):
         self.assertEqual(self.url_of("--url=@test"), url)
         self.assertNotEqual(os.listdir(directory), [])
 
+    def test_a_profile_in_the_environment(self):
+        directory, url = self.engine()
+        self.write("test %s\n" % url)
+        self.environment["HOLDFAST_URL"] = "@test"
+        self.assertEqual(self.url_of(), url)
+        self.assertNotEqual(os.listdir(directory), [])
+        self.assertEqual(self.url_of("-c", "file:" + self.locks),
+                         "file:" + self.locks)
+        done = subprocess.run([harness.TOOL, "show", "lock"], text=True,
+                              env=self.environment, capture_output=True,
+                              check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        # The run inside has the URL itself.
+        status, out, err = self.run_tool("a", "--", harness.TOOL, "run", "b",
+                                         "--", "sh", "-c", "echo $HOLDFAST_URL")
+        self.assertEqual((status, out, err), (0, url + "\n", ""))
+
+    def test_a_profile_in_the_environment_that_there_is_not(self):
+        self.write("test %s\n" % self.engine()[1])
+        self.environment["HOLDFAST_URL"] = "@nope"
+        for words in (["run", "lock", "--", "true"], ["hold", "-U", "lock"],
+                      ["ls"], ["zk", "get", "/a"], ["doctor"]):
+            done = subprocess.run([harness.TOOL, *words], text=True,
+                                  env=self.environment, capture_output=True,
+                                  check=False)
+            self.assertEqual(done.returncode, 64, words)
+            self.assertRegex(done.stderr, "HOLDFAST_URL: there is no profile "
+                             "'nope'; expected a line 'nope URL' in ")
+        self.assertEqual(self.run_tool("-c", "@test", "lock", "--", "true"),
+                         (0, "", ""))
+
+    def test_a_password_of_a_profile_in_the_environment(self):
+        self.write("test redis://:SECRET@127.0.0.1:1\n")
+        self.environment["HOLDFAST_URL"] = "@test"
+        _, _, err = self.run_tool("-w", "0.1", "lock", "--", "true")
+        self.assertNotIn("warning", err)
+        self.assertNotIn("SECRET", err)
+
     def test_the_first_line_counts(self):
         _, url = self.engine()
         self.write("test %s\ntest file:/nowhere" % url)
@@ -119,7 +157,7 @@ class Profiles(harness.Case):
 
     def test_a_password_is_no_reason_for_a_warning(self):
         self.write("prod redis://u:geheim@127.0.0.1:1/?retry=never\n")
-        status, _, err = self.run_tool("-t", "100ms", "-c", "@prod", "lock", "--",
+        status, _, err = self.run_tool("-w", "100ms", "-c", "@prod", "lock", "--",
                                        "true")
         self.assertNotEqual(status, 0)
         self.assertNotIn("warning", err)

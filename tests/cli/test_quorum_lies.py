@@ -170,7 +170,7 @@ class Quorum(harness.Case):
             def work():
                 for _ in range(TIMES):
                     results.append(self.run_tool(
-                        "-t", "60s", what, "--", "sh", "-c",
+                        "-w", "60s", what, "--", "sh", "-c",
                         "cd %s\n%s" % (self.directory, EXCLUSIVE)))
             threads = [threading.Thread(target=work) for _ in range(WORKERS)]
             for thread in threads:
@@ -186,13 +186,13 @@ class Quorum(harness.Case):
 
     def test_each_command_ends(self):
         for what in self.lies():
-            for words in (["run", "-t", "3s", "lock", "--", "true"],
-                          ["show", "-t", "3s", "lock"],
-                          ["metrics", "-t", "3s", "lock"],
-                          ["explain", "-t", "3s", "lock"],
-                          ["revoke", "-t", "3s", "lock"],
-                          ["ls", "-t", "3s"],
-                          ["doctor", "-t", "3s"]):
+            for words in (["run", "-w", "3s", "lock", "--", "true"],
+                          ["show", "-w", "3s", "lock"],
+                          ["metrics", "-w", "3s", "lock"],
+                          ["explain", "-w", "3s", "lock"],
+                          ["revoke", "-w", "3s", "lock"],
+                          ["ls", "-w", "3s"],
+                          ["doctor", "-w", "3s"]):
                 self.ends(*words)
 
 

@@ -59,7 +59,7 @@ class ReadWrite(harness.Case):
 
     def test_a_writer_that_gives_up_lets_readers_in(self):
         first = self.holder("--read")
-        writer = self.start("--write", "-q", "-t", "1s", "lock", "--", "true")
+        writer = self.start("--write", "-q", "-w", "1s", "lock", "--", "true")
         self.queued(2)
         self.assertEqual(self.run_tool("--read", "lock", "--", "echo",
                                        "in")[:2], (0, "in\n"))

@@ -6,6 +6,7 @@ import json
 import os
 import pwd
 import re
+import signal
 import subprocess
 import uuid
 
@@ -60,12 +61,19 @@ class Tool:
         return [t["owner"] is not None and t["owner"]["asked"] is not None
                 for t in self.tickets()]
 
+    def until_asked(self, *places):
+        """Until the owners at these places in the queue have received one."""
+        waiting.eventually("the requests to be received at %s in %s" % (
+            places, self.name), lambda: all(
+                self.asked()[place] for place in places))
+
 
 class EachEngine(Tool):
     """What is so on every engine."""
 
     # Does an owner that waits notice what is done to its ticket, before it is
-    # its turn?
+    # its turn?  Where it need not, it may: what is done before it watches its
+    # ticket it notices when it begins to.
     waiters_receive = True
 
     def test_nobody_is_there(self):
@@ -91,8 +99,8 @@ class EachEngine(Tool):
         self.assertEqual(out, "asked holdfast (pid %d on %s): sh -c, which "
                          "holds %s\n" % (self.supervisor(holder),
                                          os.uname().nodename, self.name))
-        waiting.eventually("the holder's word",
-                           lambda: self.asked() == [True, False])
+        self.until_asked(0)
+        self.assertFalse(self.asked()[1])
 
     def test_a_waiter_is_asked_by_token_and_by_id(self):
         self.holds()
@@ -102,8 +110,8 @@ class EachEngine(Tool):
         self.assertEqual((status, err), (0, ""))
         self.assertRegex(out, r"^asked holdfast .*: true, which waits for ")
         if self.waiters_receive:
-            waiting.eventually("the waiter's word",
-                               lambda: self.asked() == [False, True])
+            self.until_asked(1)
+        self.assertFalse(self.asked()[0])
         # One that is meant twice is asked once; one is not there.
         status, out, err = self.tool("revoke", "--json", self.name,
                                      first["id"], first["token"], "123456")
@@ -112,8 +120,7 @@ class EachEngine(Tool):
         self.assertEqual([(t["result"], t["note"], t["id"], t["state"])
                           for t in found["tickets"]],
                          [("asked", None, first["id"], "holds")])
-        waiting.eventually("the holder's word",
-                           lambda: self.asked() == [True, self.waiters_receive])
+        self.until_asked(0)
 
     def test_readers_and_permits(self):
         readers = [self.holds("--read") for _ in range(2)]
@@ -164,7 +171,7 @@ class EachEngine(Tool):
         for options, said in (
                 ([], who), (["--reason", "a disk is full"],
                             who + ": a disk is full"),
-                (["-r", "\u202emirror " + "\u00e9" * 60], None),
+                (["-m", "\u202emirror " + "\u00e9" * 60], None),
                 # Neither the shell nor a format has a say.
                 (["--reason=$(date) %s %n"], who + ": $(date) %s %n")):
             holder = self.holds()
@@ -179,7 +186,7 @@ class EachEngine(Tool):
     def test_reasons_are_checked(self):
         for reason, why in (("x" * 141, "141 bytes; expected 140 at most"),
                             ("a\nb", "has a control character at byte 1")):
-            status, _, err = self.tool("evict", "-y", "-r", reason, self.name,
+            status, _, err = self.tool("evict", "-y", "-m", reason, self.name,
                                        "12345")
             self.assertEqual(status, 64)
             self.assertIn(why, err)
@@ -256,10 +263,39 @@ class File(EachEngine, engines.File, harness.Case):
             self.assertIn("there is no directory", err)
 
     def test_nobody_answers(self):
-        status, out, err = self.tool("revoke", "-c", "zk://127.0.0.1:1", "-t",
+        status, out, err = self.tool("revoke", "-c", "zk://127.0.0.1:1", "-w",
                                      "300ms", "a")
         self.assertEqual((status, out), (69, ""))
         self.assertIn("no connection to zk://127.0.0.1:1", err)
+
+    def stopped(self, *options):
+        """One that has a ticket and gets no processor since then; with what it
+        goes on."""
+        before = len(self.tickets())
+        self.environment["LD_PRELOAD"] = os.environ["STOP"]
+        process = self.start(*options, self.name, "--", "sh", "-c",
+                             "unset LD_PRELOAD; exec sleep 1000")
+        del self.environment["LD_PRELOAD"]
+        supervisor = self.supervisor(process)
+        waiting.eventually("the stop", lambda: harness.state_of(
+            supervisor) == "T", of=[process])
+        self.assertEqual(len(self.tickets()), before + 1)
+        return lambda: os.kill(supervisor, signal.SIGCONT)
+
+    def test_requests_before_the_owner_watches_its_ticket(self):
+        """None is lost: neither that to a holder nor that to a waiter, which
+        notices a later one only when it is its turn."""
+        goes_on = [self.stopped(), self.stopped()]
+        for place in (0, 1):
+            status, out, err = self.tool("revoke", self.name,
+                                         self.tickets()[place]["token"])
+            self.assertEqual((status, err), (0, ""))
+        self.assertEqual(self.asked(), [False, False])
+        goes_on[1]()
+        self.until_asked(1)
+        self.assertFalse(self.asked()[0])
+        goes_on[0]()
+        self.until_asked(0)
 
     def test_an_id_that_means_two(self):
         self.holds()
@@ -325,7 +361,7 @@ class ZooKeeper(EachEngine, engines.ZooKeeper, harness.Case):
                 holder = self.holds()
                 client.set(path, data)
                 token = self.tickets()[0]["token"]
-                status, _, err = self.tool("evict", "-yr", "full", self.name,
+                status, _, err = self.tool("evict", "-ym", "full", self.name,
                                            token)
                 self.assertEqual(status, 0, err)
                 code, err = self.ended(holder)
@@ -339,7 +375,7 @@ class ZooKeeper(EachEngine, engines.ZooKeeper, harness.Case):
             # READ, CREATE and DELETE.
             client.create(path, acls=[jute.Acl(1 | 4 | 8, "world", "anyone")])
             holder = self.holds()
-            status, _, err = self.tool("evict", "-yr", "full", self.name,
+            status, _, err = self.tool("evict", "-ym", "full", self.name,
                                        self.tickets()[0]["token"])
             self.assertEqual(status, 0, err)
             code, err = self.ended(holder)

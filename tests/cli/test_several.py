@@ -96,7 +96,7 @@ class Which:
         self.assertIn(self.ALL + " was not obtained: " + held, err)
         # A busy machine may take longer until there is a connection at all.
         for limit in "500ms", "2s", "8s", "32s":
-            status, _, err = self.finish(self.start_all("-t", limit))
+            status, _, err = self.finish(self.start_all("-w", limit))
             if status != 69:
                 break
         self.assertEqual(status, 75, err)

@@ -130,7 +130,7 @@ class Show(harness.Case):
     def test_json(self):
         holder = self.holder()
         waiter = self.waiter()
-        found = json.loads(self.shown("--json", "-t", "5s", "lock"))
+        found = json.loads(self.shown("--json", "-w", "5s", "lock"))
         self.assertEqual(found["engine"], "file:" + self.locks)
         first, second = found["tickets"]
         self.assertEqual([first["state"], second["state"]],
@@ -194,7 +194,7 @@ class Show(harness.Case):
         holder = self.holder("--permits", "1/3")
         self.assertEqual(self.show("-Hq", "lock"), (0, "", ""))
         self.finish(holder)
-        status, _, err = self.show("-Hq", "-c", "zk://127.0.0.1:1", "-t",
+        status, _, err = self.show("-Hq", "-c", "zk://127.0.0.1:1", "-w",
                                    "300ms", "lock")
         self.assertEqual(status, 69)
         self.assertEqual(err.count("\n"), 1, err)
@@ -203,8 +203,8 @@ class Show(harness.Case):
         for long, short in (
                 (["--json"], ["-j"]),
                 (["--url", "file:" + self.locks], ["-c", "file:" + self.locks]),
-                (["--timeout", "5s"], ["-t5s"]),
-                (["--timeout=5s", "--held"], ["-Ht", "5s"]),
+                (["--timeout", "5s"], ["-w5"]),
+                (["--timeout=5s", "--held"], ["-Hw", "5s"]),
                 (["--held", "--quiet"], ["-qH"])):
             with self.subTest(long):
                 self.assertEqual(self.show(*long, "lock"),
@@ -244,10 +244,10 @@ class Show(harness.Case):
                 (["a", "b"], "'b': one NAME at a time"),
                 (["-x", "a"], "-x: no such option"),
                 (["--jsn", "a"], "--jsn: no such option"),
-                (["a", "-t"], "-t: its value is missing"),
-                (["-t", "5", "a"], "-t '5': not a duration"),
-                (["-jt5", "a"], "-t '5': not a duration"),
-                (["--timeout=5", "a"], "--timeout '5': not a duration"),
+                (["a", "-w"], "-w: its value is missing"),
+                (["-w", "x", "a"], "-w 'x': not a time to wait"),
+                (["-jwx", "a"], "-w 'x': not a time to wait"),
+                (["--timeout=x", "a"], "--timeout 'x': not a time to wait"),
                 (["--json=5", "a"], "--json=5: this option takes no value; "
                                     "write --json\n"),
                 (["-jx", "a"], "-x: no such option"),
@@ -262,7 +262,7 @@ class Show(harness.Case):
                 self.assertTrue(err.startswith("holdfast: " + text), err)
 
     def test_nobody_answers(self):
-        status, out, err = self.show("-c", "zk://127.0.0.1:1", "-t", "300ms",
+        status, out, err = self.show("-c", "zk://127.0.0.1:1", "-w", "300ms",
                                      "lock")
         self.assertEqual((status, out), (69, ""))
         self.assertIn("no connection to zk://127.0.0.1:1", err)

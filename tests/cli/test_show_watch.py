@@ -135,7 +135,7 @@ class EachEngine(Watching):
         """The queue is printed again when it has changed, and not before."""
         holder = self.holder(name=self.name)
         terminal = harness.Terminal(
-            [harness.TOOL, "show", "-w", self.name], self.environment)
+            [harness.TOOL, "show", "-W", self.name], self.environment)
         try:
             terminal.expect(r"-- \S+Z\r\n# STATE .*\r\n1 holds .*: sh -c\r\n")
             self.look_again(terminal.pid)
@@ -157,7 +157,7 @@ class EachEngine(Watching):
         holder = self.holder("--permits", "1/1", name=self.name)
         waiter = self.start("--permits", "1/1", self.name, "--", "true")
         terminal = harness.Terminal(
-            [harness.TOOL, "show", "-w", self.name], self.environment)
+            [harness.TOOL, "show", "-W", self.name], self.environment)
         try:
             terminal.expect(r"\r\n1 holds .*\r\n2 waits .*\r\n")
             self.finish(holder)
@@ -252,7 +252,7 @@ class Served(EachEngine):
 class File(EachEngine, engines.File, harness.Case):
     def test_wrong_lines(self):
         for options in (["--held"], ["-qH"]):
-            done = subprocess.run([harness.TOOL, "show", "-w", *options, "a"],
+            done = subprocess.run([harness.TOOL, "show", "-W", *options, "a"],
                                   capture_output=True, text=True, check=False)
             self.assertEqual((done.returncode, done.stdout), (64, ""))
             self.assertIn("--held answers at once and --watch goes on; "
@@ -263,7 +263,7 @@ class File(EachEngine, engines.File, harness.Case):
         out, err = watch.communicate(timeout=waiting.LIMIT_S)
         self.assertEqual((watch.returncode, out), (73, ""))
         self.assertIn("there is no directory", err)
-        watch = self.watch("-t", "300ms", url="zk://127.0.0.1:1")
+        watch = self.watch("-w", "300ms", url="zk://127.0.0.1:1")
         out, err = watch.communicate(timeout=waiting.LIMIT_S)
         self.assertEqual((watch.returncode, out), (69, ""))
         self.assertIn("no connection to zk://127.0.0.1:1", err)

@@ -190,7 +190,7 @@ class Waiting(harness.Case):
             status, out, err = self.finish(waiter)
             self.assertIn(status, (-signal.SIGKILL, 70))
             self.assertEqual(out, "")
-            self.assertEqual(self.run_tool("-t", "20ms", "-q", "lock", "--",
+            self.assertEqual(self.run_tool("-w", "20ms", "-q", "lock", "--",
                                            "true")[0], 75)
             # A dead ticket is removed by the next who looks.
         last = self.start("lock", "--", "echo", "last")

@@ -66,7 +66,7 @@ class Command(harness.Case):
 class NotObtained(harness.Case):
     def test_try(self):
         self.holder()
-        for options in (["--try"], ["-t", "0s"], ["-t", "0ms"]):
+        for options in (["--try"], ["-w", "0s"], ["-w", "0ms"]):
             status, out, err = self.run_tool(*options, "lock", "--", "echo")
             self.assertEqual((status, out), (75, ""))
             self.assertTrue(err.startswith("holdfast: "), err)
@@ -74,7 +74,7 @@ class NotObtained(harness.Case):
     def test_who_has_it(self):
         self.holder()
         for options, why in ((["--try"], ""),
-                             (["-t", "50ms"], r"waited [\d.]+m?s; ahead: 1, ")):
+                             (["-w", "50ms"], r"waited [\d.]+m?s; ahead: 1, ")):
             err = self.run_tool(*options, "lock", "--", "echo")[2]
             self.assertRegex(err, r"^holdfast: 'lock' was not obtained: " + why +
                              r"held by holdfast \(pid \d+ on [^ ]+\): sh -c, "
@@ -84,7 +84,7 @@ class NotObtained(harness.Case):
 
     def test_timed(self):
         self.holder()
-        status, out, err = self.run_tool("-t", "50ms", "lock", "--", "echo")
+        status, out, err = self.run_tool("-w", "50ms", "lock", "--", "echo")
         self.assertEqual((status, out), (75, ""))
         self.assertNotIn("hf_", err)
         self.assertEqual(self.tickets(), 1)
@@ -95,7 +95,7 @@ class NotObtained(harness.Case):
         for count in range(12):
             leavers.append(self.start("lock", "--", "true"))
             self.queued(count + 2)
-        last = self.start("-t", "2s", "lock", "--", "true")
+        last = self.start("-w", "2s", "lock", "--", "true")
         self.queued(len(leavers) + 2)
         # The one right before it, again and again: each time it looks anew.
         for left in range(len(leavers), 0, -1):

@@ -288,7 +288,7 @@ class Shell(harness.Case):
         self.shell.expect(PROMPT)
         self.finish(holder)
         # The lock is held for the stopped job, as a stopped command would.
-        self.assertEqual(self.run_tool("-q", "-t", "100ms", "lock", "--",
+        self.assertEqual(self.run_tool("-q", "-w", "100ms", "lock", "--",
                                        "true")[0], 75)
         self.type("fg")
         self.shell.expect("mine\r\n")

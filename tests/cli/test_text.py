@@ -125,16 +125,16 @@ class LogOfJson(harness.Case):
                 (["frobnicate"], "'frobnicate': no such command"),
                 (["run", "--no-such", "a", "--", "true"], "--no-such"),
                 (["run", "a\"b\\", "c//d", "--", "true"], "empty component"),
-                (["run", "-c", nowhere, "-t", "100ms", "a", "--", "true"],
+                (["run", "-c", nowhere, "-w", "100ms", "a", "--", "true"],
                  "127.0.0.1:1"),
                 (["elect", "a"], "COMMAND"),
-                (["show", "-c", nowhere, "-t", "100ms", "a"], "127.0.0.1:1"),
+                (["show", "-c", nowhere, "-w", "100ms", "a"], "127.0.0.1:1"),
                 (["doctor", "-c", "nothing://"], "nothing"),
                 (["doctor", "a", "b"], "'b'"),
                 (["ls", "--no-such"], "--no-such"),
                 (["evict", "a"], "TICKET"), (["revoke"], "NAME"),
                 (["explain"], "NAME"), (["metrics", "--no-such"], "--no-such"),
-                (["zk", "ls", "-c", nowhere, "-t", "100ms", "/"],
+                (["zk", "ls", "-c", nowhere, "-w", "100ms", "/"],
                  "127.0.0.1:1"),
                 (["verify", "/nonexistent"], "/nonexistent")):
             lines = self.tool(*words)
@@ -194,7 +194,7 @@ class LogOfJson(harness.Case):
     def test_a_terminal(self):
         """No line is redrawn."""
         holder = self.holder(name="a")
-        terminal = harness.Terminal([harness.TOOL, "run", "-t", "1500ms", "a",
+        terminal = harness.Terminal([harness.TOOL, "run", "-w", "1500ms", "a",
                                      "--", "true"], self.environment)
         self.addCleanup(terminal.close)
         (_, text), = self.lines_of(terminal.drain())

@@ -16,6 +16,7 @@ PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir,
 URLS = {
     "file": "file:/nonexistent",
     "zookeeper": "zks://127.0.0.1:1",
+    "etcd": "etcds://127.0.0.1:1",
     "redis": "rediss://127.0.0.1:1",
     "quorum": "quorum:rediss://127.0.0.1:1,rediss://127.0.0.1:2,"
               "rediss://127.0.0.1:3",
@@ -54,7 +55,7 @@ class Page(harness.Case):
     def error(self, section, key):
         """What the tool says of the bad value; of one that is taken, that there
         is no server."""
-        error = self.run_tool("-t", "1ms", "-c", "%s?%s=%s" % (
+        error = self.run_tool("-w", "1ms", "-c", "%s?%s=%s" % (
             URLS[section], key, BAD_VALUE), "name", command="show")[2]
         if "no engine for" in error:
             self.skipTest(error)

@@ -5,9 +5,14 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 
 import harness
 from harness import waiting
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                os.pardir, os.pardir, "packaging"))
+import command_tables  # noqa: E402
 
 
 class Usage(harness.Case):
@@ -25,8 +30,8 @@ class Usage(harness.Case):
         return err
 
     def test_missing_dashes_print_the_corrected_line(self):
-        self.assertIn("write: holdfast run -t 5s job -- touch 'a b'",
-                      self.refused("-t", "5s", "job", "touch", "a b"))
+        self.assertIn("write: holdfast run -w 5s job -- touch 'a b'",
+                      self.refused("-w", "5s", "job", "touch", "a b"))
 
     def test_corrected_line_is_quoted_for_the_shell(self):
         err = self.refused("job", "echo", "it's", "$HOME", "")
@@ -68,7 +73,7 @@ class Usage(harness.Case):
                 "redis:/" + 300 * "x" + ":SECRET" + 300 * "x" + "@h",
                 "zk:/db?password=SECRET", "other:/u:SECRET@h"]
         lines = ["run -c URL n -- true", "run URL -- true", "run n --bogus=URL",
-                 "run -t URL n -- true", "run n URL", "elect -c URL n -- true",
+                 "run -w URL n -- true", "run n URL", "elect -c URL n -- true",
                  "elect URL -- true", "ls -c URL", "ls URL", "show URL",
                  "show -c URL n", "show --json URL", "explain URL",
                  "evict URL", "revoke URL", "doctor -c URL", "doctor URL",
@@ -93,10 +98,39 @@ class Usage(harness.Case):
     def test_corrected_line_is_cut_when_long(self):
         self.assertIn(" ...", self.refused("job", *["word"] * 500))
 
+    def test_as_flock_has_it(self):
+        """What its users type out of habit."""
+        for words, better in (
+                (("job", "-w", "1", "cmd", "x"), "-w 1 job -- cmd x"),
+                (("job", "-n", "cmd"), "-n job -- cmd"),
+                (("-w", "1", "job", "cmd"), "-w 1 job -- cmd"),
+                (("job", "--timeout=5", "-E", "0", "cmd", "-x"),
+                 "--timeout=5 -E 0 job -- cmd -x"),
+                (("job", "-w1", "-x", "--", "cmd"), "-w1 -x job -- cmd"),
+                (("job", "cmd", "-w", "1"), "job -- cmd -w 1"),
+                (("job", "-w", "1"), "-w 1 job -- COMMAND"),
+                (("job", "-c", "make it"), "job -- sh -c 'make it'")):
+            with self.subTest(words):
+                self.assertIn("write: holdfast run " + better + "\n",
+                              self.refused(*words))
+        holder = self.holder()
+        for wait in ("0", "0.1", ".1", "100ms"):
+            status, _, err = self.run_tool("-w", wait, "lock", "--", "true")
+            self.assertEqual(status, 75, err)
+        holder.kill()
+        for wait in ("1", "1.5", "1m30s", "1.", "0.0001"):
+            self.assertEqual(self.run_tool("-w", wait, "x", "--", "true")[0], 0)
+
+    def test_a_write_lock_by_its_old_letter(self):
+        err = self.refused("-w", "job", "--", "touch", "MARK")
+        self.assertIn("-w 'job': not a time to wait; expected seconds or a "
+                      "duration, for instance -w 30 or -w 1m30s; a write lock "
+                      "is -x", err)
+
     def test_options_behind_name(self):
         self.assertIn("options stand before NAME; "
-                      "write: holdfast run -t 30s job -- touch",
-                      self.refused("job", "-t", "30s", "--", "touch", "MARK"))
+                      "write: holdfast run -w 30s job -- touch",
+                      self.refused("job", "-w", "30s", "--", "touch", "MARK"))
 
     def test_missing_operands(self):
         self.assertIn("NAME is missing", self.refused())
@@ -108,8 +142,6 @@ class Usage(harness.Case):
                       self.refused("job", "--"))
 
     def test_bare_number_is_refused_with_a_hint(self):
-        self.assertIn("-t 30: give a unit, for instance 30s",
-                      self.refused("-t", "30", "job", "--", "touch", "MARK"))
         self.assertIn("--grace 7: give a unit, for instance 7s",
                       self.refused("--grace=7", "job", "--", "touch", "MARK"))
 
@@ -119,12 +151,19 @@ class Usage(harness.Case):
                      "18446744073709551615d"):
             with self.subTest(text):
                 self.assertIn("not a duration; expected a whole number and a unit",
-                              self.refused("-t", text, "job", "--", "touch",
+                              self.refused("-k", text, "job", "--", "touch",
                                            "MARK"))
+                self.assertIn("not a time to wait; expected seconds or a",
+                              self.refused("-w", text, "job", "--", "touch",
+                                           "MARK"))
+        for text in (".", "1..2", "1e3", "-1", "inf", "1,5", "9" * 16, "0x1"):
+            with self.subTest(text):
+                self.assertIn("not a time to wait",
+                              self.refused("-w", text, "job", "--", "true"))
 
     def test_try_with_a_wait(self):
-        for options in (["-t", "5s", "--try"], ["--try", "-t", "0s"]):
-            self.assertIn("-t and --try contradict each other",
+        for options in (["-w", "5s", "--try"], ["--try", "-w", "0s"]):
+            self.assertIn("-w and --try contradict each other",
                           self.refused(*options, "job", "--", "touch", "MARK"))
 
     def test_quiet_and_verbose(self):
@@ -140,11 +179,11 @@ class Usage(harness.Case):
     def test_unknown_options(self):
         self.assertIn("--bogus: no such option",
                       self.refused("--bogus", "job", "--", "true"))
-        self.assertIn("-x: no such option",
-                      self.refused("-qx", "job", "--", "true"))
+        self.assertIn("-o: no such option",
+                      self.refused("-qo", "job", "--", "true"))
 
     def test_missing_values(self):
-        self.assertIn("-t: its value is missing", self.refused("-t"))
+        self.assertIn("-w: its value is missing", self.refused("-w"))
         self.assertIn("--grace: its value is missing", self.refused("--grace"))
 
     def test_bad_urls(self):
@@ -163,7 +202,7 @@ class Usage(harness.Case):
                 self.refused(name, "--", "touch", "MARK")
 
     def test_error_text_cannot_steer_a_terminal(self):
-        err = self.refused("-t", "\033[2J\u009b31m", "job", "--", "true")
+        err = self.refused("-w", "\033[2J\u009b31m", "job", "--", "true")
         self.assertNotIn("\033", err)
         self.assertNotIn("\u009b", err)
 
@@ -174,17 +213,18 @@ class Usage(harness.Case):
     def test_every_option_has_two_forms(self):
         usage = self.run_tool("--help")[1]
         options = re.findall(r"^  (-.*?)(?: [A-Z]|  |$)", usage, re.M)
-        self.assertEqual(len(options), 14)
+        self.assertEqual(len(options), 15)
         for option in options:
-            self.assertRegex(option, r"^-[a-zA-Z], --[a-z-]+$")
+            self.assertRegex(option, r"^-[a-zA-Z], (-[a-zA-Z], )?--[a-z-]+$")
         self.assertLessEqual(max(map(len, usage.splitlines())), 80)
 
     def test_both_forms_do_the_same(self):
         url = "file:" + self.path("other")
         for short, long, value in (
-                ("-c", "--url", url), ("-t", "--timeout", "1m30s"),
-                ("-n", "--try", None), ("-r", "--read", None),
-                ("-w", "--write", None), ("-p", "--permits", "1/2"),
+                ("-c", "--url", url), ("-w", "--timeout", "1m30s"),
+                ("-n", "--try", None), ("-s", "--read", None),
+                ("-x", "--write", None), ("-e", "--write", None),
+                ("-p", "--permits", "1/2"), ("-k", "--at-least", "10ms"),
                 ("-E", "--conflict-exit-code", "7"), ("-g", "--grace", "1s"),
                 ("-T", "--text", "words"), ("-q", "--quiet", None)):
             for option in (short, long):
@@ -195,7 +235,7 @@ class Usage(harness.Case):
                 for option in (short, long):
                     self.assertIn("%s: its value is missing" % option,
                                   self.refused(option))
-        for option, bad in (("--timeout", "x"), ("-t", "x"), ("-g", "x"),
+        for option, bad in (("--timeout", "x"), ("-w", "x"), ("-g", "x"),
                             ("-p", "x"), ("-E", "x"), ("--permits", "x")):
             self.assertIn("holdfast: %s 'x': " % option,
                           self.refused(option, bad, "job", "--", "true"))
@@ -204,14 +244,16 @@ class Usage(harness.Case):
         self.assertEqual(self.run_tool("--", "-n", "--", "true")[0], 0)
 
     def test_command_words_are_not_options(self):
-        status, out, _ = self.run_tool("job", "--", "echo", "-t", "--", "-q")
-        self.assertEqual((status, out), (0, "-t -- -q\n"))
+        status, out, _ = self.run_tool("job", "--", "echo", "-w", "--", "-q")
+        self.assertEqual((status, out), (0, "-w -- -q\n"))
 
 
 class TopLevel(harness.Case):
     def tool(self, *arguments):
         done = subprocess.run([harness.TOOL] + list(arguments),
-                              capture_output=True, text=True)
+                              capture_output=True, text=True,
+                              env=self.environment, stdin=subprocess.DEVNULL,
+                              timeout=waiting.LIMIT_S, check=False)
         return done.returncode, done.stdout, done.stderr
 
     def test_version(self):
@@ -220,11 +262,46 @@ class TopLevel(harness.Case):
         self.assertRegex(out, r"^holdfast \d+\.\d+\.\d+\n$")
 
     def test_help(self):
-        for arguments in (["--help"], ["-h"], ["run", "--help"],
-                          ["run", "-h"]):
+        for arguments in (["--help"], ["-h"], ["run", "--help"], ["run", "-h"],
+                          ["help"], ["help", "run"], ["help", "help"],
+                          ["help", "--help"]):
             status, out, err = self.tool(*arguments)
             self.assertEqual((status, err), (0, ""))
             self.assertIn("usage: holdfast run", out)
+
+        self.assertEqual(self.tool("help", "show"), self.tool("show", "-h"))
+        self.assertEqual(self.tool("help", "zk", "get"),
+                         self.tool("zk", "get", "--help"))
+        self.assertEqual(self.tool("-V"), self.tool("--version"))
+        self.assertEqual(self.tool("-V", "-v"), self.tool("--version", "-v"))
+        status, out, err = self.tool("help", "walk")
+        self.assertEqual((status, out), (64, ""))
+        self.assertIn("'walk': no such command; expected run", err)
+
+    def test_dashes_behind_an_operand(self):
+        """They stand ahead of a command, or end the options.  Where there is no
+        command, its words are not taken for names."""
+        for name, _ in command_tables.listed():
+            if name in ("run", "elect", "zk"):
+                continue
+            for words in (["one", "--", "two"], ["one", "two", "--"],
+                          ["one", "--", "-q", "--", "three"]):
+                status, out, err = self.tool(*name.split(), *words)
+                self.assertEqual((status, out, err.count("\n")), (64, "", 1),
+                                 (name, words, err))
+                self.assertRegex(err, r"'--'.* runs no command", (name, words))
+        status, out, err = self.tool("revoke", "-c", "nosuch:", "--", "-q", "1")
+        self.assertEqual((status, out), (64, ""))
+        self.assertIn("no engine for", err)
+        # An option may be behind an operand, and its value be the dashes.
+        status, out, err = self.tool("evict", "a", "-m", "--", "-y", "nobody")
+        self.assertEqual((status, out), (64, ""))
+        self.assertIn("'nobody' is no ticket", err)
+
+    def test_help_is_in_columns(self):
+        lines = re.findall(r"^  \w+ +.*$", self.tool("--help")[1], re.M)
+        self.assertEqual({len(re.match(r"  \w+ +", line)[0])
+                          for line in lines}, {11})
 
     def test_help_that_cannot_be_written(self):
         with open("/dev/full", "w") as full:

@@ -133,11 +133,11 @@ class Verify(harness.Case):
     def test_long_and_short_options(self):
         name = self.history(BAD)
         for long, short in (
-                (["--json"], ["-j"]), (["--late", "0ms"], ["-l0ms"]),
-                (["--svg", self.path("a")], ["-g", self.path("a")])):
+                (["--json"], ["-j"]), (["--late", "0ms"], ["-A0ms"]),
+                (["--svg", self.path("a")], ["-I", self.path("a")])):
             self.assertEqual(self.tool("verify", *long, name),
                              self.tool("verify", *short, name))
-        for long, short in (([], []), (["--grant"], ["-g"]),
+        for long, short in (([], []), (["--grant"], ["-G"]),
                             (["--help"], ["-h"])):
             said = self.tool("sql", *long)
             self.assertEqual(said, self.tool("sql", *short))
@@ -175,7 +175,7 @@ class Verify(harness.Case):
     def torture(self, *arguments):
         kept = self.path("kept")
         status, out, err = self.tool(
-            "torture", "-j", "-F", "100ms", "-f", "2s", "-o", kept,
+            "torture", "-j", "-F", "100ms", "-u", "2s", "-o", kept,
             *arguments)
         self.assertEqual((status, err), (0, ""))
         said = json.loads(out)
@@ -202,7 +202,7 @@ class Verify(harness.Case):
             self.assertIn(" seen holdfast-torture/mutex ", file.read())
 
     def test_all_kinds_at_once(self):
-        said, kept = self.torture("--kind", "all", "--faults", "0s", "-n", "4",
+        said, kept = self.torture("--kind", "all", "--faults", "0s", "-N", "4",
                                   "--for", BEYOND_A_HOLD, "below/here")
         with open(kept) as file:
             words = {tuple(line.split()[2:4]) for line in file}
@@ -257,7 +257,7 @@ class Verify(harness.Case):
 
     def test_it_would_be_seen(self):
         """A contender that holds after it has noted its release."""
-        _, kept = self.torture("--faults", "0s", "-n", "3",
+        _, kept = self.torture("--faults", "0s", "-N", "3",
                                "--for", BEYOND_A_HOLD)
         with open(kept) as file:
             lines = file.readlines()
@@ -278,8 +278,8 @@ class Verify(harness.Case):
 
     def test_bad_input_of_torture(self):
         rows = [
-            (["-n", "0"], 64, "from 1 to 64"),
-            (["-n", "many"], 64, "from 1 to 64"),
+            (["-N", "0"], 64, "from 1 to 64"),
+            (["-N", "many"], 64, "from 1 to 64"),
             (["--kind", "lock"], 64, "reentrant or all"),
             (["--for", "ever"], 64, "not a duration"),
             (["a", "b"], 64, "one NAME"),

@@ -233,7 +233,7 @@ class ZooKeeper(harness.Case):
     def assert_unreachable(self, *ports):
         """Within a time that is enough for one attempt to fail."""
         names = [self.name() for _ in ports]
-        runs = [self.start("-t", "3s", "-c", self.url(4000, port), name, "--",
+        runs = [self.start("-w", "3s", "-c", self.url(4000, port), name, "--",
                            "echo", "ran") for port, name in zip(ports, names)]
         for run, port, name in zip(runs, ports, names):
             status, out, err = self.finish(run)
@@ -255,14 +255,14 @@ class ZooKeeper(harness.Case):
     def test_a_frozen_server_from_the_beginning(self):
         self.server.freeze()
         status, out, err = self.run_tool(
-            "-t", "1s", "-c", self.url(4000), self.name(), "--", "echo", "ran")
+            "-w", "1s", "-c", self.url(4000), self.name(), "--", "echo", "ran")
         self.server.thaw()
         self.assertEqual((status, out), (69, ""), err)
 
     def test_a_wait_that_is_cut_off_ends_in_time(self):
         name, proxy = self.name(), self.proxy()
         self.tree(name, self.url(4000))
-        waiter = self.start("-t", "3s", "-c", self.url(4000, proxy.port), name,
+        waiter = self.start("-w", "3s", "-c", self.url(4000, proxy.port), name,
                             "--", "echo", "ran")
         waiting.eventually("the waiter to queue",
                            lambda: len(self.sessions(name)) == 2)

@@ -118,7 +118,7 @@ class Names(Lying):
                             (much, ["explain", "--within", "x" * 100, "x/x"])):
             with self.subTest(words=words):
                 # The server sends a hundred megabytes, from Python.
-                self.ends(71, said, words[0], "-t", "10m", *words[1:])
+                self.ends(71, said, words[0], "-w", "10m", *words[1:])
 
 
 class Queues(Lying):

@@ -200,8 +200,8 @@ class Commands(Served):
         self.assertRegex(self.do("create", "-s", "/a/n-"), r"^/a/n-\d{10}\n$")
         self.assertRegex(self.do("create", "-s", "/a/"), r"^/a/\d{10}\n$")
         self.assertEqual(self.do("create", "-C", "/c"), "/c\n")
-        self.assertEqual(self.do("create", "-T", "1h", "/t"), "/t\n")
-        self.assertRegex(self.do("create", "-sT", "1h", "/t"), r"^/t\d{10}\n$")
+        self.assertEqual(self.do("create", "-t", "1h", "/t"), "/t\n")
+        self.assertRegex(self.do("create", "-st", "1h", "/t"), r"^/t\d{10}\n$")
         self.assertEqual(self.json("create", "-j", "/x")["path"], "/x")
 
     def test_parents(self):
@@ -561,7 +561,8 @@ class Commands(Served):
         del_data = {k: v for k, v in node.items() if k != "data_base64"}
         for lines, part in (
                 ([], "the file is empty"),
-                (["hello"], "line 1: column 1: expected an object"),
+                (["hello"], "line 1: column 5: '[' or '{' expected near "
+                 "'hello'; expected a line as 'holdfast zk export' writes it"),
                 ([{"holdfast_zk_export": 2}], "line 1: holdfast_zk_export is "
                  "not 1; expected the output of"),
                 ([self.FIRST], "the file ends after line 1, without the line "
@@ -571,7 +572,8 @@ class Commands(Served):
                  "nodes; expected the 2 that were exported"),
                 ([self.FIRST, node, end, node], "line 4: a line after the last "
                  "one"),
-                ([self.FIRST, "{}"], "line 2: column 2: expected a string"),
+                ([self.FIRST, "{}"], "line 2: there is no path"),
+                ([self.FIRST, "[]"], "line 2: a list; expected an object"),
                 ([self.FIRST, self.node("b")], "line 2: the path \"b\" has no "
                  "'/' at its start"),
                 ([self.FIRST, self.node(None)], "line 2: there is no path"),
@@ -587,20 +589,28 @@ class Commands(Served):
                  "data_base64 is no base64"),
                 ([self.FIRST, self.node("/", extra=1)], 'line 2: the key '
                  '"extra", which has no meaning here'),
-                ([self.FIRST, '{"path": "/", "path": "/"}'], 'line 2: the key '
-                 '"path", twice'),
-                ([self.FIRST, '{"path": "/}'], "expected the end of a string"),
-                ([self.FIRST, '{"path": "\\q"}'], "expected an escape such"),
-                ([self.FIRST, '{"path": "\\ud800"}'], "expected an escape"),
+                ([self.FIRST, '{"path": "/", "path": "/"}'], "line 2: column "
+                 "20: duplicate object key near '\"path\"'"),
+                ([self.FIRST, '{"path": "/}'], "premature end of input near "
+                 "'\"/}'"),
+                ([self.FIRST, '{"path": "\\q"}'], "invalid escape near"),
+                ([self.FIRST, '{"path": "\\ud800"}'], "invalid Unicode "
+                 "'\\uD800'"),
                 ([self.FIRST, self.node("/\U0001f600")], "line 2: the path "
                  "\"/\U0001f600\" has a character above U+FFFF"),
-                ([self.FIRST, '{"path": "/" "mode"}'], "expected ',' or '}'"),
-                ([self.FIRST, '{"path" "/"}'], "expected ':'"),
-                ([self.FIRST, '{"acl": "x"}'], "expected a list"),
-                ([self.FIRST, '{"acl": ["x" "y"]}'], "expected ',' or ']'"),
-                ([self.FIRST, '{"nodes": "1"}'], "expected a number"),
-                ([self.FIRST, '{"nodes": 1} x'], "expected the end of the "
-                 "line")):
+                ([self.FIRST, '{"path": "/" "mode"}'], "'}' expected near "
+                 "'\"mode\"'"),
+                ([self.FIRST, '{"path" "/"}'], "':' expected near '\"/\"'"),
+                ([self.FIRST, '{"acl": "x"}'], 'the value of "acl"; expected a '
+                 "list of strings"),
+                ([self.FIRST, '{"acl": [1]}'], "expected a list of strings"),
+                ([self.FIRST, '{"acl": ["x" "y"]}'], "']' expected near "
+                 "'\"y\"'"),
+                ([self.FIRST, '{"nodes": "1"}'], 'the value of "nodes"; expected '
+                 "a number"),
+                ([self.FIRST, '{"nodes": -1}'], "expected a number"),
+                ([self.FIRST, '{"nodes": 1} x'], "end of file expected near "
+                 "'x'")):
             with self.subTest(lines=lines):
                 file = self.write(*lines)
                 self.fails(65, part, "import", "-n", "/a", file)
@@ -640,8 +650,8 @@ class Commands(Served):
     # ---- watch
 
     def test_events(self):
-        node = self.watch("-n", "3", "/w")
-        children = self.watch("--children", "-j", "-n", "4", "/w")
+        node = self.watch("-N", "3", "/w")
+        children = self.watch("--children", "-j", "-N", "4", "/w")
         recursive = self.watch("-r", "/w")
         self.do("create", "/w")
         self.do("create", "/w/x y")
@@ -692,9 +702,10 @@ class Commands(Served):
         rows = [
             (["walk"], "zk 'walk': no such command"),
             (["-j"], "zk -j: options stand behind the command"),
-            (["get"], "an argument is missing; expected holdfast zk get "
-             "[OPTION...] PATH"),
-            (["get", "/a", "/b"], "'/b': one argument too many"),
+            (["get"], "PATH is missing; expected holdfast zk get [OPTION...] "
+             "PATH"),
+            (["get", "/a", "/b"], "'/b': one PATH at a time; expected holdfast "
+             "zk get [OPTION...] PATH"),
             (["get", "a"], "no '/' at its start"),
             (["stat", "/a/"], "a '/' at its end"),
             (["ls", "/a//b"], "an empty component"),
@@ -711,20 +722,20 @@ class Commands(Served):
             (["rm", "--version", "2147483648", "/a"], "--version '2147483648'"),
             (["create", "-eC", "/a"], "contradict each other"),
             (["create", "-sC", "/a"], "--container and --sequential"),
-            (["create", "-T", "0s", "/a"], "--ttl: expected from 1ms"),
-            (["create", "-T", "x", "/a"], "not a duration"),
+            (["create", "-t", "0s", "/a"], "--ttl: expected from 1ms"),
+            (["create", "-t", "x", "/a"], "not a duration"),
             (["rm", "-n", "/a"], "--dry-run is for a tree; expected it with "
              "--recursive"),
             (["rm", "-F", "/a"], "--force is for a tree"),
             (["rm", "-r", "-V", "1", "/a"], "--version is of one node"),
             (["rm", "-r", "/"], "deletes all nodes"),
             (["tree", "-d", "0", "/a"], "expected a number from 1"),
-            (["watch", "-rC", "/a"], "--children and --recursive"),
-            (["watch", "-n", "0", "/a"], "expected a number from 1"),
-            (["acl"], "an argument is missing"),
+            (["watch", "-rk", "/a"], "--children and --recursive"),
+            (["watch", "-N", "0", "/a"], "expected a number from 1"),
+            (["acl"], "get or set is missing"),
             (["acl", "put", "/a"], "'put': expected get or set"),
-            (["acl", "get", "/a", "x"], "'x': one argument too many"),
-            (["acl", "set", "/a"], "an argument is missing"),
+            (["acl", "get", "/a", "x"], "'x': one PATH at a time"),
+            (["acl", "set", "/a"], "ENTRY is missing"),
             (["acl", "set", "/a", "world:anyone"], "no entry of an access "
              "list; expected SCHEME:ID:PERMISSIONS"),
             (["acl", "set", "/a", "world:anyone:rx"], "has the permission 'x'; "
@@ -733,7 +744,7 @@ class Commands(Served):
             (["acl", "-V", "1", "get", "/a"], "--version is for acl set"),
             (["acl", "-rV", "1", "set", "/a", "world:anyone:r"],
              "--version is of one node"),
-            (["import"], "an argument is missing"),
+            (["import"], "PATH is missing"),
             (["export", "--json", "/a"], "--json: no such option"),
             (["get", "-c", "file:/tmp", "/a"], 'the scheme of the URL is '
              '"file"; expected "zk", or "zks" for TLS'),
@@ -794,7 +805,7 @@ class Commands(Served):
                                   ["stat", "/a"], ["acl", "get", "/a"],
                                   ["export", "/"], ["txn"]):
                     self.fails(69, "no server was reached in time", *arguments,
-                               "-c", "zk://127.0.0.1:%d" % port, "-t", "300ms",
+                               "-c", "zk://127.0.0.1:%d" % port, "-w", "300ms",
                                text="create /a x\n")
 
     def test_a_password_in_the_command_line(self):

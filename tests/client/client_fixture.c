@@ -45,7 +45,6 @@ void client_open_with(struct client_fixture *fixture, enum way way,
                       const char *url, const struct hf_client_opts *wanted)
 {
     struct hf_client_opts opts = *wanted;
-    struct hf_error error;
     hf_status status;
 
     memset(fixture, 0, sizeof(*fixture));
@@ -54,13 +53,13 @@ void client_open_with(struct client_fixture *fixture, enum way way,
         opts.delivery = HF_DELIVER_DISPATCH;
     if (way == WAY_UV) {
         assert_int_equal(uv_loop_init(&fixture->loop), 0);
-        status = hf_client_open_uv(&fixture->loop, url, &opts, &fixture->client,
-                                   &error);
+        status =
+            hf_client_open_uv(&fixture->loop, url, &opts, &fixture->client);
     } else {
-        status = hf_client_open(url, &opts, &fixture->client, &error);
+        status = hf_client_open(url, &opts, &fixture->client);
     }
     if (status != HF_OK)
-        print_error("%s\n", error.text);
+        print_error("%s\n", hf_last_error()->text);
     assert_int_equal(status, HF_OK);
 }
 
@@ -145,6 +144,14 @@ void client_await(struct outcome *outcome)
     outcome->op = NULL;
 }
 
+void assert_last_error(hf_status status, const char *text)
+{
+    if (status == HF_OK)
+        return;
+    assert_int_equal(hf_last_error()->status, status);
+    assert_string_equal(hf_last_error()->text, text);
+}
+
 static void on_done(void *arg, const struct hf_result *result)
 {
     struct outcome *outcome = arg;
@@ -152,6 +159,7 @@ static void on_done(void *arg, const struct hf_result *result)
     outcome->status = result->status;
     outcome->grant = result->grant;
     snprintf(outcome->text, sizeof(outcome->text), "%s", result->text);
+    assert_last_error(result->status, result->text);
     atomic_fetch_add(&outcome->ended, 1);
 }
 
@@ -162,10 +170,16 @@ static void on_drop(void *arg)
     atomic_fetch_add(&outcome->dropped, 1);
 }
 
+/* The call that waited has just returned. */
+static void note_failure(struct outcome *outcome)
+{
+    if (outcome->status != HF_OK)
+        memcpy(outcome->text, hf_last_error()->text, sizeof(outcome->text));
+}
+
 static void *acquire_main(void *arg)
 {
     struct outcome *outcome = arg;
-    struct hf_error error;
 
     if (outcome->count > 1)
         outcome->status = hf_locks_acquire(outcome->locks, outcome->count,
@@ -175,9 +189,7 @@ static void *acquire_main(void *arg)
     else
         outcome->status =
             hf_lock_acquire(outcome->lock, &outcome->opts, &outcome->grant);
-    hf_lock_error(outcome->lock, &error);
-    if (outcome->status != HF_OK)
-        memcpy(outcome->text, error.text, sizeof(error.text));
+    note_failure(outcome);
     atomic_fetch_add(&outcome->ended, 1);
     return NULL;
 }
@@ -188,6 +200,7 @@ static void *release_main(void *arg)
 
     outcome->status = hf_grant_release(outcome->grant);
     outcome->grant = NULL;
+    note_failure(outcome);
     atomic_fetch_add(&outcome->ended, 1);
     return NULL;
 }

@@ -117,4 +117,8 @@ void hosts_open(struct client_directory *directory, struct client_fixture *a,
 void hosts_close(struct client_directory *directory, struct client_fixture *a,
                  struct client_fixture *b);
 
+/* In a callback that reports ${status}: hf_last_error() has it and ${text},
+ * unless it is HF_OK. */
+void assert_last_error(hf_status status, const char *text);
+
 #endif

@@ -12,12 +12,10 @@
 static void *run_blocking(void *arg)
 {
     struct client_operation *operation = arg;
-    struct hf_error error;
 
     operation->status = operation->calls->wait_for(operation);
-    operation->calls->error(operation, &error);
     if (operation->status != HF_OK)
-        memcpy(operation->text, error.text, sizeof(operation->text));
+        memcpy(operation->text, hf_last_error()->text, sizeof(operation->text));
     atomic_fetch_add(&operation->ended, 1);
     return NULL;
 }
@@ -30,6 +28,7 @@ static void on_done(void *arg, const struct hf_result *result)
     operation->status = result->status;
     operation->tickets = result->tickets;
     snprintf(operation->text, sizeof(operation->text), "%s", result->text);
+    assert_last_error(result->status, result->text);
     atomic_fetch_add(&operation->ended, 1);
 }
 

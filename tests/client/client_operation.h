@@ -8,13 +8,11 @@
 
 struct client_operation;
 
-/* How to make the call that .call of the operation names: by a call that
- * waits, by one that starts, and how to get the error text of the first. */
+/* How to make the call that .call of the operation names: by a call that waits,
+ * and by one that starts. */
 struct client_operation_calls {
     hf_status (*wait_for)(struct client_operation *operation);
     hf_status (*start)(struct client_operation *operation, struct hf_done done);
-    void (*error)(const struct client_operation *operation,
-                  struct hf_error *error);
 };
 
 /* Set .host, .calls, .subject, .call and what that call needs, the others to

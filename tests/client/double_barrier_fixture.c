@@ -14,13 +14,13 @@
 #include <cmocka.h>
 
 struct hf_double_barrier *open_participant(struct double_barrier_fixture *f,
-                                           uint32_t parties)
+                                           uint32_t participants)
 {
     struct hf_double_barrier *barrier;
 
-    assert_int_equal(
-        hf_double_barrier_open(f->fixture.client, "round", parties, &barrier),
-        HF_OK);
+    assert_int_equal(hf_double_barrier_open(f->fixture.client, "round",
+                                            participants, &barrier),
+                     HF_OK);
     return barrier;
 }
 
@@ -120,13 +120,7 @@ static hf_status start(struct client_operation *operation, struct hf_done done)
                                                 operation->wait_ms, done);
 }
 
-static void error_of(const struct client_operation *operation,
-                     struct hf_error *error)
-{
-    hf_double_barrier_error(operation->subject, error);
-}
-
-static const struct client_operation_calls calls = {wait_for, start, error_of};
+static const struct client_operation_calls calls = {wait_for, start};
 
 void participant_begin(struct double_barrier_fixture *f,
                        struct client_operation *operation,
@@ -154,14 +148,14 @@ hf_status participant_run(struct double_barrier_fixture *f,
 /* HF_EBUSY of one that does not wait says how many are there. */
 int count_participants(struct double_barrier_fixture *f)
 {
-    struct hf_double_barrier *other = open_participant(f, HF_PARTIES_MAX);
+    struct hf_double_barrier *other = open_participant(f, HF_PARTICIPANTS_MAX);
     struct client_operation operation;
     char *from;
 
     participant_begin(f, &operation, other, PARTICIPANT_ENTERS, 0);
     assert_int_equal(client_operation_await(&operation), HF_EBUSY);
     hf_double_barrier_free(other);
-    from = strstr(operation.text, " of 128 parties are there");
+    from = strstr(operation.text, " of 128 participants are there");
     assert_non_null(from);
     while (from > operation.text && from[-1] >= '0' && from[-1] <= '9')
         from--;

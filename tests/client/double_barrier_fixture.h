@@ -10,6 +10,7 @@
 #define HF_TESTS_DOUBLE_BARRIER_FIXTURE_H
 
 #include "client_operation.h"
+#include "cmocka/runner.h"
 #include "scripted_engine.h"
 
 #define REPEATS 20
@@ -27,13 +28,18 @@ void double_barrier_fixture_open(struct double_barrier_fixture *f,
                                  enum way way);
 void double_barrier_fixture_close(struct double_barrier_fixture *f);
 
+/* Such a client ${f} until the end of the test. */
+#define FIXTURE(f, way)                                                        \
+    CLOSED_BY(double_barrier_fixture_close) struct double_barrier_fixture f;   \
+    double_barrier_fixture_open(&f, way)
+
 /* Close what double_barrier_fixture_close() would, when the test has closed
  * the client and freed the handles itself. */
 void double_barrier_fixture_end(struct double_barrier_fixture *f);
 
 /* One more handle for the same barrier, to be freed by the caller. */
 struct hf_double_barrier *open_participant(struct double_barrier_fixture *f,
-                                           uint32_t parties);
+                                           uint32_t participants);
 
 /* Send a command of scripted_engine.h to the engine.  With
  * send_command_first() the command is executed before any later call on the

@@ -47,6 +47,8 @@ static void on_deposed(void *arg, struct hf_election *election, uint64_t token)
 
     assert_true(token == candidate->token);
     assert_true(hf_election_token(election) != token);
+    assert_int_equal(hf_last_error()->status, HF_ELOST);
+    assert_non_null(strstr(hf_last_error()->text, "the leadership of \""));
     record(candidate, "deposed");
 }
 
@@ -55,6 +57,7 @@ static void on_resigned(void *arg, const struct hf_result *result)
     struct election_candidate *candidate = arg;
 
     candidate->status = result->status;
+    assert_last_error(result->status, result->text);
     assert_null(result->grant);
     assert_null(result->tickets);
     atomic_fetch_add(&candidate->ended, 1);
@@ -82,6 +85,7 @@ static void on_ended(void *arg, struct hf_election *election,
     struct election_candidate *candidate = arg;
 
     candidate->error = *why;
+    assert_last_error(why->status, why->text);
     if (candidate->campaigns_again)
         assert_int_equal(hf_election_campaign_start(election), HF_OK);
     record(candidate, "ended");

@@ -9,6 +9,8 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include "base/engine_host.h"
+#include "base/url.h"
 #include "core/engine.h"
 #include "engines/leased/leased.h"
 #include "simulator/model/sim.h"

@@ -181,10 +181,9 @@ int count_fds(void)
 struct hf_client *open_client(const char *url)
 {
     struct hf_client *client;
-    struct hf_error error;
 
-    if (hf_client_open(url, NULL, &client, &error) != HF_OK)
-        print_error("%s\n", error.text);
+    if (hf_client_open(url, NULL, &client) != HF_OK)
+        print_error("%s\n", hf_last_error()->text);
     assert_non_null(client);
     return client;
 }

@@ -9,6 +9,10 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include <holdfast/holdfast.h>
+
+#include "base/engine_host.h"
+#include "base/url.h"
 #include "core/deadlock.h"
 #include "core/engine.h"
 
@@ -365,7 +369,9 @@ static void execute(struct hf_engine *engine, struct hf_request *request)
         break;
     case HF_REQUEST_NAMES:
     case HF_REQUEST_EXAMINE:
-        assert(false && "nobody walks over names or examines here");
+    case HF_REQUEST_READ_SUCCESS:
+    case HF_REQUEST_WRITE_SUCCESS:
+        assert(false && "nobody asks for more than tickets here");
         break;
     case HF_REQUEST_REMOVE:
         remove_request(engine, request);

@@ -21,13 +21,12 @@ static int use(const char *url)
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct hf_client *client;
     struct hf_grant *grant;
-    struct hf_error error;
     struct hf_lock *lock;
     char text[HF_ERROR_TEXT_BYTES];
 
     opts.wait_ms = 1000;
-    if (hf_client_open(url, NULL, &client, &error) != HF_OK) {
-        printf("%s\n", error.text);
+    if (hf_client_open(url, NULL, &client) != HF_OK) {
+        printf("%s\n", hf_last_error()->text);
         return 1;
     }
     hf_client_describe(client, text, sizeof text);
@@ -35,8 +34,7 @@ static int use(const char *url)
     if (hf_lock_open(client, "set-user-id", NULL, &lock) == HF_OK) {
         if (hf_lock_acquire(lock, &opts, &grant) == HF_OK)
             (void)hf_grant_release(grant);
-        hf_lock_error(lock, &error);
-        printf("%s\n", error.text);
+        printf("%s\n", hf_last_error()->text);
         hf_lock_free(lock);
     }
     (void)hf_client_close(client);

@@ -8,7 +8,7 @@
     (END(END_CLOSE) | END(END_RELEASE) | END(END_FREE) | END(END_TIMEOUT) |    \
      END(END_LOSS))
 #define WAIT_ENDINGS (FLAG_ENDINGS | END(END_CANCEL))
-#define PARTIES 2
+#define PARTICIPANTS 2
 
 /* --------------------------------------------------------------- barrier -- */
 
@@ -24,17 +24,17 @@ static void barrier(struct script_run *run)
 static void barrier_up(struct script_run *run)
 {
     barrier(run);
-    (void)operation_finish(run, &op_raise, 0, NULL);
+    (void)operation_finish(run, &op_set, 0, NULL);
 }
 
-static void raise_it(struct script_run *run)
+static void set_it(struct script_run *run)
 {
-    script_begin(run, &op_raise, 0, NULL);
+    script_begin(run, &op_set, 0, NULL);
 }
 
-static void lower_it(struct script_run *run)
+static void clear_it(struct script_run *run)
 {
-    script_begin(run, &op_lower, 0, NULL);
+    script_begin(run, &op_clear, 0, NULL);
 }
 
 static void wait_at_it(struct script_run *run)
@@ -43,24 +43,24 @@ static void wait_at_it(struct script_run *run)
 }
 
 /* On a new handle if the first was freed. */
-static bool other_lowers(struct script_run *run)
+static bool other_clears(struct script_run *run)
 {
     if (run->helped)
         return false;
     if (run->barrier == NULL)
         barrier(run);
-    (void)operation_begin(run, &op_lower, 0, NULL);
+    (void)operation_begin(run, &op_clear, 0, NULL);
     return true;
 }
 
-static void lower_meanwhile(struct script_run *run)
+static void clear_meanwhile(struct script_run *run)
 {
-    (void)other_lowers(run);
+    (void)other_clears(run);
 }
 
-static void raise_meanwhile(struct script_run *run)
+static void set_meanwhile(struct script_run *run)
 {
-    (void)operation_begin(run, &op_raise, 0, NULL);
+    (void)operation_begin(run, &op_set, 0, NULL);
 }
 
 /* -------------------------------------------------------- double barrier -- */
@@ -69,10 +69,10 @@ static void open_participants(struct script_run *run)
 {
     const char *name = script_queue(run, "round", HF_KIND_PARTICIPANT);
 
-    for (int i = 0; i < PARTIES; i++)
+    for (int i = 0; i < PARTICIPANTS; i++)
         CASE_CHECK(run->test_case,
                    hf_double_barrier_open(run->test_case->fixture.client, name,
-                                          PARTIES,
+                                          PARTICIPANTS,
                                           &run->participants[i]) == HF_OK);
 }
 
@@ -122,7 +122,7 @@ static bool other_enters(struct script_run *run)
     if (run->participants[1] == NULL)
         CASE_CHECK(run->test_case,
                    hf_double_barrier_open(run->test_case->fixture.client,
-                                          run->queues[0].name, PARTIES,
+                                          run->queues[0].name, PARTICIPANTS,
                                           &run->participants[1]) == HF_OK);
     (void)operation_begin(run, inside ? &op_leave : &op_enter, 1, NULL);
     return true;
@@ -251,25 +251,25 @@ static void list_candidates(struct script_run *run)
 
 const struct shutdown_script scripts_barriers_elections[] = {
     {
-        .name = "barrier-raise",
+        .name = "barrier-set",
         .prepare = barrier,
-        .begin = raise_it,
-        .release = lower_meanwhile,
+        .begin = set_it,
+        .release = clear_meanwhile,
         .endings = FLAG_ENDINGS,
     },
     {
-        .name = "barrier-lower",
+        .name = "barrier-clear",
         .prepare = barrier_up,
-        .begin = lower_it,
-        .release = raise_meanwhile,
+        .begin = clear_it,
+        .release = set_meanwhile,
         .endings = FLAG_ENDINGS,
     },
     {
         .name = "barrier-wait",
         .prepare = barrier_up,
         .begin = wait_at_it,
-        .help = other_lowers,
-        .release = lower_meanwhile,
+        .help = other_clears,
+        .release = clear_meanwhile,
         .endings = WAIT_ENDINGS,
     },
     {

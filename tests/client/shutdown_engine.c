@@ -325,5 +325,6 @@ const struct shutdown_engine engines[] = {
     SERVER("zk", "HF_ZK"),
     SERVER("redis", "HF_REDIS"),
     SERVER("postgresql", "HF_PG"),
+    SERVER("etcd", "HF_ETCD"),
 };
 const int engine_count = sizeof(engines) / sizeof(engines[0]);

@@ -288,8 +288,8 @@ BLOCKS(wrunlock, hf_rwlock_wrunlock(operation->run->rwlock))
         return hf_##of##_##name(subject, operation->wait_ms);                  \
     }                                                                          \
     const struct operation_calls op_##name = {name##_begin, name##_wait, NULL};
-PAIR(raise, barrier, operation->run->barrier)
-PAIR(lower, barrier, operation->run->barrier)
+PAIR(set, barrier, operation->run->barrier)
+PAIR(clear, barrier, operation->run->barrier)
 
 /* Calls that list tickets. */
 #define LIST(name, of, ...)                                                    \

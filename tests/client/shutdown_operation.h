@@ -24,7 +24,7 @@ struct operation_calls {
 extern const struct operation_calls op_acquire, op_release, op_downgrade;
 extern const struct operation_calls op_tickets, op_holders, op_waiters;
 extern const struct operation_calls op_evict, op_request_release;
-extern const struct operation_calls op_raise, op_lower, op_wait;
+extern const struct operation_calls op_set, op_clear, op_wait;
 extern const struct operation_calls op_enter, op_leave, op_participants;
 extern const struct operation_calls op_campaign, op_lead, op_resign;
 extern const struct operation_calls op_leader, op_candidates;

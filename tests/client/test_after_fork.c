@@ -138,7 +138,6 @@ static bool says_forked(const struct hf_error *error)
 static int gives_in_vain(struct fork_fixture *f)
 {
     struct hf_client *client = f->fixture.client;
-    struct hf_error error;
     char line[64];
     int fd;
     int drops = 0;
@@ -156,14 +155,7 @@ static int gives_in_vain(struct fork_fixture *f)
         hf_op_cancel(f->waiter.op);
         hf_op_free(f->waiter.op);
     }
-    hf_client_error(client, &error);
-    CHILD_CHECK(says_forked(&error));
-    hf_lock_error(f->lock, &error);
-    CHILD_CHECK(says_forked(&error));
-    hf_grant_error(f->grant, &error);
-    CHILD_CHECK(says_forked(&error));
-    hf_mutex_error(f->mutex, &error);
-    CHILD_CHECK(says_forked(&error));
+    CHILD_CHECK(says_forked(hf_last_error()));
     CHILD_CHECK(hf_client_state(client) == HF_STATE_CONNECTED);
     hf_client_describe(client, line, sizeof(line));
     CHILD_CHECK(strncmp(line, "file:", 5) == 0);
@@ -195,7 +187,7 @@ static int starts_anew(struct fork_fixture *f)
     struct hf_lock *lock;
     struct hf_grant *grant;
 
-    CHILD_CHECK(hf_client_open(f->directory.url, NULL, &client, NULL) == HF_OK);
+    CHILD_CHECK(hf_client_open(f->directory.url, NULL, &client) == HF_OK);
     CHILD_CHECK(hf_lock_open(client, "held", NULL, &lock) == HF_OK);
     CHILD_CHECK(hf_lock_try_acquire(lock, &grant) == HF_EBUSY);
     hf_lock_free(lock);
@@ -283,8 +275,7 @@ static int leaves_a_child_behind(const struct orphan *orphan)
     struct hf_grant *grant;
     int fd;
 
-    CHILD_CHECK(hf_client_open(orphan->directory.url, NULL, &client, NULL) ==
-                HF_OK);
+    CHILD_CHECK(hf_client_open(orphan->directory.url, NULL, &client) == HF_OK);
     CHILD_CHECK(hf_lock_open(client, "held", NULL, &lock) == HF_OK);
     CHILD_CHECK(hf_lock_acquire(lock, NULL, &grant) == HF_OK);
     CHILD_CHECK(hf_grant_loss_fd(grant, &fd) == HF_OK);
@@ -372,7 +363,7 @@ static void *open_and_close_main(void *arg)
     struct hf_client *client;
 
     while (!atomic_load(&busy_client->stop)) {
-        if (hf_client_open(busy_client->directory->url, NULL, &client, NULL) !=
+        if (hf_client_open(busy_client->directory->url, NULL, &client) !=
                 HF_OK ||
             hf_client_close(client) != HF_OK)
             atomic_fetch_add(&busy_client->failures, 1);

@@ -44,17 +44,22 @@ static void fixture_close(struct barrier_fixture *f)
     client_directory_remove(&f->directory);
 }
 
+/* A fixture ${f} until the end of the test. */
+#define FIXTURE(f, way)                                                        \
+    CLOSED_BY(fixture_close) struct barrier_fixture f;                         \
+    fixture_open(&f, way)
+
 /* -------------------------------------------------- one call in each way -- */
 
-enum call { RAISE, LOWER, WAIT };
+enum call { SET, CLEAR, WAIT };
 
 static hf_status wait_for(struct client_operation *operation)
 {
     switch ((enum call)operation->call) {
-    case RAISE:
-        return hf_barrier_raise(operation->subject, operation->wait_ms);
-    case LOWER:
-        return hf_barrier_lower(operation->subject, operation->wait_ms);
+    case SET:
+        return hf_barrier_set(operation->subject, operation->wait_ms);
+    case CLEAR:
+        return hf_barrier_clear(operation->subject, operation->wait_ms);
     case WAIT:
         break;
     }
@@ -64,11 +69,11 @@ static hf_status wait_for(struct client_operation *operation)
 static hf_status start(struct client_operation *operation, struct hf_done done)
 {
     switch ((enum call)operation->call) {
-    case RAISE:
-        return hf_barrier_raise_start(operation->subject, operation->wait_ms,
-                                      done);
-    case LOWER:
-        return hf_barrier_lower_start(operation->subject, operation->wait_ms,
+    case SET:
+        return hf_barrier_set_start(operation->subject, operation->wait_ms,
+                                    done);
+    case CLEAR:
+        return hf_barrier_clear_start(operation->subject, operation->wait_ms,
                                       done);
     case WAIT:
         break;
@@ -77,13 +82,7 @@ static hf_status start(struct client_operation *operation, struct hf_done done)
                                  &operation->op);
 }
 
-static void error_of(const struct client_operation *operation,
-                     struct hf_error *error)
-{
-    hf_barrier_error(operation->subject, error);
-}
-
-static const struct client_operation_calls calls = {wait_for, start, error_of};
+static const struct client_operation_calls calls = {wait_for, start};
 
 static void begin(struct client_operation *operation,
                   struct client_fixture *fixture, struct hf_barrier *barrier,
@@ -119,12 +118,10 @@ static hf_status run(struct client_fixture *fixture, struct hf_barrier *barrier,
 TEST_IN_EACH_WAY(waiters_wait_until_it_is_cleared)
 {
     struct client_operation waits[3];
-    struct barrier_fixture f;
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     assert_int_equal(run(&f.a, f.mine, WAIT, HF_FOREVER), HF_OK);
-    assert_int_equal(run(&f.a, f.mine, RAISE, WAIT_MS), HF_OK);
-    assert_int_equal(run(&f.b, f.theirs, RAISE, WAIT_MS), HF_OK);
+    assert_int_equal(run(&f.a, f.mine, SET, WAIT_MS), HF_OK);
+    assert_int_equal(run(&f.b, f.theirs, SET, WAIT_MS), HF_OK);
     begin(&waits[0], &f.a, f.mine, WAIT, HF_FOREVER);
     begin(&waits[1], &f.b, f.theirs, WAIT, HF_FOREVER);
     begin(&waits[2], &f.b, f.theirs, WAIT, HF_FOREVER);
@@ -132,53 +129,43 @@ TEST_IN_EACH_WAY(waiters_wait_until_it_is_cleared)
     assert_int_equal(run(&f.b, f.theirs, WAIT, 20), HF_ETIMEDOUT);
     for (size_t i = 0; i < 3; i++)
         assert_int_equal(atomic_load(&waits[i].ended), 0);
-    assert_int_equal(run(&f.b, f.theirs, LOWER, WAIT_MS), HF_OK);
+    assert_int_equal(run(&f.b, f.theirs, CLEAR, WAIT_MS), HF_OK);
     for (size_t i = 0; i < 3; i++)
         assert_int_equal(end(&waits[i]), HF_OK);
-    assert_int_equal(run(&f.a, f.mine, LOWER, WAIT_MS), HF_OK);
+    assert_int_equal(run(&f.a, f.mine, CLEAR, WAIT_MS), HF_OK);
     assert_int_equal(run(&f.a, f.mine, WAIT, 0), HF_OK);
-    fixture_close(&f);
 }
 
 TEST_IN_EACH_WAY(it_outlives_its_client)
 {
-    struct barrier_fixture f;
-
-    fixture_open(&f, way);
-    assert_int_equal(run(&f.a, f.mine, RAISE, WAIT_MS), HF_OK);
+    FIXTURE(f, way);
+    assert_int_equal(run(&f.a, f.mine, SET, WAIT_MS), HF_OK);
     hf_barrier_free(f.mine);
     client_close(&f.a);
     client_open(&f.a, way, f.directory.url, no_listener);
     f.mine = barrier_of(f.a.client);
     assert_int_equal(run(&f.a, f.mine, WAIT, 0), HF_EBUSY);
-    assert_int_equal(run(&f.a, f.mine, LOWER, WAIT_MS), HF_OK);
-    fixture_close(&f);
+    assert_int_equal(run(&f.a, f.mine, CLEAR, WAIT_MS), HF_OK);
 }
 
 TEST_IN_EACH_WAY(a_failure_has_a_text)
 {
-    struct hf_error error;
-    struct barrier_fixture f;
-
-    fixture_open(&f, way);
-    assert_int_equal(run(&f.a, f.mine, RAISE, WAIT_MS), HF_OK);
+    FIXTURE(f, way);
+    assert_int_equal(run(&f.a, f.mine, SET, WAIT_MS), HF_OK);
     assert_int_equal(hf_barrier_wait(f.mine, 0),
                      way == WAY_UV ? HF_EREENTRANT : HF_EBUSY);
-    hf_barrier_error(f.mine, &error);
     if (way != WAY_UV)
-        assert_string_equal(error.text, "hf_barrier_wait: the barrier is up");
-    assert_int_equal(run(&f.a, f.mine, LOWER, WAIT_MS), HF_OK);
-    fixture_close(&f);
+        assert_string_equal(hf_last_error()->text,
+                            "hf_barrier_wait: the barrier is up");
+    assert_int_equal(run(&f.a, f.mine, CLEAR, WAIT_MS), HF_OK);
 }
 
 /* A wait that is cancelled does not end the other waits. */
 TEST_IN_EACH_WAY(a_wait_can_be_cancelled)
 {
     struct client_operation first, second;
-    struct barrier_fixture f;
-
-    fixture_open(&f, way);
-    assert_int_equal(run(&f.a, f.mine, RAISE, WAIT_MS), HF_OK);
+    FIXTURE(f, way);
+    assert_int_equal(run(&f.a, f.mine, SET, WAIT_MS), HF_OK);
     begin(&first, &f.a, f.mine, WAIT, HF_FOREVER);
     begin(&second, &f.a, f.mine, WAIT, HF_FOREVER);
     if (way != WAY_BLOCKING) {
@@ -187,20 +174,17 @@ TEST_IN_EACH_WAY(a_wait_can_be_cancelled)
         assert_int_equal(end(&first), HF_ECANCELLED);
         assert_int_equal(atomic_load(&second.ended), 0);
     }
-    assert_int_equal(run(&f.a, f.mine, LOWER, WAIT_MS), HF_OK);
+    assert_int_equal(run(&f.a, f.mine, CLEAR, WAIT_MS), HF_OK);
     assert_int_equal(end(&second), HF_OK);
     if (way == WAY_BLOCKING)
         assert_int_equal(end(&first), HF_OK);
-    fixture_close(&f);
 }
 
 TEST_IN_EACH_WAY(a_close_ends_waits)
 {
     struct client_operation wait;
-    struct barrier_fixture f;
-
-    fixture_open(&f, way);
-    assert_int_equal(run(&f.a, f.mine, RAISE, WAIT_MS), HF_OK);
+    FIXTURE(f, way);
+    assert_int_equal(run(&f.a, f.mine, SET, WAIT_MS), HF_OK);
     if (way ==
         WAY_BLOCKING) { /* a second wait shows that the first one still waits */
         begin(&wait, &f.b, f.theirs, WAIT, 100);
@@ -216,24 +200,20 @@ TEST_IN_EACH_WAY(a_close_ends_waits)
         client_open(&f.b, way, f.directory.url, no_listener);
         f.theirs = barrier_of(f.b.client);
     }
-    assert_int_equal(run(&f.a, f.mine, LOWER, WAIT_MS), HF_OK);
-    fixture_close(&f);
+    assert_int_equal(run(&f.a, f.mine, CLEAR, WAIT_MS), HF_OK);
 }
 
 /* The caller passes no callback. */
 TEST_IN_EACH_WAY(the_end_needs_no_callback)
 {
     struct hf_done nobody = {NULL, NULL, NULL};
-    struct barrier_fixture f;
-
-    fixture_open(&f, way);
-    assert_int_equal(hf_barrier_raise_start(f.mine, WAIT_MS, nobody), HF_OK);
+    FIXTURE(f, way);
+    assert_int_equal(hf_barrier_set_start(f.mine, WAIT_MS, nobody), HF_OK);
     assert_int_equal(run(&f.a, f.mine, WAIT, 0), HF_EBUSY);
     assert_int_equal(hf_barrier_wait_start(f.mine, HF_FOREVER, nobody, NULL),
                      HF_OK);
-    assert_int_equal(hf_barrier_lower_start(f.mine, WAIT_MS, nobody), HF_OK);
+    assert_int_equal(hf_barrier_clear_start(f.mine, WAIT_MS, nobody), HF_OK);
     assert_int_equal(run(&f.a, f.mine, WAIT, 0), HF_OK);
-    fixture_close(&f);
 }
 
 /* ------------------------------------------------------------- processes -- */
@@ -246,7 +226,7 @@ static int clear_it(void *arg)
     CHILD_CHECK(client != NULL);
     CHILD_CHECK(hf_barrier_open(client, "gate", &barrier) == HF_OK);
     CHILD_CHECK(hf_barrier_wait(barrier, 0) == HF_EBUSY);
-    CHILD_CHECK(hf_barrier_lower(barrier, WAIT_MS) == HF_OK);
+    CHILD_CHECK(hf_barrier_clear(barrier, WAIT_MS) == HF_OK);
     hf_barrier_free(barrier);
     CHILD_CHECK(hf_client_close(client) == HF_OK);
     return 0;
@@ -268,7 +248,7 @@ TEST(it_holds_between_processes)
     client_directory_create(&directory);
     client = open_client(directory.url);
     barrier = barrier_of(client);
-    assert_int_equal(hf_barrier_raise(barrier, WAIT_MS), HF_OK);
+    assert_int_equal(hf_barrier_set(barrier, WAIT_MS), HF_OK);
     thread = start_thread(run_child, directory.url);
     assert_int_equal(hf_barrier_wait(barrier, WAIT_MS), HF_OK);
     pthread_join(thread, NULL);
@@ -281,16 +261,14 @@ static int use_parents(void *arg)
 {
     struct hf_done nobody = {NULL, NULL, NULL};
     struct hf_barrier *barrier = arg;
-    struct hf_error error;
     struct hf_op *op;
 
-    CHILD_CHECK(hf_barrier_raise(barrier, 0) == HF_EFORKED);
-    CHILD_CHECK(hf_barrier_lower(barrier, 0) == HF_EFORKED);
+    CHILD_CHECK(hf_barrier_set(barrier, 0) == HF_EFORKED);
+    CHILD_CHECK(hf_barrier_clear(barrier, 0) == HF_EFORKED);
     CHILD_CHECK(hf_barrier_wait(barrier, 0) == HF_EFORKED);
     CHILD_CHECK(hf_barrier_wait_start(barrier, 0, nobody, &op) == HF_EFORKED);
     CHILD_CHECK(op == NULL);
-    hf_barrier_error(barrier, &error);
-    CHILD_CHECK(error.status == HF_EFORKED);
+    CHILD_CHECK(hf_last_error()->status == HF_EFORKED);
     hf_barrier_free(barrier);
     return 0;
 }
@@ -304,10 +282,10 @@ TEST(a_child_leaves_it_alone)
     client_directory_create(&directory);
     client = open_client(directory.url);
     barrier = barrier_of(client);
-    assert_int_equal(hf_barrier_raise(barrier, WAIT_MS), HF_OK);
+    assert_int_equal(hf_barrier_set(barrier, WAIT_MS), HF_OK);
     run_in_child(use_parents, barrier);
     assert_int_equal(hf_barrier_wait(barrier, 0), HF_EBUSY);
-    assert_int_equal(hf_barrier_lower(barrier, WAIT_MS), HF_OK);
+    assert_int_equal(hf_barrier_clear(barrier, WAIT_MS), HF_OK);
     hf_barrier_free(barrier);
     assert_int_equal(hf_client_close(client), HF_OK);
     client_directory_remove(&directory);
@@ -317,19 +295,17 @@ TEST(wrong_calls_are_refused)
 {
     struct hf_barrier *barrier;
     struct hf_client *client;
-    struct hf_error error;
     struct client_directory directory;
 
     client_directory_create(&directory);
     client = open_client(directory.url);
     assert_int_equal(hf_barrier_open(client, "a//b", &barrier), HF_ENAME);
     assert_null(barrier);
-    hf_client_error(client, &error);
-    assert_non_null(strstr(error.text, "hf_barrier_open: "));
+    assert_non_null(strstr(hf_last_error()->text, "hf_barrier_open: "));
     hf_barrier_free(NULL);
     barrier = barrier_of(client);
     assert_int_equal(hf_client_close(client), HF_OK);
-    assert_int_equal(hf_barrier_raise(barrier, WAIT_MS), HF_ECLOSED);
+    assert_int_equal(hf_barrier_set(barrier, WAIT_MS), HF_ECLOSED);
     assert_int_equal(hf_barrier_wait(barrier, WAIT_MS), HF_ECLOSED);
     hf_barrier_free(barrier);
     client_directory_remove(&directory);
@@ -340,14 +316,11 @@ TEST(wrong_calls_are_refused)
 TEST(a_wait_that_ends_at_once_without_a_callback_has_a_handle)
 {
     const struct hf_done nobody = {NULL, NULL, NULL};
-    struct barrier_fixture f;
     struct hf_op *op;
-
-    fixture_open(&f, WAY_BLOCKING);
+    FIXTURE(f, WAY_BLOCKING);
     assert_int_equal(hf_barrier_wait_start(f.mine, HF_FOREVER, nobody, &op),
                      HF_OK);
     assert_non_null(op);
     hf_op_cancel(op);
     hf_op_free(op);
-    fixture_close(&f);
 }

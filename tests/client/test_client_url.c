@@ -25,9 +25,10 @@ TEST(an_empty_variable_is_refused)
 
     assert_int_equal(setenv("HOLDFAST_URL", "", 1), 0);
     assert_int_equal(hf_client_url_of_environment(&url, &error), HF_EURL);
-    assert_int_equal(hf_client_open(NULL, NULL, &client, &error), HF_EURL);
+    assert_int_equal(hf_client_open(NULL, NULL, &client), HF_EURL);
     assert_null(client);
-    assert_non_null(strstr(error.text, "HOLDFAST_URL is empty; expected"));
+    assert_non_null(
+        strstr(hf_last_error()->text, "HOLDFAST_URL is empty; expected"));
     assert_int_equal(unsetenv("HOLDFAST_URL"), 0);
     assert_int_equal(hf_client_url_of_environment(&url, &error), HF_OK);
     assert_null(url);
@@ -53,8 +54,7 @@ TEST(a_reference_has_the_url)
     assert_int_equal(setenv("HOLDFAST_URL", reference, 1), 0);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(
-            hf_client_open(i == 0 ? NULL : reference, NULL, &client, &error),
-            HF_OK);
+            hf_client_open(i == 0 ? NULL : reference, NULL, &client), HF_OK);
         hf_client_describe(client, text, sizeof text);
         assert_non_null(strstr(text, "127.0.0.1:1"));
         assert_int_equal(hf_client_close(client), HF_OK);

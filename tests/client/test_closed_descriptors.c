@@ -22,6 +22,7 @@
 #include <holdfast/zookeeper.h>
 
 #include "cmocka/runner.h"
+#include "reporting_child.h"
 
 #define WAIT_MS 30000
 
@@ -34,22 +35,6 @@
 
 /* What a child does with ${url}. */
 typedef void child_main(const char *url);
-
-/* Set ${url} to that of the server. */
-static void choose_url(char *url, size_t bytes)
-{
-    const char *zookeeper = getenv("HF_ZK"), *redis = getenv("HF_REDIS");
-    const char *postgres = getenv("HF_PG");
-
-    if (zookeeper != NULL)
-        (void)snprintf(url, bytes, "zk://%s", zookeeper);
-    else if (redis != NULL)
-        (void)snprintf(url, bytes, "redis://%s", redis);
-    else if (postgres != NULL)
-        (void)snprintf(url, bytes, "%s", postgres);
-    else
-        (void)snprintf(url, bytes, "file:");
-}
 
 /* ----------------------------------------------------------- in a child -- */
 
@@ -111,7 +96,6 @@ static void hold(struct user *user, const char *url, const char *name,
 {
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
     struct hf_acquire_opts acquire = HF_ACQUIRE_OPTS_INIT;
-    struct hf_error error;
 
     *user = (struct user){.waited = HF_OK};
     (void)sem_init(&user->lost, 0, 0);
@@ -120,8 +104,8 @@ static void hold(struct user *user, const char *url, const char *name,
     opts.metrics = HF_METRICS_DIR;
     acquire.wait_ms = WAIT_MS;
     acquire.on_loss = (struct hf_on_loss){on_loss, user, NULL};
-    if (hf_client_open(url, &opts, &user->client, &error) != HF_OK)
-        end_with("open", error.text);
+    if (hf_client_open(url, &opts, &user->client) != HF_OK)
+        end_with("open", hf_last_error()->text);
     expect("lock", hf_lock_open(user->client, name, NULL, &user->lock), HF_OK);
     expect("acquire", hf_lock_acquire(user->lock, &acquire, &user->grant),
            HF_OK);
@@ -133,14 +117,12 @@ static void check_refused(struct user *user)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct hf_grant *other;
-    struct hf_error error;
     int fd;
 
     opts.wait_ms = WAIT_MS;
     expect("check", hf_grant_check(user->grant), HF_ELOST);
-    hf_grant_error(user->grant, &error);
-    if (strstr(error.text, "descriptors") == NULL)
-        end_with("the text of the loss", error.text);
+    if (strstr(hf_last_error()->text, "descriptors") == NULL)
+        end_with("the text of the loss", hf_last_error()->text);
     if (hf_grant_safe_until_ms(user->grant) != 0)
         end_with("safe_until", "the grant goes on");
     expect("acquire again", hf_lock_acquire(user->lock, &opts, &other),
@@ -298,11 +280,10 @@ static struct hf_client *open_idle(const char *url)
 {
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
     struct hf_client *client;
-    struct hf_error error;
 
     opts.delivery = HF_DELIVER_DISPATCH;
-    if (hf_client_open(url, &opts, &client, &error) != HF_OK)
-        end_with("open an idle client", error.text);
+    if (hf_client_open(url, &opts, &client) != HF_OK)
+        end_with("open an idle client", hf_last_error()->text);
     if (hf_client_fd(client) < 0)
         end_with("fd of an idle client", "none");
     return client;
@@ -362,7 +343,7 @@ static void closes_handle(const char *url)
     struct hf_zookeeper_result *result;
     struct own own;
 
-    expect("open", hf_zookeeper_open(url, NULL, &zookeeper, NULL), HF_OK);
+    expect("open", hf_zookeeper_open(url, NULL, &zookeeper), HF_OK);
     expect("exists first",
            hf_zookeeper_exists(zookeeper, "/", WAIT_MS, &result), HF_OK);
     hf_zookeeper_result_free(result);
@@ -392,38 +373,21 @@ static void closes_shared_handle(const char *url)
 
 /* ---------------------------------------------------------------- tests -- */
 
-static _Noreturn void run_child(child_main *run, const char *url, int report)
+static _Noreturn void run_child(const void *arg, const char *url, int report)
 {
+    child_main *const *run = arg;
+
     (void)dup2(report, REPORT_FD);
     closefrom(FIRST_CLOSED);
     (void)alarm(4 * WAIT_MS / 1000);
-    run(url);
+    (*run)(url);
     _exit(0);
 }
 
 /* Run ${run} in a child, which must say nothing and exit with 0. */
 static void run_in_child(child_main *run)
 {
-    char url[512], directory[] = "/tmp/holdfast-closed-XXXXXX", text[512];
-    int ends[2], ended;
-    ssize_t bytes;
-    pid_t child;
-
-    choose_url(url, sizeof url);
-    assert_non_null(mkdtemp(directory));
-    assert_int_equal(setenv("HOLDFAST_DIR", directory, 1), 0);
-    assert_int_equal(setenv("HOLDFAST_METRICS_DIR", directory, 1), 0);
-    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-    child = test_fork();
-    if (child == 0)
-        run_child(run, url, ends[1]);
-    close(ends[1]);
-    bytes = read(ends[0], text, sizeof text - 1);
-    text[bytes > 0 ? bytes : 0] = '\0';
-    close(ends[0]);
-    assert_int_equal(waitpid(child, &ended, 0), child);
-    assert_string_equal(text, "");
-    assert_int_equal(ended, 0);
+    reporting_child_run(run_child, &run);
 }
 
 TEST(holders_and_waiters_are_notified)

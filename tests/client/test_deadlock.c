@@ -59,6 +59,11 @@ static void fixture_close(struct deadlock_fixture *f)
     hosts_close(&f->directory, &f->ours, &f->theirs);
 }
 
+/* A fixture ${f} until the end of the test. */
+#define FIXTURE(f)                                                             \
+    CLOSED_BY(fixture_close) struct deadlock_fixture f;                        \
+    fixture_open(&f)
+
 /* The word "detect" in the one ticket that waits for ${lock}. */
 static hf_status says_detect(struct hf_lock *lock)
 {
@@ -122,10 +127,8 @@ TEST(one_that_does_not_look_never_fails)
 TEST(a_cancelled_wait_leaves_nothing)
 {
     struct hf_acquire_opts opts = opts_of(OURS, true);
-    struct deadlock_fixture f;
     struct outcome outcome;
-
-    fixture_open(&f);
+    FIXTURE(f);
     client_acquire(&f.ours, f.our_b, &opts, &outcome);
     await_tickets(&f.directory, 3);
     hf_op_cancel(outcome.op);
@@ -133,16 +136,13 @@ TEST(a_cancelled_wait_leaves_nothing)
     assert_int_equal(outcome.status, HF_ECANCELLED);
     assert_int_equal(client_give(&f.ours, f.a), HF_OK);
     assert_int_equal(client_give(&f.theirs, f.b), HF_OK);
-    fixture_close(&f);
 }
 
 TEST(an_owner_that_holds_nothing_does_not_look)
 {
     struct hf_acquire_opts opts = opts_of(OURS + 2, true);
-    struct deadlock_fixture f;
     struct outcome outcome;
-
-    fixture_open(&f);
+    FIXTURE(f);
     client_acquire(&f.ours, f.our_b, &opts, &outcome);
     await_tickets(&f.directory, 3);
     assert_int_equal(says_detect(f.our_b), HF_EGONE);
@@ -151,7 +151,6 @@ TEST(an_owner_that_holds_nothing_does_not_look)
     assert_int_equal(outcome.status, HF_OK);
     assert_int_equal(client_give(&f.ours, outcome.grant), HF_OK);
     assert_int_equal(client_give(&f.ours, f.a), HF_OK);
-    fixture_close(&f);
 }
 
 /* Without a request, so the grants of both are still there. */
@@ -159,15 +158,11 @@ TEST(an_owner_does_not_wait_for_itself)
 {
     struct hf_acquire_opts opts = opts_of(OURS, true);
     struct hf_lock_opts semaphore = HF_LOCK_OPTS_INIT;
-    struct deadlock_fixture f;
     struct hf_grant *grant, *permits;
-    struct hf_error error;
     struct hf_lock *lock;
-
-    fixture_open(&f);
+    FIXTURE(f);
     assert_int_equal(hf_lock_acquire(f.our_a, &opts, &grant), HF_EDEADLK);
-    hf_lock_error(f.our_a, &error);
-    assert_non_null(strstr(error.text, "holds \"a\" already"));
+    assert_non_null(strstr(hf_last_error()->text, "holds \"a\" already"));
     opts.wait_ms = 0;
     assert_int_equal(hf_lock_acquire(f.our_a, &opts, &grant), HF_EBUSY);
     semaphore.kind = HF_KIND_SEMAPHORE;
@@ -182,18 +177,15 @@ TEST(an_owner_does_not_wait_for_itself)
     hf_lock_free(lock);
     assert_int_equal(client_give(&f.ours, f.a), HF_OK);
     assert_int_equal(client_give(&f.theirs, f.b), HF_OK);
-    fixture_close(&f);
 }
 
 /* What it waits for is the second of the locks that it took at once. */
 TEST(an_owner_does_not_wait_for_one_of_several)
 {
     struct hf_acquire_opts opts = opts_of(OURS, true);
-    struct deadlock_fixture f;
     struct hf_lock *locks[2];
     struct hf_grant *both, *grant;
-
-    fixture_open(&f);
+    FIXTURE(f);
     locks[0] = client_open_lock(&f.ours, "c");
     locks[1] = client_open_lock(&f.ours, "d");
     assert_int_equal(hf_locks_acquire(locks, 2, &opts, &both), HF_OK);
@@ -205,20 +197,16 @@ TEST(an_owner_does_not_wait_for_one_of_several)
     hf_lock_free(locks[1]);
     assert_int_equal(client_give(&f.ours, f.a), HF_OK);
     assert_int_equal(client_give(&f.theirs, f.b), HF_OK);
-    fixture_close(&f);
 }
 
 TEST(the_owner_has_to_be_known)
 {
     struct hf_acquire_opts opts = opts_of(0, true);
-    struct deadlock_fixture f;
     struct hf_grant *grant;
-
-    fixture_open(&f);
+    FIXTURE(f);
     assert_int_equal(hf_lock_acquire(f.our_b, &opts, &grant), HF_EINVAL);
     assert_int_equal(client_give(&f.ours, f.a), HF_OK);
     assert_int_equal(client_give(&f.theirs, f.b), HF_OK);
-    fixture_close(&f);
 }
 
 /* Theirs holds both permits of "s" and waits for "a". */
@@ -226,12 +214,10 @@ TEST(permits_are_held_too)
 {
     struct hf_lock_opts semaphore = HF_LOCK_OPTS_INIT;
     struct hf_acquire_opts opts = opts_of(THEIRS, false);
-    struct deadlock_fixture f;
     struct hf_grant *permits;
     struct hf_lock *ours, *theirs;
     struct outcome waits, fails;
-
-    fixture_open(&f);
+    FIXTURE(f);
     semaphore.kind = HF_KIND_SEMAPHORE;
     semaphore.limit = semaphore.permits = 2;
     assert_int_equal(hf_lock_open(f.theirs.client, "s", &semaphore, &theirs),
@@ -254,7 +240,6 @@ TEST(permits_are_held_too)
     assert_int_equal(client_give(&f.theirs, f.b), HF_OK);
     hf_lock_free(ours);
     hf_lock_free(theirs);
-    fixture_close(&f);
 }
 
 /* A mutex whose owners usually share tickets. */
@@ -262,11 +247,9 @@ TEST(owners_of_a_mutex_queue_by_themselves)
 {
     struct hf_mutex_opts mutex_opts = HF_MUTEX_OPTS_INIT;
     struct hf_acquire_opts opts = opts_of(THEIRS, false);
-    struct deadlock_fixture f;
     struct hf_mutex *mutex, *other;
     struct outcome waits;
-
-    fixture_open(&f);
+    FIXTURE(f);
     mutex_opts.detect_deadlock = true;
     assert_int_equal(hf_mutex_open(f.ours.client, "m", &mutex_opts, &other),
                      HF_OK);
@@ -285,5 +268,4 @@ TEST(owners_of_a_mutex_queue_by_themselves)
     hf_mutex_free(other);
     assert_int_equal(client_give(&f.ours, f.a), HF_OK);
     assert_int_equal(client_give(&f.theirs, f.b), HF_OK);
-    fixture_close(&f);
 }

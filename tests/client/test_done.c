@@ -114,6 +114,26 @@ static hf_status start_downgrade(struct done_fixture *f, struct hf_done done)
     return hf_grant_downgrade_start(f->grant, done);
 }
 
+/* The caller releases the grant. */
+static hf_status start_read_success(struct done_fixture *f, struct hf_done done)
+{
+    assert_int_equal(hf_lock_acquire(f->lock, NULL, &f->grant), HF_OK);
+    return hf_grant_last_success_start(f->grant, WAIT_MS, done);
+}
+
+static hf_status start_look_at_success(struct done_fixture *f,
+                                       struct hf_done done)
+{
+    return hf_lock_last_success_start(f->lock, WAIT_MS, done);
+}
+
+static hf_status start_write_success(struct done_fixture *f,
+                                     struct hf_done done)
+{
+    assert_int_equal(hf_lock_acquire(f->lock, NULL, &f->grant), HF_OK);
+    return hf_grant_write_success_start(f->grant, WAIT_MS, done);
+}
+
 static hf_status start_candidates(struct done_fixture *f, struct hf_done done)
 {
     return hf_election_tickets_start(f->election, HF_TICKETS_ALL, WAIT_MS,
@@ -134,14 +154,14 @@ static hf_status start_resign(struct done_fixture *f, struct hf_done done)
     return hf_election_resign_start(f->election, done);
 }
 
-static hf_status start_raise(struct done_fixture *f, struct hf_done done)
+static hf_status start_set(struct done_fixture *f, struct hf_done done)
 {
-    return hf_barrier_raise_start(f->barrier, WAIT_MS, done);
+    return hf_barrier_set_start(f->barrier, WAIT_MS, done);
 }
 
-static hf_status start_lower(struct done_fixture *f, struct hf_done done)
+static hf_status start_clear(struct done_fixture *f, struct hf_done done)
 {
-    return hf_barrier_lower_start(f->barrier, WAIT_MS, done);
+    return hf_barrier_clear_start(f->barrier, WAIT_MS, done);
 }
 
 static hf_status start_barrier_wait(struct done_fixture *f, struct hf_done done)
@@ -176,62 +196,35 @@ static hf_status start_close(struct done_fixture *f, struct hf_done done)
 
 /* ----------------------------------------------------------------- table -- */
 
-static void error_of_lock(const struct done_fixture *f, struct hf_error *error)
-{
-    hf_lock_error(f->lock, error);
-}
-
-static void error_of_election(const struct done_fixture *f,
-                              struct hf_error *error)
-{
-    hf_election_error(f->election, error);
-}
-
-static void error_of_double_barrier(const struct done_fixture *f,
-                                    struct hf_error *error)
-{
-    hf_double_barrier_error(f->double_barrier, error);
-}
-
 struct start_call {
     const char *name;
     hf_status (*start)(struct done_fixture *f, struct hf_done done);
-    /* Gets the error of the refused call; NULL: the call is allowed. */
-    void (*error)(const struct done_fixture *f, struct hf_error *error);
+    bool is_refused; /* else the call is allowed */
 };
 
-static void error_of_client(const struct done_fixture *f,
-                            struct hf_error *error)
-{
-    hf_client_error(f->client, error);
-}
-
-static void error_of_names(const struct done_fixture *f, struct hf_error *error)
-{
-    hf_names_error(f->names, error);
-}
-
 static const struct start_call calls[] = {
-    {"hf_barrier_lower_start", start_lower, NULL},
-    {"hf_barrier_raise_start", start_raise, NULL},
-    {"hf_barrier_wait_start", start_barrier_wait, NULL},
-    {"hf_client_close_start", start_close, NULL},
-    {"hf_client_examine_start", start_examine, error_of_client},
-    {"hf_double_barrier_enter_start", start_enter, NULL},
-    {"hf_double_barrier_leave_start", start_leave, NULL},
-    {"hf_double_barrier_participants_start", start_participants,
-     error_of_double_barrier},
-    {"hf_election_resign_start", start_resign, NULL},
-    {"hf_election_tickets_start", start_candidates, error_of_election},
-    {"hf_election_wait_start", start_election_wait, NULL},
-    {"hf_grant_downgrade_start", start_downgrade, NULL},
-    {"hf_grant_release_start", start_release, NULL},
-    {"hf_lock_acquire_start", start_acquire, error_of_lock},
-    {"hf_lock_evict_start", start_evict, NULL},
-    {"hf_lock_revoke_start", start_revoke, NULL},
-    {"hf_lock_tickets_start", start_tickets, error_of_lock},
-    {"hf_locks_acquire_start", start_acquire_all, error_of_lock},
-    {"hf_names_next_start", start_names, error_of_names},
+    {"hf_barrier_clear_start", start_clear, false},
+    {"hf_barrier_set_start", start_set, false},
+    {"hf_barrier_wait_start", start_barrier_wait, false},
+    {"hf_client_close_start", start_close, false},
+    {"hf_client_examine_start", start_examine, true},
+    {"hf_double_barrier_enter_start", start_enter, false},
+    {"hf_double_barrier_leave_start", start_leave, false},
+    {"hf_double_barrier_participants_start", start_participants, true},
+    {"hf_election_resign_start", start_resign, false},
+    {"hf_election_tickets_start", start_candidates, true},
+    {"hf_election_wait_start", start_election_wait, false},
+    {"hf_grant_downgrade_start", start_downgrade, false},
+    {"hf_grant_last_success_start", start_read_success, true},
+    {"hf_grant_release_start", start_release, false},
+    {"hf_grant_write_success_start", start_write_success, false},
+    {"hf_lock_acquire_start", start_acquire, true},
+    {"hf_lock_evict_start", start_evict, false},
+    {"hf_lock_last_success_start", start_look_at_success, true},
+    {"hf_lock_revoke_start", start_revoke, false},
+    {"hf_lock_tickets_start", start_tickets, true},
+    {"hf_locks_acquire_start", start_acquire_all, true},
+    {"hf_names_next_start", start_names, true},
 };
 enum { CALLS = sizeof(calls) / sizeof(calls[0]) };
 
@@ -245,17 +238,14 @@ static bool is_dropped(void *arg)
     return atomic_load(&((struct done_fixture *)arg)->drops) > 0;
 }
 
-static void expect_refusal(const struct done_fixture *f,
-                           const struct start_call *start_call)
+static void expect_refusal(const struct start_call *start_call)
 {
-    struct hf_error error;
     char start[64];
 
     snprintf(start, sizeof(start), "%s: the callback is NULL",
              start_call->name);
-    start_call->error(f, &error);
-    assert_int_equal(error.status, HF_EINVAL);
-    assert_memory_equal(error.text, start, strlen(start));
+    assert_int_equal(hf_last_error()->status, HF_EINVAL);
+    assert_memory_equal(hf_last_error()->text, start, strlen(start));
 }
 
 /* With a .drop, which is called once in both cases, and without. */
@@ -263,7 +253,7 @@ static void one_call(struct done_fixture *f,
                      const struct start_call *start_call, bool drops)
 {
     const struct hf_done done = {NULL, f, drops ? on_drop : NULL};
-    hf_status wanted = start_call->error != NULL ? HF_EINVAL : HF_OK;
+    hf_status wanted = start_call->is_refused ? HF_EINVAL : HF_OK;
     hf_status status;
 
     atomic_store(&f->drops, 0);
@@ -273,7 +263,7 @@ static void one_call(struct done_fixture *f,
         print_error("%s: %s\n", start_call->name, hf_status_name(status));
     assert_int_equal(status, wanted);
     if (status != HF_OK)
-        expect_refusal(f, start_call);
+        expect_refusal(start_call);
     if (drops)
         wait_until(is_dropped, f);
     if (f->grant != NULL)

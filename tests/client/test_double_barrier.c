@@ -13,9 +13,7 @@
 TEST_IN_EACH_WAY(all_enter_and_all_leave)
 {
     struct client_operation first;
-    struct double_barrier_fixture f;
-
-    double_barrier_fixture_open(&f, way);
+    FIXTURE(f, way);
     for (int i = 0; i < REPEATS; i++) {
         participant_begin(&f, &first, f.mine, PARTICIPANT_ENTERS, HF_FOREVER);
         await_participants(&f, 1);
@@ -33,15 +31,12 @@ TEST_IN_EACH_WAY(all_enter_and_all_leave)
         assert_int_equal(client_operation_await(&first), HF_OK);
         assert_int_equal(count_participants(&f), 0);
     }
-    double_barrier_fixture_close(&f);
 }
 
 TEST_IN_EACH_WAY(one_alone_is_enough_for_one)
 {
     struct hf_double_barrier *alone;
-    struct double_barrier_fixture f;
-
-    double_barrier_fixture_open(&f, way);
+    FIXTURE(f, way);
     alone = open_participant(&f, 1);
     assert_int_equal(participant_run(&f, alone, PARTICIPANT_ENTERS, 0), HF_OK);
     assert_int_equal(participant_run(&f, alone, PARTICIPANT_LEAVES, 0), HF_OK);
@@ -50,17 +45,14 @@ TEST_IN_EACH_WAY(one_alone_is_enough_for_one)
     assert_int_equal(participant_run(&f, alone, PARTICIPANT_LEAVES, HF_FOREVER),
                      HF_OK);
     hf_double_barrier_free(alone);
-    double_barrier_fixture_close(&f);
 }
 
 TEST_IN_EACH_WAY(the_largest_number_of_participants_is_accepted)
 {
-    struct hf_double_barrier *all[HF_PARTIES_MAX];
+    struct hf_double_barrier *all[HF_PARTICIPANTS_MAX];
     struct hf_done nobody = {NULL, NULL, NULL};
-    struct double_barrier_fixture f;
-
-    double_barrier_fixture_open(&f, way);
-    for (size_t i = 0; i < HF_PARTIES_MAX; i++)
+    FIXTURE(f, way);
+    for (size_t i = 0; i < HF_PARTICIPANTS_MAX; i++)
         all[i] = open_participant(&f, 60);
     for (size_t i = 0; i < 59; i++)
         assert_int_equal(
@@ -69,21 +61,18 @@ TEST_IN_EACH_WAY(the_largest_number_of_participants_is_accepted)
     assert_int_equal(count_participants(&f), 59);
     assert_int_equal(
         participant_run(&f, all[59], PARTICIPANT_ENTERS, HF_FOREVER), HF_OK);
-    for (size_t i = 0; i < HF_PARTIES_MAX; i++)
+    for (size_t i = 0; i < HF_PARTICIPANTS_MAX; i++)
         hf_double_barrier_free(all[i]);
     await_participants(&f, 0); /* each once it has entered */
-    double_barrier_fixture_close(&f);
 }
 
-/* A participant with a smaller number of parties lets in everybody who is
+/* A participant with a smaller number of participants lets in everybody who is
  * there. */
 TEST_IN_EACH_WAY(the_smaller_number_is_enough)
 {
     struct hf_double_barrier *three;
     struct client_operation first;
-    struct double_barrier_fixture f;
-
-    double_barrier_fixture_open(&f, way);
+    FIXTURE(f, way);
     three = open_participant(&f, 3);
     participant_begin(&f, &first, three, PARTICIPANT_ENTERS, HF_FOREVER);
     await_participants(&f, 1);
@@ -95,18 +84,15 @@ TEST_IN_EACH_WAY(the_smaller_number_is_enough)
         participant_run(&f, f.mine, PARTICIPANT_LEAVES, HF_FOREVER), HF_OK);
     assert_int_equal(client_operation_await(&first), HF_OK);
     hf_double_barrier_free(three);
-    double_barrier_fixture_close(&f);
 }
 
 TEST_IN_EACH_WAY(a_wait_ends_at_its_deadline)
 {
     struct client_operation operation;
-    struct double_barrier_fixture f;
-
-    double_barrier_fixture_open(&f, way);
+    FIXTURE(f, way);
     participant_begin(&f, &operation, f.mine, PARTICIPANT_ENTERS, 0);
     assert_int_equal(client_operation_await(&operation), HF_EBUSY);
-    assert_non_null(strstr(operation.text, "1 of 2 parties are there"));
+    assert_non_null(strstr(operation.text, "1 of 2 participants are there"));
     assert_int_equal(participant_run(&f, f.mine, PARTICIPANT_ENTERS, 20),
                      HF_ETIMEDOUT);
     assert_int_equal(count_participants(&f), 0);
@@ -124,7 +110,6 @@ TEST_IN_EACH_WAY(a_wait_ends_at_its_deadline)
         strstr(operation.text, "others of the round were still there"));
     assert_int_equal(participant_run(&f, f.mine, PARTICIPANT_LEAVES, 0), HF_OK);
     assert_int_equal(count_participants(&f), 0);
-    double_barrier_fixture_close(&f);
 }
 
 /* The participant with the lowest id keeps its ticket until it is alone, the
@@ -134,9 +119,7 @@ TEST_IN_EACH_WAY(it_waits_with_its_ticket_or_without)
     static const char comes[] = {SCRIPTED_FIRST_ENTERS, SCRIPTED_LAST_ENTERS};
     static const char goes[] = {SCRIPTED_FIRST_LEAVES, SCRIPTED_LAST_LEAVES};
     struct client_operation operation;
-    struct double_barrier_fixture f;
-
-    double_barrier_fixture_open(&f, way);
+    FIXTURE(f, way);
     for (int keeps = 0; keeps < 2; keeps++) {
         send_command_first(&f, comes[keeps]);
         assert_int_equal(
@@ -149,17 +132,13 @@ TEST_IN_EACH_WAY(it_waits_with_its_ticket_or_without)
         assert_int_equal(client_operation_await(&operation), HF_OK);
         assert_int_equal(count_participants(&f), 0);
     }
-    double_barrier_fixture_close(&f);
 }
 
 /* What an earlier list showed is no failure. */
-TEST_IN_EACH_WAY(a_leave_that_succeeds_clears_the_error_text)
+TEST_IN_EACH_WAY(a_leave_that_succeeds_has_no_error_text)
 {
-    struct hf_error error;
     struct client_operation operation;
-    struct double_barrier_fixture f;
-
-    double_barrier_fixture_open(&f, way);
+    FIXTURE(f, way);
     send_command_first(&f, SCRIPTED_FIRST_ENTERS);
     assert_int_equal(
         participant_run(&f, f.mine, PARTICIPANT_ENTERS, HF_FOREVER), HF_OK);
@@ -167,10 +146,7 @@ TEST_IN_EACH_WAY(a_leave_that_succeeds_clears_the_error_text)
     await_participants(&f, 1);
     send_command(&f, SCRIPTED_FIRST_LEAVES);
     assert_int_equal(client_operation_await(&operation), HF_OK);
-    hf_double_barrier_error(f.mine, &error);
-    assert_int_equal(error.status, HF_OK);
-    assert_string_equal(error.text, "");
-    double_barrier_fixture_close(&f);
+    assert_string_equal(operation.text, "");
 }
 
 /* "w" for each that waits and "i" for each inside, in order. */
@@ -196,9 +172,7 @@ static void assert_seen(struct double_barrier_fixture *f, const char *expected)
 TEST_IN_EACH_WAY(participants_are_listed)
 {
     struct client_operation first;
-    struct double_barrier_fixture f;
-
-    double_barrier_fixture_open(&f, way);
+    FIXTURE(f, way);
     assert_seen(&f, "");
     participant_begin(&f, &first, f.theirs, PARTICIPANT_ENTERS, HF_FOREVER);
     await_participants(&f, 1);
@@ -211,7 +185,6 @@ TEST_IN_EACH_WAY(participants_are_listed)
     assert_seen(&f, "iiw");
     both_participants(&f, PARTICIPANT_LEAVES);
     assert_seen(&f, "w");
-    double_barrier_fixture_close(&f);
 }
 
 /* Without a callback: it is inside once the callback would have run, perhaps
@@ -231,9 +204,7 @@ static bool leaves(void *arg)
 TEST_IN_EACH_WAY(the_end_needs_no_callback)
 {
     struct hf_done nobody = {NULL, NULL, NULL};
-    struct double_barrier_fixture f;
-
-    double_barrier_fixture_open(&f, way);
+    FIXTURE(f, way);
     assert_int_equal(
         hf_double_barrier_enter_start(f.mine, HF_FOREVER, nobody, NULL), HF_OK);
     assert_int_equal(
@@ -243,7 +214,6 @@ TEST_IN_EACH_WAY(the_end_needs_no_callback)
     await_participants(&f, 1);
     client_wait_until(&f.fixture, leaves, &f);
     await_participants(&f, 0);
-    double_barrier_fixture_close(&f);
 }
 
 /* ------------------------------------------------------- from a callback -- */
@@ -318,13 +288,10 @@ static void *enter_and_leave(void *arg)
 TEST(two_threads_enter_and_leave)
 {
     pthread_t thread;
-    struct double_barrier_fixture f;
-
-    double_barrier_fixture_open(&f, WAY_BLOCKING);
+    FIXTURE(f, WAY_BLOCKING);
     thread = start_thread(enter_and_leave, f.theirs);
     (void)enter_and_leave(f.mine);
     pthread_join(thread, NULL);
-    double_barrier_fixture_close(&f);
 }
 
 static void *push_in(void *arg)
@@ -348,11 +315,9 @@ TEST(two_threads_are_not_one_participant_twice)
 {
     struct hf_double_barrier *alone;
     pthread_t thread;
-    struct double_barrier_fixture f;
     int *got_in[2];
     void *theirs;
-
-    double_barrier_fixture_open(&f, WAY_BLOCKING);
+    FIXTURE(f, WAY_BLOCKING);
     alone = open_participant(&f, 1);
     thread = start_thread(push_in, alone);
     got_in[0] = push_in(alone);
@@ -363,7 +328,6 @@ TEST(two_threads_are_not_one_participant_twice)
     free(got_in[0]);
     free(got_in[1]);
     hf_double_barrier_free(alone);
-    double_barrier_fixture_close(&f);
 }
 
 static int use_parents(void *arg)
@@ -372,7 +336,6 @@ static int use_parents(void *arg)
     struct double_barrier_fixture *f = arg;
     struct hf_double_barrier *other;
     struct hf_tickets *tickets;
-    struct hf_error error;
     struct hf_op *op;
 
     CHILD_CHECK(hf_double_barrier_open(f->fixture.client, "round", 2, &other) ==
@@ -390,8 +353,7 @@ static int use_parents(void *arg)
     CHILD_CHECK(hf_double_barrier_enter_start(f->theirs, 0, nobody, &op) ==
                 HF_EFORKED);
     CHILD_CHECK(op == NULL);
-    hf_double_barrier_error(f->mine, &error);
-    CHILD_CHECK(error.status == HF_EFORKED);
+    CHILD_CHECK(hf_last_error()->status == HF_EFORKED);
     hf_double_barrier_free(f->mine);
     hf_double_barrier_free(f->theirs);
     return 0;
@@ -399,9 +361,7 @@ static int use_parents(void *arg)
 
 TEST(a_child_leaves_it_alone)
 {
-    struct double_barrier_fixture f;
-
-    double_barrier_fixture_open(&f, WAY_BLOCKING);
+    FIXTURE(f, WAY_BLOCKING);
     send_command_first(&f, SCRIPTED_LAST_ENTERS);
     assert_int_equal(
         participant_run(&f, f.mine, PARTICIPANT_ENTERS, HF_FOREVER), HF_OK);
@@ -410,60 +370,45 @@ TEST(a_child_leaves_it_alone)
     send_command_first(&f, SCRIPTED_LAST_LEAVES);
     assert_int_equal(
         participant_run(&f, f.mine, PARTICIPANT_LEAVES, HF_FOREVER), HF_OK);
-    double_barrier_fixture_close(&f);
 }
 
 /* ---------------------------------------------------------------- misuse -- */
 
 static void refuse(struct double_barrier_fixture *f, const char *name,
-                   uint32_t parties, hf_status expected)
+                   uint32_t participants, hf_status expected)
 {
     struct hf_double_barrier *barrier = f->mine;
-    struct hf_error error;
 
     assert_int_equal(
-        hf_double_barrier_open(f->fixture.client, name, parties, &barrier),
+        hf_double_barrier_open(f->fixture.client, name, participants, &barrier),
         expected);
     assert_null(barrier);
-    hf_client_error(f->fixture.client, &error);
-    assert_int_equal(error.status, expected);
-    assert_non_null(strstr(error.text, "hf_double_barrier_open: "));
+    assert_int_equal(hf_last_error()->status, expected);
+    assert_non_null(strstr(hf_last_error()->text, "hf_double_barrier_open: "));
 }
 
 TEST(wrong_arguments_of_open_are_refused)
 {
     struct hf_double_barrier *most;
-    struct double_barrier_fixture f;
-
-    double_barrier_fixture_open(&f, WAY_BLOCKING);
+    FIXTURE(f, WAY_BLOCKING);
     refuse(&f, "round", 0, HF_EINVAL);
-    refuse(&f, "round", HF_PARTIES_MAX + 1, HF_EINVAL);
+    refuse(&f, "round", HF_PARTICIPANTS_MAX + 1, HF_EINVAL);
     refuse(&f, "round", UINT32_MAX, HF_EINVAL);
     refuse(&f, "a//b", 2, HF_ENAME);
     hf_double_barrier_free(NULL);
-    most = open_participant(&f, HF_PARTIES_MAX);
+    most = open_participant(&f, HF_PARTICIPANTS_MAX);
     hf_double_barrier_free(most);
-    double_barrier_fixture_close(&f);
-}
-
-static void expect_error(struct hf_double_barrier *barrier, const char *text)
-{
-    struct hf_error error;
-
-    hf_double_barrier_error(barrier, &error);
-    assert_string_equal(error.text, text);
 }
 
 TEST(calls_out_of_order_are_refused)
 {
     struct client_operation operation = {.ended = 0};
     struct hf_op *op;
-    struct double_barrier_fixture f;
-
-    double_barrier_fixture_open(&f, WAY_THREAD);
+    FIXTURE(f, WAY_THREAD);
     assert_int_equal(hf_double_barrier_leave(f.mine, 0), HF_ESTATE);
-    expect_error(f.mine, "hf_double_barrier_leave: it is not inside; enter "
-                         "first");
+    assert_string_equal(hf_last_error()->text,
+                        "hf_double_barrier_leave: it is not inside; enter "
+                        "first");
     assert_int_equal(hf_double_barrier_leave_start(
                          f.mine, 0, client_operation_done(&operation), &op),
                      HF_ESTATE);
@@ -471,25 +416,27 @@ TEST(calls_out_of_order_are_refused)
     assert_int_equal(atomic_load(&operation.dropped), 1);
     participant_begin(&f, &operation, f.mine, PARTICIPANT_ENTERS, HF_FOREVER);
     assert_int_equal(hf_double_barrier_enter(f.mine, 0), HF_ESTATE);
-    expect_error(f.mine, "hf_double_barrier_enter: it is entering; wait for "
-                         "the end");
+    assert_string_equal(hf_last_error()->text,
+                        "hf_double_barrier_enter: it is entering; wait for "
+                        "the end");
     assert_int_equal(
         participant_run(&f, f.theirs, PARTICIPANT_ENTERS, HF_FOREVER), HF_OK);
     assert_int_equal(client_operation_await(&operation), HF_OK);
     assert_int_equal(hf_double_barrier_enter(f.mine, 0), HF_ESTATE);
-    expect_error(f.mine, "hf_double_barrier_enter: it is inside already; leave "
-                         "first");
+    assert_string_equal(hf_last_error()->text,
+                        "hf_double_barrier_enter: it is inside already; leave "
+                        "first");
     participant_begin(&f, &operation, f.mine, PARTICIPANT_LEAVES, HF_FOREVER);
     assert_int_equal(hf_double_barrier_leave_start(
                          f.mine, 0, client_operation_done(&operation), &op),
                      HF_ESTATE);
-    expect_error(f.mine, "hf_double_barrier_leave_start: it is leaving; wait "
-                         "for the end");
+    assert_string_equal(hf_last_error()->text,
+                        "hf_double_barrier_leave_start: it is leaving; wait "
+                        "for the end");
     assert_int_equal(atomic_exchange(&operation.dropped, 0), 1);
     assert_int_equal(
         participant_run(&f, f.theirs, PARTICIPANT_LEAVES, HF_FOREVER), HF_OK);
     assert_int_equal(client_operation_await(&operation), HF_OK);
-    double_barrier_fixture_close(&f);
 }
 
 TEST(calls_after_close_are_refused)

@@ -13,9 +13,7 @@
 TEST_WITH_CALLBACKS(an_enter_can_be_cancelled)
 {
     struct client_operation first, second;
-    struct double_barrier_fixture f;
-
-    double_barrier_fixture_open(&f, way);
+    FIXTURE(f, way);
     participant_begin(&f, &first, f.mine, PARTICIPANT_ENTERS, HF_FOREVER);
     assert_int_equal(count_participants(&f), 1);
     hf_op_cancel(first.op);
@@ -29,7 +27,6 @@ TEST_WITH_CALLBACKS(an_enter_can_be_cancelled)
         participant_run(&f, f.mine, PARTICIPANT_ENTERS, HF_FOREVER), HF_OK);
     assert_int_equal(client_operation_await(&second), HF_OK);
     both_participants(&f, PARTICIPANT_LEAVES);
-    double_barrier_fixture_close(&f);
 }
 
 /* The other one enters before the ticket of the cancelled one is removed: it
@@ -38,9 +35,7 @@ TEST_WITH_CALLBACKS(an_enter_can_be_cancelled)
 TEST_WITH_CALLBACKS(a_cancel_may_cross_the_last_enter)
 {
     struct client_operation first, second;
-    struct double_barrier_fixture f;
-
-    double_barrier_fixture_open(&f, way);
+    FIXTURE(f, way);
     participant_begin(&f, &first, f.mine, PARTICIPANT_ENTERS, HF_FOREVER);
     assert_int_equal(count_participants(&f), 1);
     send_command_first(&f, SCRIPTED_MUTE);
@@ -52,16 +47,13 @@ TEST_WITH_CALLBACKS(a_cancel_may_cross_the_last_enter)
     assert_int_equal(participant_run(&f, f.theirs, PARTICIPANT_LEAVES, 0),
                      HF_OK);
     assert_int_equal(count_participants(&f), 0);
-    double_barrier_fixture_close(&f);
 }
 
 /* With and without its callback having run. */
 TEST_WITH_CALLBACKS(a_cancel_after_the_enter_changes_nothing)
 {
     struct client_operation first;
-    struct double_barrier_fixture f;
-
-    double_barrier_fixture_open(&f, way);
+    FIXTURE(f, way);
     send_command_first(&f, SCRIPTED_LAST_ENTERS);
     participant_begin(&f, &first, f.mine, PARTICIPANT_ENTERS,
                       HF_FOREVER); /* answered at once */
@@ -72,7 +64,6 @@ TEST_WITH_CALLBACKS(a_cancel_after_the_enter_changes_nothing)
     assert_int_equal(count_participants(&f), 2);
     send_command_first(&f, SCRIPTED_LAST_LEAVES);
     assert_int_equal(participant_run(&f, f.mine, PARTICIPANT_LEAVES, 0), HF_OK);
-    double_barrier_fixture_close(&f);
 }
 
 TEST_WITH_CALLBACKS(a_leave_can_be_cancelled)
@@ -80,9 +71,7 @@ TEST_WITH_CALLBACKS(a_leave_can_be_cancelled)
     static const char comes[] = {SCRIPTED_FIRST_ENTERS, SCRIPTED_LAST_ENTERS};
     static const char goes[] = {SCRIPTED_FIRST_LEAVES, SCRIPTED_LAST_LEAVES};
     struct client_operation operation;
-    struct double_barrier_fixture f;
-
-    double_barrier_fixture_open(&f, way);
+    FIXTURE(f, way);
     for (int keeps = 0; keeps < 2; keeps++) {
         send_command_first(&f, comes[keeps]);
         assert_int_equal(
@@ -96,31 +85,25 @@ TEST_WITH_CALLBACKS(a_leave_can_be_cancelled)
         assert_int_equal(count_participants(&f), 1); /* it is outside */
         send_command_first(&f, goes[keeps]);
     }
-    double_barrier_fixture_close(&f);
 }
 
 /* ------------------------------------------------------------------ free -- */
 
 TEST_IN_EACH_WAY(free_removes_a_participant_that_is_inside)
 {
-    struct double_barrier_fixture f;
-
-    double_barrier_fixture_open(&f, way);
+    FIXTURE(f, way);
     both_participants(&f, PARTICIPANT_ENTERS);
     hf_double_barrier_free(f.mine);
     await_participants(&f, 1);
     assert_int_equal(participant_run(&f, f.theirs, PARTICIPANT_LEAVES, 0),
                      HF_OK);
     f.mine = open_participant(&f, 2);
-    double_barrier_fixture_close(&f);
 }
 
 TEST_WITH_CALLBACKS(free_during_an_enter_removes_the_ticket)
 {
     struct client_operation cancelled, let_in;
-    struct double_barrier_fixture f;
-
-    double_barrier_fixture_open(&f, way);
+    FIXTURE(f, way);
     participant_begin(&f, &cancelled, f.mine, PARTICIPANT_ENTERS, HF_FOREVER);
     hf_double_barrier_free(f.mine);
     assert_int_equal(count_participants(&f), 1);
@@ -136,15 +119,12 @@ TEST_WITH_CALLBACKS(free_during_an_enter_removes_the_ticket)
     assert_int_equal(
         participant_run(&f, f.theirs, PARTICIPANT_LEAVES, HF_FOREVER), HF_OK);
     f.mine = NULL;
-    double_barrier_fixture_close(&f);
 }
 
 TEST_WITH_CALLBACKS(free_during_a_leave_leaves)
 {
     struct client_operation operation;
-    struct double_barrier_fixture f;
-
-    double_barrier_fixture_open(&f, way);
+    FIXTURE(f, way);
     both_participants(&f, PARTICIPANT_ENTERS);
     participant_begin(&f, &operation, f.mine, PARTICIPANT_LEAVES, HF_FOREVER);
     hf_double_barrier_free(f.mine);
@@ -153,7 +133,6 @@ TEST_WITH_CALLBACKS(free_during_a_leave_leaves)
         participant_run(&f, f.theirs, PARTICIPANT_LEAVES, HF_FOREVER), HF_OK);
     assert_int_equal(client_operation_await(&operation), HF_OK);
     assert_int_equal(count_participants(&f), 0);
-    double_barrier_fixture_close(&f);
 }
 
 /* ------------------------------------------------------------------ loss -- */
@@ -161,9 +140,7 @@ TEST_WITH_CALLBACKS(free_during_a_leave_leaves)
 TEST_IN_EACH_WAY(an_enter_starts_again_after_a_lost_session)
 {
     struct client_operation operation;
-    struct double_barrier_fixture f;
-
-    double_barrier_fixture_open(&f, way);
+    FIXTURE(f, way);
     participant_begin(&f, &operation, f.mine, PARTICIPANT_ENTERS, HF_FOREVER);
     await_participants(&f, 1);
     send_command_first(&f, SCRIPTED_LOSE);
@@ -174,15 +151,12 @@ TEST_IN_EACH_WAY(an_enter_starts_again_after_a_lost_session)
         participant_run(&f, f.theirs, PARTICIPANT_ENTERS, HF_FOREVER), HF_OK);
     assert_int_equal(client_operation_await(&operation), HF_OK);
     both_participants(&f, PARTICIPANT_LEAVES);
-    double_barrier_fixture_close(&f);
 }
 
 TEST_IN_EACH_WAY(a_loss_inside_is_reported_by_the_leave)
 {
     struct client_operation operation;
-    struct double_barrier_fixture f;
-
-    double_barrier_fixture_open(&f, way);
+    FIXTURE(f, way);
     both_participants(&f, PARTICIPANT_ENTERS);
     send_command_first(&f, SCRIPTED_LOSE);
     connect_session(&f);
@@ -193,15 +167,12 @@ TEST_IN_EACH_WAY(a_loss_inside_is_reported_by_the_leave)
                      HF_ELOST);
     both_participants(&f, PARTICIPANT_ENTERS); /* and is outside */
     both_participants(&f, PARTICIPANT_LEAVES);
-    double_barrier_fixture_close(&f);
 }
 
 TEST_IN_EACH_WAY(a_loss_during_a_leave_is_reported)
 {
     struct client_operation operation;
-    struct double_barrier_fixture f;
-
-    double_barrier_fixture_open(&f, way);
+    FIXTURE(f, way);
     send_command_first(&f, SCRIPTED_LAST_ENTERS);
     assert_int_equal(
         participant_run(&f, f.mine, PARTICIPANT_ENTERS, HF_FOREVER), HF_OK);
@@ -212,16 +183,13 @@ TEST_IN_EACH_WAY(a_loss_during_a_leave_is_reported)
     assert_int_equal(client_operation_await(&operation), HF_ELOST);
     both_participants(&f, PARTICIPANT_ENTERS);
     both_participants(&f, PARTICIPANT_LEAVES);
-    double_barrier_fixture_close(&f);
 }
 
 /* Its ticket is removed already, so nothing can be lost. */
 TEST_IN_EACH_WAY(a_leave_without_ticket_survives_a_lost_session)
 {
     struct client_operation operation;
-    struct double_barrier_fixture f;
-
-    double_barrier_fixture_open(&f, way);
+    FIXTURE(f, way);
     send_command_first(&f, SCRIPTED_FIRST_ENTERS);
     assert_int_equal(
         participant_run(&f, f.mine, PARTICIPANT_ENTERS, HF_FOREVER), HF_OK);
@@ -234,5 +202,4 @@ TEST_IN_EACH_WAY(a_leave_without_ticket_survives_a_lost_session)
     send_command_first(&f, SCRIPTED_LOSE);
     connect_session(&f);
     assert_int_equal(client_operation_await(&operation), HF_OK);
-    double_barrier_fixture_close(&f);
 }

@@ -29,7 +29,6 @@ static void send_command(struct participant_fixture *f, char command)
 /* A barrier for two, where the other one is inside. */
 static bool fixture_open(struct participant_fixture *f, char other)
 {
-    struct hf_error error;
     char url[64];
 
     memset(f, 0, sizeof(*f));
@@ -37,14 +36,13 @@ static bool fixture_open(struct participant_fixture *f, char other)
     snprintf(url, sizeof(url), "scripted:?fd=%d&timeout=0", f->pipe[0]);
     send_command(f, SCRIPTED_CONNECT);
     send_command(f, other);
-    if (!status_is_expected(hf_client_open(url, NULL, &f->client, &error)))
+    if (!status_is_expected(hf_client_open(url, NULL, &f->client)))
         return false;
     if (status_is_expected(
             hf_double_barrier_open(f->client, "round", 2, &f->barrier)))
         return true;
     assert_null(f->barrier);
-    hf_client_error(f->client, &error);
-    assert_int_equal(error.status, HF_ENOMEM);
+    assert_int_equal(hf_last_error()->status, HF_ENOMEM);
     return false;
 }
 
@@ -56,16 +54,12 @@ static void fixture_close(struct participant_fixture *f)
     close(f->pipe[1]);
 }
 
-static bool check_status(struct participant_fixture *f, const char *call,
-                         hf_status status)
+static bool check_status(const char *call, hf_status status)
 {
-    struct hf_error error;
-
     if (status_is_expected(status))
         return true;
-    hf_double_barrier_error(f->barrier, &error);
-    assert_int_equal(error.status, status);
-    assert_non_null(strstr(error.text, call));
+    assert_int_equal(hf_last_error()->status, status);
+    assert_non_null(strstr(hf_last_error()->text, call));
     return false;
 }
 
@@ -77,13 +71,13 @@ static void enter_and_leave(struct participant_fixture *f, char other_leaves)
     hf_status status;
 
     if (!check_status(
-            f, "hf_double_barrier_enter: ",
+            "hf_double_barrier_enter: ",
             hf_double_barrier_enter(f->barrier, allocation_wait_ms())))
         return;
     status = hf_double_barrier_leave(f->barrier, 0);
     assert_int_not_equal(status, HF_OK);
     if (status != HF_EBUSY)
-        (void)check_status(f, "hf_double_barrier_leave: ", status);
+        (void)check_status("hf_double_barrier_leave: ", status);
     assert_int_equal(hf_double_barrier_leave(f->barrier, 0), HF_ESTATE);
     send_command(f, other_leaves);
 }
@@ -127,7 +121,7 @@ static bool is_dropped(void *arg)
 static bool is_called_back(struct participant_fixture *f, const char *call,
                            hf_status started, struct hf_op *op)
 {
-    bool begun = check_status(f, call, started);
+    bool begun = check_status(call, started);
 
     wait_until(is_dropped, f);
     assert_int_equal(atomic_exchange(&f->dropped, 0), 1);

@@ -46,6 +46,11 @@ static void fixture_close(struct downgrade_fixture *f)
     hosts_close(&f->directory, &f->a, &f->b);
 }
 
+/* A fixture ${f} until the end of the test. */
+#define FIXTURE(f, way)                                                        \
+    CLOSED_BY(fixture_close) struct downgrade_fixture f;                       \
+    fixture_open(&f, way)
+
 static void queue_up(struct downgrade_fixture *f, struct hf_lock *lock,
                      int position, struct outcome *outcome)
 {
@@ -121,12 +126,10 @@ static hf_status downgrade(struct client_fixture *fixture,
 
 TEST_IN_EACH_WAY(readers_enter_and_writers_wait)
 {
-    struct downgrade_fixture f;
     struct outcome reader, writer;
     struct hf_grant *grant;
     uint64_t token;
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     grant = client_take(&f.a, f.writer);
     token = hf_grant_token(grant);
     queue_up(&f, f.others_reader, 2, &reader);
@@ -144,7 +147,6 @@ TEST_IN_EACH_WAY(readers_enter_and_writers_wait)
     client_await(&writer);
     assert_int_equal(writer.status, HF_OK);
     assert_int_equal(client_give(&f.b, writer.grant), HF_OK);
-    fixture_close(&f);
 }
 
 static void on_wait(void *arg, const struct hf_wait *wait)
@@ -164,11 +166,9 @@ TEST_IN_EACH_WAY(a_writer_right_behind_goes_on_waiting)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     _Atomic int looks = 0;
-    struct downgrade_fixture f;
     struct outcome writer;
     struct hf_grant *grant;
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     grant = client_take(&f.a, f.writer);
     opts.on_wait = (struct hf_on_wait){on_wait, &looks, NULL};
     client_acquire(&f.b, f.others_writer, &opts, &writer);
@@ -182,25 +182,20 @@ TEST_IN_EACH_WAY(a_writer_right_behind_goes_on_waiting)
     client_await(&writer);
     assert_int_equal(writer.status, HF_OK);
     assert_int_equal(client_give(&f.b, writer.grant), HF_OK);
-    fixture_close(&f);
 }
 
 TEST_IN_EACH_WAY(only_a_writer_can_be_downgraded)
 {
-    struct downgrade_fixture f;
-    struct hf_error error;
     struct downgrade_record callback_record;
     struct hf_grant *grant;
     hf_status status;
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     grant = client_take(&f.b, f.others_reader);
     status = hf_grant_downgrade_start(grant, done_of(&callback_record));
     assert_int_equal(status, HF_ESTATE);
     assert_int_equal(atomic_load(&callback_record.drops), 1);
     assert_int_equal(atomic_load(&callback_record.calls), 0);
-    hf_lock_error(f.others_reader, &error);
-    assert_non_null(strstr(error.text, "grant of a reader"));
+    assert_non_null(strstr(hf_last_error()->text, "grant of a reader"));
     assert_int_equal(client_give(&f.b, grant), HF_OK);
     grant = client_take(&f.a, f.writer);
     assert_int_equal(downgrade(&f.a, grant), HF_OK);
@@ -208,34 +203,28 @@ TEST_IN_EACH_WAY(only_a_writer_can_be_downgraded)
         assert_int_equal(hf_grant_downgrade(grant), HF_ESTATE);
     assert_int_equal(hf_grant_check(grant), HF_OK);
     assert_int_equal(client_give(&f.a, grant), HF_OK);
-    fixture_close(&f);
 }
 
 /* A copy of the write ticket's descriptor would hold nothing. */
 TEST_IN_EACH_WAY(not_after_its_descriptor_was_given_out)
 {
-    struct downgrade_fixture f;
     struct hf_grant *grant;
     int fd;
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     grant = client_take(&f.a, f.writer);
     assert_int_equal(hf_grant_hold_fd(grant, &fd), HF_OK);
     assert_int_equal(downgrade(&f.a, grant), HF_ESTATE);
     assert_int_equal(hf_grant_check(grant), HF_OK);
     assert_int_equal(close(fd), 0);
     assert_int_equal(client_give(&f.a, grant), HF_OK);
-    fixture_close(&f);
 }
 
 TEST_IN_EACH_WAY(a_lost_grant_is_lost)
 {
-    struct downgrade_fixture f;
     struct hf_grant *grant;
     struct downgrade_record callback_record;
     hf_status status;
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     grant = client_take(&f.a, f.writer);
     client_directory_remove_tickets(&f.directory);
     status = hf_grant_downgrade_start(grant, done_of(&callback_record));
@@ -248,20 +237,16 @@ TEST_IN_EACH_WAY(a_lost_grant_is_lost)
                      HF_ELOST);
     assert_int_equal(atomic_load(&callback_record.drops), 1);
     assert_int_equal(client_give(&f.a, grant), HF_ELOST);
-    fixture_close(&f);
 }
 
 /* Somebody deletes the read ticket, and its owner is notified. */
 TEST_IN_EACH_WAY(a_later_loss_is_notified)
 {
-    struct downgrade_fixture f;
     struct hf_grant *grant;
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     grant = client_take(&f.a, f.writer);
     assert_int_equal(downgrade(&f.a, grant), HF_OK);
     assert_int_equal(client_directory_count_tickets(&f.directory), 1);
     client_directory_remove_tickets(&f.directory);
     assert_int_equal(client_give(&f.a, grant), HF_ELOST);
-    fixture_close(&f);
 }

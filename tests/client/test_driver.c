@@ -55,16 +55,19 @@ static void fixture_close(struct driver_fixture *f)
     client_directory_remove(&f->directory);
 }
 
+/* A fixture ${f} until the end of the test. */
+#define FIXTURE(f)                                                             \
+    CLOSED_BY(fixture_close) struct driver_fixture f;                          \
+    fixture_open(&f)
+
 /* ----------------------------------------------------------------- tests -- */
 
 TEST(an_immediate_answer_starts_no_thread)
 {
     struct hf_acquire_opts try = HF_ACQUIRE_OPTS_INIT;
     struct outcome first, second;
-    struct driver_fixture f;
     int threads;
-
-    fixture_open(&f);
+    FIXTURE(f);
     threads = count_threads();
     no_threads = true;
     client_acquire(&f.fixture, f.lock, NULL, &first);
@@ -76,17 +79,14 @@ TEST(an_immediate_answer_starts_no_thread)
     assert_int_equal(second.status, HF_EBUSY);
     assert_int_equal(hf_grant_release(first.grant), HF_OK);
     assert_int_equal(count_threads(), threads);
-    fixture_close(&f);
 }
 
 TEST(a_wait_starts_it)
 {
     struct hf_grant *grant;
     struct outcome waiter;
-    struct driver_fixture f;
     int threads;
-
-    fixture_open(&f);
+    FIXTURE(f);
     assert_int_equal(hf_lock_acquire(f.lock, NULL, &grant), HF_OK);
     threads = count_threads();
     client_acquire(&f.fixture, f.lock, NULL, &waiter);
@@ -95,7 +95,6 @@ TEST(a_wait_starts_it)
     client_await(&waiter);
     assert_int_equal(waiter.status, HF_OK);
     assert_int_equal(hf_grant_release(waiter.grant), HF_OK);
-    fixture_close(&f);
 }
 
 static void must_not_come(void *arg, const struct hf_result *result)
@@ -123,12 +122,9 @@ TEST(a_wait_that_nobody_would_drive_is_undone)
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     int dropped = 0;
     struct hf_done done = {must_not_come, &dropped, count_drop};
-    struct hf_error error;
     struct hf_grant *grant;
     struct hf_op *op;
-    struct driver_fixture f;
-
-    fixture_open(&f);
+    FIXTURE(f);
     assert_int_equal(hf_lock_acquire(f.lock, NULL, &grant), HF_OK);
     opts.on_wait = (struct hf_on_wait){must_not_wait, &dropped, count_drop};
     opts.on_loss = (struct hf_on_loss){NULL, &dropped, count_drop};
@@ -138,15 +134,13 @@ TEST(a_wait_that_nobody_would_drive_is_undone)
                      HF_ELIMIT);
     assert_null(op);
     assert_int_equal(dropped, 4);
-    hf_lock_error(f.lock, &error);
-    assert_non_null(strstr(error.text, "no thread for callbacks"));
+    assert_non_null(strstr(hf_last_error()->text, "no thread for callbacks"));
     assert_int_equal(hf_client_dispatch(f.fixture.client), HF_OK);
     assert_int_equal(client_directory_count_tickets(&f.directory), 1);
     assert_int_equal(hf_grant_release(grant), HF_OK);
     no_threads = false;
     assert_int_equal(hf_lock_acquire(f.lock, NULL, &grant), HF_OK);
     assert_int_equal(hf_grant_release(grant), HF_OK);
-    fixture_close(&f);
 }
 
 static void must_not_end(void *arg, const struct hf_result *result)
@@ -162,23 +156,19 @@ TEST(an_end_that_nobody_would_notify_does_not_begin)
     int dropped = 0;
     struct hf_done done = {must_not_end, &dropped, count_drop};
     struct hf_election *election;
-    struct hf_error error;
-    struct driver_fixture f;
-
-    fixture_open(&f);
+    FIXTURE(f);
     assert_int_equal(
         hf_election_open(f.fixture.client, "nightly", NULL, &election), HF_OK);
     no_threads = true;
     assert_int_equal(hf_election_resign_start(election, done), HF_ELIMIT);
-    hf_election_error(election, &error);
-    assert_int_equal(error.status, HF_ELIMIT);
-    assert_non_null(strstr(error.text, "hf_election_resign_start: no thread"));
+    assert_int_equal(hf_last_error()->status, HF_ELIMIT);
+    assert_non_null(
+        strstr(hf_last_error()->text, "hf_election_resign_start: no thread"));
     assert_int_equal(hf_client_close_start(f.fixture.client, done), HF_ELIMIT);
-    hf_client_error(f.fixture.client, &error);
-    assert_int_equal(error.status, HF_ELIMIT);
-    assert_non_null(strstr(error.text, "hf_client_close_start: no thread"));
+    assert_int_equal(hf_last_error()->status, HF_ELIMIT);
+    assert_non_null(
+        strstr(hf_last_error()->text, "hf_client_close_start: no thread"));
     assert_int_equal(dropped, 2);
     no_threads = false;
     hf_election_free(election);
-    fixture_close(&f);
 }

@@ -34,6 +34,11 @@ static void fixture_close(struct election_fixture *f)
     hosts_close(&f->directory, &f->hosts[0], &f->hosts[1]);
 }
 
+/* A fixture ${f} until the end of the test. */
+#define FIXTURE(f, ...)                                                        \
+    CLOSED_BY(fixture_close) struct election_fixture f;                        \
+    fixture_open(&f, __VA_ARGS__)
+
 /* a leads, and b waits behind it. */
 static void a_leads_b_waits(struct election_fixture *f)
 {
@@ -47,10 +52,8 @@ static void a_leads_b_waits(struct election_fixture *f)
 
 TEST_IN_EACH_WAY(one_leads_and_then_the_next)
 {
-    struct election_fixture f;
     uint64_t token;
-
-    fixture_open(&f, way, NULL);
+    FIXTURE(f, way, NULL);
     assert_false(hf_election_is_leader(f.a.election));
     assert_true(hf_election_token(f.a.election) == 0);
     a_leads_b_waits(&f);
@@ -70,7 +73,6 @@ TEST_IN_EACH_WAY(one_leads_and_then_the_next)
     candidate_expect(
         &f.a, "elected elected "); /* a resignation is known to its caller */
     candidate_expect(&f.b, "elected ");
-    fixture_close(&f);
 }
 
 static void expect_candidate(const struct hf_tickets *tickets, size_t position,
@@ -144,9 +146,7 @@ TEST_IN_EACH_WAY(an_id_is_shown_as_it_is)
 
 TEST_IN_EACH_WAY(a_waiting_candidate_resigns)
 {
-    struct election_fixture f;
-
-    fixture_open(&f, way, NULL);
+    FIXTURE(f, way, NULL);
     a_leads_b_waits(&f);
     assert_int_equal(candidate_resign(&f.b), HF_OK);
     assert_int_equal(client_directory_count_tickets(&f.directory), 1);
@@ -157,7 +157,6 @@ TEST_IN_EACH_WAY(a_waiting_candidate_resigns)
     candidate_campaign(&f.b);
     candidate_campaign(&f.b); /* it is a candidate already */
     candidate_expect(&f.b, "elected ");
-    fixture_close(&f);
 }
 
 TEST_IN_EACH_WAY(an_evicted_leader_campaigns_again)
@@ -167,9 +166,7 @@ TEST_IN_EACH_WAY(an_evicted_leader_campaigns_again)
         "elected deposed elected ",
         "elected deposed elected deposed elected ",
     };
-    struct election_fixture f;
-
-    fixture_open(&f, way, NULL);
+    FIXTURE(f, way, NULL);
     candidate_campaign(&f.a);
     for (int i = 0; i < 3; i++) {
         candidate_expect(&f.a, received[i]);
@@ -180,7 +177,6 @@ TEST_IN_EACH_WAY(an_evicted_leader_campaigns_again)
     }
     assert_int_equal(candidate_resign(&f.a), HF_OK);
     candidate_expect(&f.a, received[2]);
-    fixture_close(&f);
 }
 
 /* ------------------------------------------------------ asked to release -- */
@@ -217,10 +213,8 @@ static void *ask_main(void *arg)
 TEST_IN_EACH_WAY(all_are_asked_to_let_go)
 {
     struct client_fixture helper;
-    struct election_fixture f;
     struct hf_lock *lock;
-
-    fixture_open(&f, way, NULL);
+    FIXTURE(f, way, NULL);
     client_open(&helper, WAY_THREAD, f.directory.url, no_listener);
     lock = lock_of_kind(&helper, HF_KIND_ELECTION);
     f.a.resigns_on_revoke = true;
@@ -233,18 +227,15 @@ TEST_IN_EACH_WAY(all_are_asked_to_let_go)
     assert_true(hf_election_is_leader(f.b.election));
     hf_lock_free(lock);
     client_close(&helper);
-    fixture_close(&f);
 }
 
 /* --------------------------------------------------------------- endings -- */
 
 TEST_IN_EACH_WAY(another_kind_of_lock_ends_it)
 {
-    struct election_fixture f;
     struct hf_lock *mutex;
     struct hf_grant *grant;
-
-    fixture_open(&f, way, NULL);
+    FIXTURE(f, way, NULL);
     mutex = lock_of_kind(f.b.fixture, HF_KIND_MUTEX);
     grant = client_take(f.b.fixture, mutex);
     candidate_campaign(&f.a);
@@ -260,7 +251,6 @@ TEST_IN_EACH_WAY(another_kind_of_lock_ends_it)
         hf_lock_acquire_start(mutex, NULL, (struct hf_done){0}, NULL),
         HF_EINVAL);
     hf_lock_free(mutex);
-    fixture_close(&f);
 }
 
 /* LeaderSelector and kazoo's Election use a lock of the other kind. */
@@ -298,7 +288,6 @@ static void must_not_resign(void *arg, const struct hf_result *result)
 TEST_IN_EACH_WAY(closing_ends_it)
 {
     const struct hf_done silent = {must_not_resign, NULL, NULL};
-    struct hf_error error;
     struct election_fixture f;
 
     fixture_open(&f, way, NULL);
@@ -315,9 +304,8 @@ TEST_IN_EACH_WAY(closing_ends_it)
         hf_election_resign_start(f.a.election, (struct hf_done){0}), HF_OK);
     assert_int_equal(hf_election_resign_start(f.a.election, silent),
                      HF_ECLOSED);
-    hf_election_error(f.a.election, &error);
-    assert_int_equal(error.status, HF_ECLOSED);
-    assert_string_equal(error.text,
+    assert_int_equal(hf_last_error()->status, HF_ECLOSED);
+    assert_string_equal(hf_last_error()->text,
                         "hf_election_resign_start: the client was closed");
     hf_election_free(f.a.election);
     hf_election_free(f.b.election);
@@ -329,10 +317,8 @@ TEST_IN_EACH_WAY(closing_ends_it)
 /* A leader is deposed in its process before another one is elected. */
 TEST_IN_EACH_WAY(two_candidates_of_one_client)
 {
-    struct election_fixture f;
     struct election_candidate c;
-
-    fixture_open(&f, way, NULL);
+    FIXTURE(f, way, NULL);
     candidate_open(&c, f.a.fixture, NAME, NULL);
     candidate_campaign(&f.a);
     candidate_expect(&f.a, "elected ");
@@ -343,7 +329,6 @@ TEST_IN_EACH_WAY(two_candidates_of_one_client)
     candidate_expect(&c, "elected ");
     assert_false(hf_election_is_leader(f.a.election));
     candidate_free(&c);
-    fixture_close(&f);
 }
 
 /* --------------------------------------------------------- the callbacks -- */
@@ -370,10 +355,8 @@ static void *resign_main(void *arg)
 /* A resignation ends when no callback runs. */
 TEST(resigning_waits_for_a_callback)
 {
-    struct election_fixture f;
     pthread_t thread;
-
-    fixture_open(&f, WAY_THREAD, NULL);
+    FIXTURE(f, WAY_THREAD, NULL);
     pthread_mutex_lock(&f.a.callback_lock);
     candidate_campaign(&f.a);
     wait_until(has_started, &f.a);
@@ -384,15 +367,12 @@ TEST(resigning_waits_for_a_callback)
     pthread_join(thread, NULL);
     assert_int_equal(f.a.status, HF_OK);
     assert_string_equal(f.a.received, "elected ");
-    fixture_close(&f);
 }
 
 /* Where nobody runs callbacks, everything else goes on. */
 TEST(nobody_has_to_listen)
 {
-    struct election_fixture f;
-
-    fixture_open(&f, WAY_DISPATCH, NULL);
+    FIXTURE(f, WAY_DISPATCH, NULL);
     candidate_campaign(&f.a);
     candidate_campaign(&f.b);
     for (int i = 0; i < 4; i++) {
@@ -405,16 +385,13 @@ TEST(nobody_has_to_listen)
     assert_string_equal(f.a.received, "");
     assert_string_equal(f.b.received, "");
     candidate_expect(&f.a, "elected ");
-    fixture_close(&f);
 }
 
 /* A loss that is over before its callback could run is not notified. */
 TEST(a_loss_that_is_over_is_not_notified)
 {
-    struct election_fixture f;
     uint64_t token;
-
-    fixture_open(&f, WAY_DISPATCH, NULL);
+    FIXTURE(f, WAY_DISPATCH, NULL);
     candidate_campaign(&f.a);
     wait_until(leads, f.a.election);
     token = hf_election_token(f.a.election);
@@ -427,7 +404,6 @@ TEST(a_loss_that_is_over_is_not_notified)
     client_directory_remove_tickets(&f.directory);
     await_tickets(&f.directory, 1);
     candidate_expect(&f.a, "elected deposed elected ");
-    fixture_close(&f);
 }
 
 static bool has_event(void *arg)
@@ -441,11 +417,9 @@ static bool has_event(void *arg)
 
 TEST(it_can_run_again_from_its_end)
 {
-    struct election_fixture f;
     struct hf_lock *mutex;
     struct hf_grant *grant;
-
-    fixture_open(&f, WAY_DISPATCH, NULL);
+    FIXTURE(f, WAY_DISPATCH, NULL);
     mutex = lock_of_kind(f.b.fixture, HF_KIND_MUTEX);
     grant = client_take(f.b.fixture, mutex);
     f.a.campaigns_again = true;
@@ -454,7 +428,6 @@ TEST(it_can_run_again_from_its_end)
     assert_int_equal(client_give(f.b.fixture, grant), HF_OK);
     candidate_expect(&f.a, "ended elected ");
     hf_lock_free(mutex);
-    fixture_close(&f);
 }
 
 /* ---------------------------------------------------------------- misuse -- */
@@ -463,12 +436,9 @@ TEST(wrong_options_are_refused)
 {
     struct hf_election_opts opts = HF_ELECTION_OPTS_INIT;
     struct hf_election *election;
-    struct hf_error error;
-    struct election_fixture f;
     struct election_candidate spare = {.drops = 0};
     char long_id[HF_ELECTION_ID_BYTES + 2] = "";
-
-    fixture_open(&f, WAY_THREAD, NULL);
+    FIXTURE(f, WAY_THREAD, NULL);
     candidate_set_callbacks(&spare, &opts);
     opts.kind = HF_KIND_READ;
     assert_int_equal(
@@ -476,9 +446,9 @@ TEST(wrong_options_are_refused)
         HF_EINVAL);
     assert_null(election);
     assert_int_equal(spare.drops, CANDIDATE_DROPS);
-    hf_client_error(f.a.fixture->client, &error);
-    assert_string_equal(error.text, "hf_election_open: the kind is 1; expected "
-                                    "HF_KIND_ELECTION or HF_KIND_MUTEX");
+    assert_string_equal(hf_last_error()->text,
+                        "hf_election_open: the kind is 1; expected "
+                        "HF_KIND_ELECTION or HF_KIND_MUTEX");
     opts = (struct hf_election_opts)HF_ELECTION_OPTS_INIT;
     opts.text = "\n";
     assert_int_equal(
@@ -489,23 +459,21 @@ TEST(wrong_options_are_refused)
     assert_int_equal(
         hf_election_open(f.a.fixture->client, NAME, &opts, &election),
         HF_EINVAL);
-    hf_client_error(f.a.fixture->client, &error);
-    assert_non_null(strstr(error.text, "a text and an id"));
+    assert_non_null(strstr(hf_last_error()->text, "a text and an id"));
     opts.text = NULL;
     opts.id = "an\nid";
     assert_int_equal(
         hf_election_open(f.a.fixture->client, NAME, &opts, &election),
         HF_EINVAL);
-    hf_client_error(f.a.fixture->client, &error);
-    assert_non_null(strstr(error.text, "the id "));
+    assert_non_null(strstr(hf_last_error()->text, "the id "));
     memset(long_id, 'x', sizeof(long_id) - 1);
     opts.id = long_id;
     assert_int_equal(
         hf_election_open(f.a.fixture->client, NAME, &opts, &election),
         HF_EINVAL);
-    hf_client_error(f.a.fixture->client, &error);
-    assert_string_equal(error.text, "hf_election_open: the id has 256 bytes; "
-                                    "expected 255 at most");
+    assert_string_equal(hf_last_error()->text,
+                        "hf_election_open: the id has 256 bytes; "
+                        "expected 255 at most");
     opts.size = 0;
     assert_int_equal(
         hf_election_open(f.a.fixture->client, NAME, &opts, &election),
@@ -513,26 +481,20 @@ TEST(wrong_options_are_refused)
     assert_int_equal(hf_election_open(f.a.fixture->client, "latch-0000000001",
                                       NULL, &election),
                      HF_ENAME);
-    fixture_close(&f);
 }
 
 TEST(a_second_resignation_is_refused)
 {
-    struct hf_error error;
-    struct election_fixture f;
-
-    fixture_open(&f, WAY_DISPATCH, NULL);
+    FIXTURE(f, WAY_DISPATCH, NULL);
     candidate_campaign(&f.a);
     candidate_expect(&f.a, "elected ");
     candidate_begin_resign(&f.a);
     assert_int_equal(hf_election_resign(f.a.election), HF_ESTATE);
-    hf_election_error(f.a.election, &error);
-    assert_string_equal(error.text,
+    assert_string_equal(hf_last_error()->text,
                         "hf_election_resign: it is resigning already; wait "
                         "for the end of that");
     client_wait_until(f.a.fixture, candidate_has_resigned, &f.a);
     assert_int_equal(hf_election_resign(f.a.election), HF_OK);
-    fixture_close(&f);
 }
 
 static int in_child(void *arg)
@@ -553,12 +515,9 @@ static int in_child(void *arg)
 
 TEST(a_child_leads_nothing)
 {
-    struct election_fixture f;
-
-    fixture_open(&f, WAY_THREAD, NULL);
+    FIXTURE(f, WAY_THREAD, NULL);
     a_leads_b_waits(&f);
     run_in_child(in_child, &f);
     assert_true(hf_election_is_leader(f.a.election));
     assert_int_equal(client_directory_count_tickets(&f.directory), 2);
-    fixture_close(&f);
 }

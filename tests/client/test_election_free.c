@@ -30,6 +30,11 @@ static void fixture_close(struct election_free_fixture *f)
     hosts_close(&f->directory, &f->hosts[0], &f->hosts[1]);
 }
 
+/* A fixture ${f} until the end of the test. */
+#define FIXTURE(f, way)                                                        \
+    CLOSED_BY(fixture_close) struct election_free_fixture f;                   \
+    fixture_open(&f, way)
+
 static void a_leads_b_waits(struct election_free_fixture *f)
 {
     candidate_campaign(&f->a);
@@ -40,9 +45,7 @@ static void a_leads_b_waits(struct election_free_fixture *f)
 
 TEST_IN_EACH_WAY(freeing_resigns)
 {
-    struct election_free_fixture f;
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     a_leads_b_waits(&f);
     candidate_free(&f.a);
     candidate_expect(&f.b, "elected ");
@@ -54,7 +57,6 @@ TEST_IN_EACH_WAY(freeing_resigns)
     client_await_tickets(f.a.fixture, &f.directory, 1);
     hf_election_free(NULL);
     candidate_open(&f.a, &f.hosts[0], NAME, NULL);
-    fixture_close(&f);
 }
 
 static bool is_dropped(void *arg)
@@ -66,9 +68,7 @@ static bool is_dropped(void *arg)
 /* It cannot wait for itself: .drop comes after the callback has returned. */
 TEST_IN_EACH_WAY(freeing_from_its_own_callback)
 {
-    struct election_free_fixture f;
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     f.a.frees_when_elected = true;
     candidate_campaign(&f.a);
     candidate_expect(&f.a, "elected ");
@@ -76,7 +76,6 @@ TEST_IN_EACH_WAY(freeing_from_its_own_callback)
     assert_string_equal(f.a.received, "elected ");
     client_await_tickets(f.a.fixture, &f.directory, 0);
     candidate_open(&f.a, &f.hosts[0], NAME, NULL);
-    fixture_close(&f);
 }
 
 /* -------------------------------------------------- a callback that runs -- */
@@ -103,10 +102,8 @@ static void *free_main(void *arg)
 /* Now the memory that its callbacks use may go. */
 TEST(freeing_waits_for_a_callback)
 {
-    struct election_free_fixture f;
     pthread_t thread;
-
-    fixture_open(&f, WAY_THREAD);
+    FIXTURE(f, WAY_THREAD);
     pthread_mutex_lock(&f.a.callback_lock);
     candidate_campaign(&f.a);
     wait_until(has_started, &f.a);
@@ -119,15 +116,12 @@ TEST(freeing_waits_for_a_callback)
     assert_string_equal(f.a.received, "elected ");
     assert_int_equal(atomic_load(&f.a.drops), CANDIDATE_DROPS);
     candidate_open(&f.a, &f.hosts[0], NAME, NULL);
-    fixture_close(&f);
 }
 
 /* Where nobody runs callbacks, those that wait are never run. */
 TEST(freeing_does_not_wait_for_a_dispatch)
 {
-    struct election_free_fixture f;
-
-    fixture_open(&f, WAY_DISPATCH);
+    FIXTURE(f, WAY_DISPATCH);
     candidate_campaign(&f.a);
     wait_until(leads, f.a.election);
     hf_election_free(f.a.election);
@@ -135,5 +129,4 @@ TEST(freeing_does_not_wait_for_a_dispatch)
     assert_int_equal(atomic_load(&f.a.drops), CANDIDATE_DROPS);
     await_tickets(&f.directory, 0);
     candidate_open(&f.a, &f.hosts[0], NAME, NULL);
-    fixture_close(&f);
 }

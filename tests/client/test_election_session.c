@@ -72,6 +72,11 @@ static void fixture_close(struct election_session_fixture *f)
     pthread_mutex_destroy(&f->order_lock);
 }
 
+/* A fixture ${f} until the end of the test. */
+#define FIXTURE(f, ...)                                                        \
+    CLOSED_BY(fixture_close) struct election_session_fixture f;                \
+    fixture_open(&f, __VA_ARGS__)
+
 static void send_command(struct election_session_fixture *f, char command)
 {
     assert_int_equal(write(f->pipe[1], &command, 1), 1);
@@ -86,14 +91,10 @@ static bool command_is_read(void *arg)
     return unread == 0;
 }
 
-/* Commands are executed under the client's lock, which is taken after that. */
 static void send_command_first(struct election_session_fixture *f, char command)
 {
-    struct hf_error unused;
-
     send_command(f, command);
     client_wait_until(&f->fixture, command_is_read, f);
-    hf_client_error(f->fixture.client, &unused);
 }
 
 static bool leads(void *arg)
@@ -128,10 +129,8 @@ static void expect_empty_queue(struct election_session_fixture *f)
  * itself. */
 TEST_IN_EACH_WAY(fn19_a_leader_without_session_is_deposed)
 {
-    struct election_session_fixture f;
     uint64_t token;
-
-    fixture_open(&f, way, 0);
+    FIXTURE(f, way, 0);
     win(&f);
     token = f.a.token;
     send_command_first(&f, SCRIPTED_SUSPEND);
@@ -146,7 +145,6 @@ TEST_IN_EACH_WAY(fn19_a_leader_without_session_is_deposed)
     pthread_mutex_lock(&f.order_lock);
     assert_string_equal(f.order, "elected deposed ");
     pthread_mutex_unlock(&f.order_lock);
-    fixture_close(&f);
 }
 
 /* As Curator's LeaderLatch does with its standard policy. */
@@ -183,10 +181,8 @@ static bool is_safe_for_longer(void *arg)
 
 TEST_IN_EACH_WAY(safe_until_moves_and_ends)
 {
-    struct election_session_fixture f;
     struct expected_safety expected_safety;
-
-    fixture_open(&f, way, TIMEOUT_MS);
+    FIXTURE(f, way, TIMEOUT_MS);
     win(&f);
     expected_safety.election = f.a.election;
     for (int i = 0; i < 3; i++) {
@@ -198,15 +194,12 @@ TEST_IN_EACH_WAY(safe_until_moves_and_ends)
     client_wait_until(&f.fixture, leads_not, f.a.election);
     candidate_expect(&f.a, "elected deposed ");
     assert_true(hf_election_safe_until_ms(f.a.election) == 0);
-    fixture_close(&f);
 }
 
 TEST_IN_EACH_WAY(a_candidate_survives_lost_sessions)
 {
     struct hf_election_opts opts = HF_ELECTION_OPTS_INIT;
-    struct election_session_fixture f;
-
-    fixture_open(&f, way, TIMEOUT_MS);
+    FIXTURE(f, way, TIMEOUT_MS);
     candidate_free(&f.a);
     opts.kind = HF_KIND_MUTEX; /* as the other client's ticket */
     candidate_open(&f.a, &f.fixture, "scheduler", &opts);
@@ -218,16 +211,13 @@ TEST_IN_EACH_WAY(a_candidate_survives_lost_sessions)
     send_command_first(&f, SCRIPTED_LOSE);
     send_command_first(&f, SCRIPTED_CONNECT);
     candidate_expect(&f.a, "elected ");
-    fixture_close(&f);
 }
 
 /* Curator's LeaderLatch leaves its node for ever if it is closed while its
  * create is under way. */
 TEST_IN_EACH_WAY(fn35_resigning_while_the_ticket_is_made_leaves_none)
 {
-    struct election_session_fixture f;
-
-    fixture_open(&f, way, 0);
+    FIXTURE(f, way, 0);
     send_command_first(&f, SCRIPTED_CONNECT);
     send_command_first(&f, SCRIPTED_MUTE);
     candidate_campaign(&f.a);
@@ -242,15 +232,12 @@ TEST_IN_EACH_WAY(fn35_resigning_while_the_ticket_is_made_leaves_none)
     assert_string_equal(f.a.received, "");
     candidate_campaign(&f.a);
     candidate_expect(&f.a, "elected ");
-    fixture_close(&f);
 }
 
 /* The same, and the answer never comes. */
 TEST_IN_EACH_WAY(fn35_nor_when_its_create_gets_no_answer)
 {
-    struct election_session_fixture f;
-
-    fixture_open(&f, way, 0);
+    FIXTURE(f, way, 0);
     send_command_first(&f, SCRIPTED_CONNECT);
     send_command_first(&f, SCRIPTED_MUTE);
     candidate_campaign(&f.a);
@@ -261,14 +248,11 @@ TEST_IN_EACH_WAY(fn35_nor_when_its_create_gets_no_answer)
     client_wait_until(&f.fixture, candidate_has_resigned, &f.a);
     assert_int_equal(f.a.status, HF_OK);
     assert_string_equal(f.a.received, "");
-    fixture_close(&f);
 }
 
 TEST_IN_EACH_WAY(a_resignation_is_not_a_deposal)
 {
-    struct election_session_fixture f;
-
-    fixture_open(&f, way, 0);
+    FIXTURE(f, way, 0);
     win(&f);
     send_command_first(&f, SCRIPTED_SUSPEND);
     candidate_begin_resign(&f.a);
@@ -277,7 +261,6 @@ TEST_IN_EACH_WAY(a_resignation_is_not_a_deposal)
     client_wait_until(&f.fixture, candidate_has_resigned, &f.a);
     assert_int_equal(f.a.status, HF_OK);
     assert_string_equal(f.a.received, "elected ");
-    fixture_close(&f);
 }
 
 TEST_IN_EACH_WAY(closing_without_a_connection_ends_it)
@@ -297,9 +280,7 @@ TEST_IN_EACH_WAY(closing_without_a_connection_ends_it)
 /* Although the listener has not run for the states before. */
 TEST(a_lost_session_is_notified_after_its_losses)
 {
-    struct election_session_fixture f;
-
-    fixture_open(&f, WAY_DISPATCH, 0);
+    FIXTURE(f, WAY_DISPATCH, 0);
     win(&f);
     send_command(&f, SCRIPTED_SUSPEND);
     send_command(&f, SCRIPTED_LOSE);
@@ -308,7 +289,6 @@ TEST(a_lost_session_is_notified_after_its_losses)
     candidate_expect(&f.a, "elected deposed ");
     assert_int_equal(hf_client_dispatch(f.fixture.client), HF_OK);
     assert_string_equal(f.order, "elected deposed ");
-    fixture_close(&f);
 }
 
 struct reader {
@@ -335,10 +315,8 @@ static void *read_on(void *arg)
 /* Sessions connect and end while threads read. */
 TEST(a_thread_reads_safe_until_all_the_while)
 {
-    struct election_session_fixture f;
     struct reader reader = {.election = NULL};
-
-    fixture_open(&f, WAY_THREAD, TIMEOUT_MS);
+    FIXTURE(f, WAY_THREAD, TIMEOUT_MS);
     reader.election = f.a.election;
     assert_int_equal(pthread_create(&reader.thread, NULL, read_on, &reader), 0);
     win(&f);
@@ -352,7 +330,6 @@ TEST(a_thread_reads_safe_until_all_the_while)
     atomic_store(&reader.stop, true);
     assert_int_equal(pthread_join(reader.thread, NULL), 0);
     assert_in_range(reader.furthest_ms, 1, TIMEOUT_MS);
-    fixture_close(&f);
 }
 
 /* ---------------------------------------------------- what nobody notices --
@@ -362,10 +339,8 @@ TEST(a_thread_reads_safe_until_all_the_while)
 TEST(a_leader_whose_time_is_over_leads_not)
 {
     const struct timespec moment = {.tv_nsec = 5000000};
-    struct election_session_fixture f;
     uint64_t until_ms;
-
-    fixture_open(&f, WAY_UV, TIMEOUT_MS);
+    FIXTURE(f, WAY_UV, TIMEOUT_MS);
     win(&f);
     until_ms = hf_election_safe_until_ms(f.a.election);
     assert_in_range(until_ms, 1, boottime_ms() + TIMEOUT_MS);
@@ -373,7 +348,6 @@ TEST(a_leader_whose_time_is_over_leads_not)
         nanosleep(&moment, NULL);
     assert_true(hf_election_safe_until_ms(f.a.election) == until_ms);
     assert_false(hf_election_is_leader(f.a.election));
-    fixture_close(&f);
 }
 
 /* ------------------------------------------------------ ends of resigning --
@@ -414,11 +388,9 @@ static bool callback_has_begun(void *arg)
 /* The engine has removed the ticket, and the callback still runs. */
 TEST(a_resignation_waits_for_a_callback)
 {
-    struct election_session_fixture f;
     struct resigner resigner = {.status = HF_OK};
     pthread_t thread;
-
-    fixture_open(&f, WAY_THREAD, 0);
+    FIXTURE(f, WAY_THREAD, 0);
     resigner.election = f.a.election;
     assert_int_equal(sem_init(&resigner.returned, 0, 0), 0);
     pthread_mutex_lock(&f.a.callback_lock);
@@ -433,7 +405,6 @@ TEST(a_resignation_waits_for_a_callback)
     pthread_join(thread, NULL);
     assert_int_equal(resigner.status, HF_OK);
     sem_destroy(&resigner.returned);
-    fixture_close(&f);
 }
 
 struct quitter {
@@ -480,11 +451,9 @@ static bool has_quit(void *arg)
 TEST(a_resignation_waits_for_the_ticket)
 {
     struct hf_election_opts opts = HF_ELECTION_OPTS_INIT;
-    struct election_session_fixture f;
     struct quitter quitter = {.begun = HF_EINVAL};
     struct hf_election *election;
-
-    fixture_open(&f, WAY_DISPATCH, 0);
+    FIXTURE(f, WAY_DISPATCH, 0);
     opts.on_elected = (struct hf_on_election){on_elected_quit, &quitter, NULL};
     assert_int_equal(
         hf_election_open(f.fixture.client, "quitter", &opts, &election), HF_OK);
@@ -503,5 +472,4 @@ TEST(a_resignation_waits_for_the_ticket)
     send_command(&f, SCRIPTED_ANSWER);
     client_wait_until(&f.fixture, has_quit, &quitter);
     hf_election_free(election);
-    fixture_close(&f);
 }

@@ -35,6 +35,11 @@ static void fixture_close(struct election_wait_fixture *f)
     hosts_close(&f->directory, &f->hosts[0], &f->hosts[1]);
 }
 
+/* A fixture ${f} until the end of the test. */
+#define FIXTURE(f, way)                                                        \
+    CLOSED_BY(fixture_close) struct election_wait_fixture f;                   \
+    fixture_open(&f, way)
+
 /* a leads, and b waits behind it. */
 static void a_leads_b_waits(struct election_wait_fixture *f)
 {
@@ -62,15 +67,13 @@ struct leader_wait {
 static void *wait_main(void *arg)
 {
     struct leader_wait *wait = arg;
-    struct hf_error last = {.status = HF_OK};
     hf_status status;
 
     atomic_fetch_add(&wait->started, 1);
     status = hf_election_wait(wait->candidate->election, wait->wait_ms);
-    hf_election_error(wait->candidate->election, &last);
-    /* Another wait for this election may have failed otherwise since. */
-    wait->error =
-        last.status == status ? last : (struct hf_error){.status = status};
+    wait->error.status = HF_OK;
+    if (status != HF_OK)
+        wait->error = *hf_last_error();
     atomic_fetch_add(&wait->ended, 1);
     return NULL;
 }
@@ -122,7 +125,7 @@ static void wait_begin(struct leader_wait *wait,
         return;
     assert_null(wait->op);
     assert_int_equal(atomic_load(&wait->dropped), 1);
-    hf_election_error(candidate->election, &wait->error);
+    wait->error = *hf_last_error();
     assert_int_equal(wait->error.status, status);
     atomic_fetch_add(&wait->ended, 1);
 }
@@ -178,10 +181,8 @@ static void expect_text(const struct leader_wait *wait, const char *part)
 
 TEST_IN_EACH_WAY(it_ends_when_the_candidate_leads)
 {
-    struct election_wait_fixture f;
     struct leader_wait wait;
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     a_leads_b_waits(&f);
     wait_begin_before(&wait, &f.b, HF_FOREVER);
     assert_int_equal(candidate_resign(&f.a), HF_OK);
@@ -189,16 +190,13 @@ TEST_IN_EACH_WAY(it_ends_when_the_candidate_leads)
     assert_true(hf_election_is_leader(f.b.election));
     assert_int_equal(wait_for(&f.b, 0), HF_OK);
     assert_int_equal(wait_for(&f.b, HF_FOREVER), HF_OK);
-    fixture_close(&f);
 }
 
 TEST_IN_EACH_WAY(it_ends_in_time)
 {
-    struct election_wait_fixture f;
     struct leader_wait wait;
     uint64_t began_ms;
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     a_leads_b_waits(&f);
     began_ms = boottime_ms();
     wait_begin(&wait, &f.b, 30);
@@ -209,15 +207,12 @@ TEST_IN_EACH_WAY(it_ends_in_time)
                      2); /* it is still a candidate */
     assert_int_equal(candidate_resign(&f.a), HF_OK);
     assert_int_equal(wait_for(&f.b, HF_FOREVER), HF_OK);
-    fixture_close(&f);
 }
 
 TEST_IN_EACH_WAY(a_try_waits_for_nobody_else)
 {
-    struct election_wait_fixture f;
     struct leader_wait wait;
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     candidate_campaign(&f.a);
     assert_int_equal(wait_for(&f.a, 0), HF_OK); /* it does wait for an answer */
     candidate_campaign(&f.b);
@@ -226,15 +221,12 @@ TEST_IN_EACH_WAY(a_try_waits_for_nobody_else)
     expect_text(&wait, "held by \"host=");
     assert_int_equal(wait_for(&f.b, 0), HF_EBUSY);
     assert_int_equal(client_directory_count_tickets(&f.directory), 2);
-    fixture_close(&f);
 }
 
 TEST_IN_EACH_WAY(a_wait_without_a_campaign_is_refused)
 {
-    struct election_wait_fixture f;
     struct leader_wait wait;
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     wait_begin(&wait, &f.a, HF_FOREVER);
     assert_int_equal(wait_end(&wait), HF_ESTATE);
     expect_text(&wait, "it is not a candidate");
@@ -242,15 +234,12 @@ TEST_IN_EACH_WAY(a_wait_without_a_campaign_is_refused)
     assert_int_equal(wait_for(&f.a, HF_FOREVER), HF_OK);
     assert_int_equal(candidate_resign(&f.a), HF_OK);
     assert_int_equal(wait_for(&f.a, HF_FOREVER), HF_ESTATE);
-    fixture_close(&f);
 }
 
 TEST_IN_EACH_WAY(resigning_ends_it)
 {
-    struct election_wait_fixture f;
     struct leader_wait waits[2];
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     a_leads_b_waits(&f);
     wait_begin_before(&waits[0], &f.b, HF_FOREVER);
     wait_begin_before(&waits[1], &f.b, 10000);
@@ -265,18 +254,15 @@ TEST_IN_EACH_WAY(resigning_ends_it)
         if (way != WAY_BLOCKING)
             expect_text(&waits[i], "it resigned");
     }
-    fixture_close(&f);
 }
 
 TEST_IN_EACH_WAY(the_end_of_the_candidacy_is_its_own)
 {
     struct hf_lock_opts opts = HF_LOCK_OPTS_INIT;
-    struct election_wait_fixture f;
     struct leader_wait wait;
     struct hf_lock *mutex;
     struct hf_grant *grant;
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     assert_int_equal(hf_lock_open(f.b.fixture->client, NAME, &opts, &mutex),
                      HF_OK);
     grant = client_take(f.b.fixture, mutex);
@@ -291,7 +277,6 @@ TEST_IN_EACH_WAY(the_end_of_the_candidacy_is_its_own)
     assert_int_equal(wait_for(&f.a, HF_FOREVER), HF_ESTATE);
     assert_int_equal(client_give(f.b.fixture, grant), HF_OK);
     hf_lock_free(mutex);
-    fixture_close(&f);
 }
 
 TEST_IN_EACH_WAY(closing_ends_it)
@@ -319,10 +304,8 @@ TEST_IN_EACH_WAY(closing_ends_it)
 
 TEST_WITH_CALLBACKS(a_wait_can_be_cancelled)
 {
-    struct election_wait_fixture f;
     struct leader_wait wait;
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     a_leads_b_waits(&f);
     wait_begin_before(&wait, &f.b, HF_FOREVER);
     hf_op_cancel(wait.op);
@@ -331,22 +314,18 @@ TEST_WITH_CALLBACKS(a_wait_can_be_cancelled)
     assert_int_equal(wait_end(&wait), HF_ECANCELLED);
     assert_int_equal(candidate_resign(&f.a), HF_OK);
     assert_int_equal(wait_for(&f.b, HF_FOREVER), HF_OK);
-    fixture_close(&f);
 }
 
 TEST_WITH_CALLBACKS(freeing_ends_it)
 {
-    struct election_wait_fixture f;
     struct leader_wait wait;
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     a_leads_b_waits(&f);
     wait_begin_before(&wait, &f.b, HF_FOREVER);
     candidate_free(&f.b);
     assert_int_equal(wait_end(&wait), HF_ECANCELLED);
     expect_text(&wait, "freed");
     candidate_open(&f.b, &f.hosts[1], NAME, NULL);
-    fixture_close(&f);
 }
 
 /* ------------------------------------------------------- scripted engine -- */
@@ -432,10 +411,7 @@ static int in_child(void *arg)
 
 TEST(not_in_a_child)
 {
-    struct election_wait_fixture f;
-
-    fixture_open(&f, WAY_THREAD);
+    FIXTURE(f, WAY_THREAD);
     candidate_campaign(&f.a);
     run_in_child(in_child, f.a.election);
-    fixture_close(&f);
 }

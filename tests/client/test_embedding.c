@@ -351,8 +351,7 @@ static void *rival_main(void *arg)
     struct hf_lock *lock;
     struct hf_grant *grant;
 
-    if (hf_client_open(rival_thread->directory->url, NULL, &client, NULL) !=
-            HF_OK ||
+    if (hf_client_open(rival_thread->directory->url, NULL, &client) != HF_OK ||
         hf_lock_open(client, "nightly", NULL, &lock) != HF_OK) {
         atomic_fetch_add(&rival_thread->failures, 1);
         return NULL;

@@ -48,7 +48,7 @@ static int exit_with_work_under_way(void *arg)
 
     if (getpid() % 2 == 0)
         opts.delivery = HF_DELIVER_DISPATCH;
-    CHILD_CHECK(hf_client_open(directory->url, &opts, &client, NULL) == HF_OK);
+    CHILD_CHECK(hf_client_open(directory->url, &opts, &client) == HF_OK);
     CHILD_CHECK(hf_lock_open(client, "held", NULL, &held) == HF_OK);
     CHILD_CHECK(hf_lock_open(client, "busy", NULL, &busy) == HF_OK);
     CHILD_CHECK(hf_lock_acquire(held, NULL, &grant) == HF_OK);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Error texts: why a grant was lost, and why a call on any handle failed. */
+/* Error texts: why a grant was lost, and why a call on any handle failed; in
+ * calls and in callbacks. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,7 +37,8 @@ static void on_loss(void *arg, struct hf_grant *grant)
 {
     struct loss *loss = arg;
 
-    hf_grant_error(grant, &loss->error);
+    (void)grant;
+    loss->error = *hf_last_error();
     atomic_fetch_add(&loss->calls, 1);
 }
 
@@ -97,34 +99,36 @@ static void open_scripted(struct errors_fixture *f, enum way way)
     take(f);
 }
 
-/* The callback, the grant and later calls give the same text. */
+/* The last error is that of ${call}, and gives the reason of the callback. */
+static void assert_same_reason(const struct loss *loss, const char *call)
+{
+    assert_int_equal(hf_last_error()->status, HF_ELOST);
+    assert_memory_equal(hf_last_error()->text, call, strlen(call));
+    assert_string_equal(hf_last_error()->text + strlen(call), loss->error.text);
+}
+
+/* The callback and later calls give the same reason. */
 static void await_loss(struct errors_fixture *f, const char *why)
 {
-    struct hf_error error;
-
     client_wait_until(&f->fixture, is_notified, &f->loss);
-    assert_says(&f->loss.error, HF_ELOST, "\"nightly\" was lost: ", why);
-    hf_grant_error(f->grant, &error);
-    assert_string_equal(error.text, f->loss.error.text);
-    assert_int_equal(hf_grant_check(f->grant), HF_ELOST);
-    hf_grant_error(f->grant, &error);
-    assert_says(&error, HF_ELOST, "hf_grant_check: the grant", why);
+    assert_says(&f->loss.error, HF_ELOST,
+                "the grant of \"nightly\" was lost: ", why);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(hf_grant_check(f->grant), HF_ELOST);
+        assert_same_reason(&f->loss, "hf_grant_check: ");
+    }
 }
 
 static void release_lost(struct errors_fixture *f, const char *why)
 {
     struct outcome outcome;
-    struct hf_error error;
 
     client_release(&f->fixture, f->grant, &outcome);
     client_await(&outcome);
     assert_int_equal(outcome.status, HF_ELOST);
-    if (f->fixture.way != WAY_BLOCKING) {
-        assert_non_null(strstr(outcome.text, why));
-        return;
-    }
-    hf_lock_error(f->lock, &error);
-    assert_says(&error, HF_ELOST, "hf_grant_release: the grant", why);
+    assert_non_null(strstr(outcome.text, why));
+    if (f->fixture.way == WAY_BLOCKING)
+        assert_non_null(strstr(outcome.text, "hf_grant_release: the grant"));
 }
 
 static void close_all(struct errors_fixture *f)
@@ -179,6 +183,76 @@ TEST_IN_EACH_WAY(alice_evicts_the_holder)
     close_all(&f);
 }
 
+/* One part of a program may evict what another part of it holds. */
+TEST(alice_evicts_what_the_same_client_holds)
+{
+    static const char why[] = "its ticket was evicted by alice@db1: a disk";
+    struct errors_fixture f;
+
+    open_files(&f, WAY_BLOCKING);
+    evict_holder(f.fixture.client, "nightly", "alice@db1: a disk is full");
+    await_loss(&f, why);
+    release_lost(&f, why);
+    close_all(&f);
+}
+
+/* A release would leave a ticket in its queue that such a descriptor keeps
+ * there. */
+TEST(the_same_client_evicts_a_ticket_that_a_descriptor_keeps)
+{
+    struct errors_fixture f;
+    int fd;
+
+    open_files(&f, WAY_BLOCKING);
+    assert_int_equal(hf_grant_hold_fd(f.grant, &fd), HF_OK);
+    evict_holder(f.fixture.client, "nightly", NULL);
+    assert_int_equal(client_directory_count_tickets(&f.directory), 0);
+    await_loss(&f, "somebody evicted it");
+    release_lost(&f, "somebody evicted it");
+    assert_int_equal(close(fd), 0);
+    close_all(&f);
+}
+
+/* Nothing looks after a grant of files that nobody is to be notified of: that
+ * it is lost is known when a call looks, and the reason then too. */
+static void check_finds(bool evicted, const char *why)
+{
+    struct client_directory directory;
+    struct hf_client *client;
+    struct hf_grant *grant;
+    struct hf_lock *lock;
+
+    client_directory_create(&directory);
+    client = open_client(directory.url);
+    assert_int_equal(hf_lock_open(client, "a", NULL, &lock), HF_OK);
+    assert_int_equal(hf_lock_acquire(lock, NULL, &grant), HF_OK);
+    if (evicted) {
+        evict_holder(client, "a", "alice@db1: done");
+    } else {
+        client_directory_remove(&directory);
+        assert_true(hf_grant_safe_until_ms(grant) == HF_FOREVER);
+    }
+    while (hf_grant_check(grant) == HF_OK)
+        continue;
+    assert_true(hf_grant_safe_until_ms(grant) == 0);
+    assert_says(hf_last_error(), HF_ELOST, "the grant of \"a\" was lost", why);
+    assert_int_equal(hf_grant_release(grant), HF_ELOST);
+    hf_lock_free(lock);
+    assert_int_equal(hf_client_close(client), HF_OK);
+    if (evicted)
+        client_directory_remove(&directory);
+}
+
+TEST(a_check_finds_that_the_lock_directory_is_deleted)
+{
+    check_finds(false, "the lock directory was deleted or moved away");
+}
+
+TEST(a_check_finds_who_has_evicted_the_holder)
+{
+    check_finds(true, "its ticket was evicted by alice@db1: done");
+}
+
 TEST_IN_EACH_WAY(the_lock_directory_is_moved_away)
 {
     struct errors_fixture f;
@@ -227,7 +301,6 @@ TEST(the_client_is_closed)
     struct hf_client *client;
     struct hf_grant *grant;
     struct hf_lock *lock;
-    struct hf_error error;
     struct client_directory directory;
 
     client_directory_create(&directory);
@@ -238,12 +311,10 @@ TEST(the_client_is_closed)
     assert_int_equal(hf_client_close(client), HF_OK);
     assert_says(&loss.error, HF_ELOST,
                 "\"a\" was lost: ", "the client was closed");
-    hf_grant_error(grant, &error);
-    assert_string_equal(error.text, loss.error.text);
+    assert_int_equal(hf_grant_check(grant), HF_ELOST);
+    assert_same_reason(&loss, "hf_grant_check: ");
     assert_int_equal(hf_grant_release(grant), HF_ELOST);
-    hf_lock_error(lock, &error);
-    assert_says(&error, HF_ELOST,
-                "hf_grant_release: ", "the client was closed");
+    assert_same_reason(&loss, "hf_grant_release: ");
     hf_lock_free(lock);
     client_directory_remove(&directory);
 }
@@ -254,7 +325,6 @@ TEST(of_several_locks_the_lost_one_is_named)
     struct loss loss = {.calls = 0};
     struct hf_client *client, *other;
     struct hf_lock *locks[2];
-    struct hf_error error;
     struct hf_grant *grant;
     struct client_directory directory;
 
@@ -270,8 +340,8 @@ TEST(of_several_locks_the_lost_one_is_named)
     assert_says(&loss.error, HF_ELOST,
                 "\"b\" was lost: ", "somebody evicted it");
     assert_int_equal(hf_grant_release(grant), HF_ELOST);
-    hf_lock_error(locks[0], &error);
-    assert_says(&error, HF_ELOST, "\"b\" was lost: ", "somebody evicted it");
+    assert_says(hf_last_error(), HF_ELOST,
+                "\"b\" was lost: ", "somebody evicted it");
     hf_lock_free(locks[0]);
     hf_lock_free(locks[1]);
     assert_int_equal(hf_client_close(client), HF_OK);
@@ -316,38 +386,21 @@ static int teardown(void **state)
     return 0;
 }
 
-static void says_mutex(struct handles *h, hf_status status, const char *call,
-                       const char *why)
-{
-    struct hf_error error;
-
-    hf_mutex_error(h->mutex, &error);
-    assert_says(&error, status, call, why);
-}
-
-static void says_rwlock(struct handles *h, hf_status status, const char *call,
-                        const char *why)
-{
-    struct hf_error error;
-
-    hf_rwlock_error(h->rwlock, &error);
-    assert_says(&error, status, call, why);
-}
-
 TEST_WITH(a_mutex_has_its_error, setup, teardown)
 {
     struct handles *h = *state;
     struct hf_mutex *other;
 
-    says_mutex(h, HF_OK, "", "");
     assert_int_equal(hf_mutex_unlock(h->mutex), HF_EOWNER);
-    says_mutex(h, HF_EOWNER, "hf_mutex_unlock: ", "no lock to give back");
+    assert_says(hf_last_error(), HF_EOWNER,
+                "hf_mutex_unlock: ", "no lock to give back");
     assert_int_equal(hf_mutex_open(h->other, "mutex", NULL, &other), HF_OK);
     assert_int_equal(hf_mutex_lock(other), HF_OK);
     assert_int_equal(hf_mutex_trylock(h->mutex), HF_EBUSY);
-    says_mutex(h, HF_EBUSY, "hf_mutex_trylock: ", "held by");
+    assert_says(hf_last_error(), HF_EBUSY, "hf_mutex_trylock: ", "held by");
     assert_int_equal(hf_mutex_timedlock(h->mutex, 1), HF_ETIMEDOUT);
-    says_mutex(h, HF_ETIMEDOUT, "hf_mutex_timedlock: ", "waited");
+    assert_says(hf_last_error(), HF_ETIMEDOUT,
+                "hf_mutex_timedlock: ", "waited");
     assert_int_equal(hf_mutex_unlock(other), HF_OK);
     hf_mutex_free(other);
 }
@@ -368,10 +421,10 @@ TEST_WITH(a_mutex_says_why_it_was_lost, setup, teardown)
     assert_int_equal(hf_mutex_lock(h->mutex), HF_OK);
     evict_holder(h->other, "mutex", NULL);
     wait_until(is_mutex_lost, h);
-    says_mutex(h, HF_ELOST, "hf_mutex_lock: ", why);
+    assert_says(hf_last_error(), HF_ELOST, "hf_mutex_lock: ", why);
     do {
         assert_int_equal(hf_mutex_unlock(h->mutex), HF_ELOST);
-        says_mutex(h, HF_ELOST, "hf_mutex_unlock: ", why);
+        assert_says(hf_last_error(), HF_ELOST, "hf_mutex_unlock: ", why);
     } while (hf_mutex_token(h->mutex) != 0);
 }
 
@@ -388,19 +441,21 @@ TEST_WITH(a_read_write_lock_has_its_error, setup, teardown)
     struct handles *h = *state;
 
     assert_int_equal(hf_rwlock_rdunlock(h->rwlock), HF_EOWNER);
-    says_rwlock(h, HF_EOWNER, "hf_rwlock_rdunlock: ", "no read to give back");
+    assert_says(hf_last_error(), HF_EOWNER,
+                "hf_rwlock_rdunlock: ", "no read to give back");
     assert_int_equal(hf_rwlock_wrunlock(h->rwlock), HF_EOWNER);
-    says_rwlock(h, HF_EOWNER, "hf_rwlock_wrunlock: ", "no write to give back");
+    assert_says(hf_last_error(), HF_EOWNER,
+                "hf_rwlock_wrunlock: ", "no write to give back");
     assert_int_equal(hf_rwlock_rdlock(h->rwlock), HF_OK);
     assert_int_equal(hf_rwlock_wrlock(h->rwlock), HF_EREENTRANT);
-    says_rwlock(h, HF_EREENTRANT,
+    assert_says(hf_last_error(), HF_EREENTRANT,
                 "hf_rwlock_wrlock: ", "unlock the read first");
     evict_holder(h->other, "rwlock", NULL);
     wait_until(is_rwlock_lost, h);
-    says_rwlock(h, HF_ELOST, "hf_rwlock_rdlock: ", why);
+    assert_says(hf_last_error(), HF_ELOST, "hf_rwlock_rdlock: ", why);
     do {
         assert_int_equal(hf_rwlock_rdunlock(h->rwlock), HF_ELOST);
-        says_rwlock(h, HF_ELOST, "hf_rwlock_rdunlock: ", why);
+        assert_says(hf_last_error(), HF_ELOST, "hf_rwlock_rdunlock: ", why);
     } while (hf_rwlock_token(h->rwlock) != 0);
 }
 
@@ -412,9 +467,15 @@ struct inside {
     struct hf_lock *lock;
     struct hf_grant *grant;
     struct hf_election *election;
-    hf_status statuses[6];
+    struct hf_error errors[6]; /* of the calls, in their order */
     _Atomic int calls;
 };
+
+static void note(struct inside *in, size_t call, hf_status status)
+{
+    assert_int_equal(status, HF_EREENTRANT);
+    in->errors[call] = *hf_last_error();
+}
 
 static void call_all(void *arg, const struct hf_result *result)
 {
@@ -422,12 +483,12 @@ static void call_all(void *arg, const struct hf_result *result)
     struct hf_grant *unwanted;
 
     in->grant = result->grant;
-    in->statuses[0] = hf_lock_acquire(in->lock, NULL, &unwanted);
-    in->statuses[1] = hf_grant_release(in->grant);
-    in->statuses[2] = hf_mutex_lock(in->h->mutex);
-    in->statuses[3] = hf_rwlock_rdlock(in->h->rwlock);
-    in->statuses[4] = hf_election_resign(in->election);
-    in->statuses[5] = hf_client_close(in->h->client);
+    note(in, 0, hf_lock_acquire(in->lock, NULL, &unwanted));
+    note(in, 1, hf_grant_release(in->grant));
+    note(in, 2, hf_mutex_lock(in->h->mutex));
+    note(in, 3, hf_rwlock_rdlock(in->h->rwlock));
+    note(in, 4, hf_election_resign(in->election));
+    note(in, 5, hf_client_close(in->h->client));
     atomic_fetch_add(&in->calls, 1);
 }
 
@@ -441,9 +502,11 @@ static bool has_called(void *arg)
 TEST_WITH(calls_that_wait_are_refused_in_a_callback, setup, teardown)
 {
     static const char why[] = "it waits, and was called in a callback";
+    static const char *const names[] = {
+        "hf_lock_acquire: ",  "hf_grant_release: ",   "hf_mutex_lock: ",
+        "hf_rwlock_rdlock: ", "hf_election_resign: ", "hf_client_close: "};
     struct handles *h = *state;
     struct inside in = {.h = h};
-    struct hf_error error;
 
     assert_int_equal(hf_lock_open(h->client, "a", NULL, &in.lock), HF_OK);
     assert_int_equal(hf_election_open(h->client, "e", NULL, &in.election),
@@ -453,16 +516,8 @@ TEST_WITH(calls_that_wait_are_refused_in_a_callback, setup, teardown)
                               (struct hf_done){call_all, &in, NULL}, NULL),
         HF_OK);
     wait_until(has_called, &in);
-    for (size_t i = 0; i < sizeof(in.statuses) / sizeof(in.statuses[0]); i++)
-        assert_int_equal(in.statuses[i], HF_EREENTRANT);
-    hf_grant_error(in.grant, &error);
-    assert_says(&error, HF_EREENTRANT, "hf_grant_release: ", why);
-    says_mutex(h, HF_EREENTRANT, "hf_mutex_lock: ", why);
-    says_rwlock(h, HF_EREENTRANT, "hf_rwlock_rdlock: ", why);
-    hf_election_error(in.election, &error);
-    assert_says(&error, HF_EREENTRANT, "hf_election_resign: ", why);
-    hf_client_error(h->client, &error);
-    assert_says(&error, HF_EREENTRANT, "hf_client_close: ", why);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        assert_says(&in.errors[i], HF_EREENTRANT, names[i], why);
     assert_int_equal(hf_grant_release(in.grant), HF_OK);
     hf_election_free(in.election);
     hf_lock_free(in.lock);
@@ -483,8 +538,9 @@ static void on_deposed(void *arg, struct hf_election *election, uint64_t token)
 {
     struct loss *loss = arg;
 
+    (void)election;
     (void)token;
-    hf_election_error(election, &loss->error);
+    loss->error = *hf_last_error();
     atomic_fetch_add(&loss->calls, 1);
 }
 

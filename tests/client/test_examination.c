@@ -99,10 +99,8 @@ TEST(no_service)
 {
     struct hf_findings *findings;
     struct hf_client *client;
-    struct hf_error error;
 
-    assert_int_equal(hf_client_open("zk://127.0.0.1:1", NULL, &client, &error),
-                     HF_OK);
+    assert_int_equal(hf_client_open("zk://127.0.0.1:1", NULL, &client), HF_OK);
     assert_int_equal(hf_client_examine(client, WAIT_MS, &findings), HF_OK);
     assert_int_equal(find(findings, "zookeeper-nodes")->severity,
                      HF_SEVERITY_UNKNOWN);
@@ -134,17 +132,15 @@ TEST(ended_meanwhile)
     const struct hf_done done = {on_examined, &examined, on_drop};
     struct hf_findings *findings;
     struct hf_client *client;
-    struct hf_error error;
     unsigned port;
     char url[64];
     int fd = silent_port(&port);
 
     (void)snprintf(url, sizeof url, "zk://127.0.0.1:%u", port);
-    assert_int_equal(hf_client_open(url, NULL, &client, &error), HF_OK);
+    assert_int_equal(hf_client_open(url, NULL, &client), HF_OK);
     assert_int_equal(hf_client_examine(client, 50, &findings), HF_EUNREACHABLE);
     assert_null(findings);
-    hf_client_error(client, &error);
-    assert_non_null(strstr(error.text, "hf_client_examine: "));
+    assert_non_null(strstr(hf_last_error()->text, "hf_client_examine: "));
     assert_int_equal(hf_client_examine_start(client, WAIT_MS, done), HF_OK);
     assert_int_equal(hf_client_close(client), HF_OK);
     assert_int_equal(examined.ended, 1);
@@ -158,10 +154,8 @@ static void examining(const struct client_directory *directory)
 {
     struct hf_findings *findings;
     struct hf_client *client;
-    struct hf_error error;
 
-    if (!status_is_expected(
-            hf_client_open(directory->url, NULL, &client, &error)))
+    if (!status_is_expected(hf_client_open(directory->url, NULL, &client)))
         return;
     if (status_is_expected(
             hf_client_examine(client, allocation_wait_ms(), &findings)))

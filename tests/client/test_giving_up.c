@@ -32,11 +32,10 @@ static struct hf_client *open_with(const char *url,
 {
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
     struct hf_client *client;
-    struct hf_error error;
 
     opts.connect_ms = HF_FOREVER;
     opts.reconnect = *policy;
-    assert_int_equal(hf_client_open(url, &opts, &client, &error), HF_OK);
+    assert_int_equal(hf_client_open(url, &opts, &client), HF_OK);
     return client;
 }
 
@@ -44,14 +43,12 @@ static struct hf_client *open_with(const char *url,
 static void assert_gives_up(struct hf_client *client, const char *part)
 {
     struct hf_grant *grant;
-    struct hf_error error;
     struct hf_lock *lock;
 
     assert_int_equal(hf_lock_open(client, "x", NULL, &lock), HF_OK);
     assert_int_equal(hf_lock_acquire(lock, NULL, &grant), HF_EUNREACHABLE);
-    hf_lock_error(lock, &error);
-    assert_non_null(strstr(error.text, part));
-    assert_non_null(strstr(error.text, "connection refused"));
+    assert_non_null(strstr(hf_last_error()->text, part));
+    assert_non_null(strstr(hf_last_error()->text, "connection refused"));
     hf_lock_free(lock);
 }
 

@@ -42,6 +42,11 @@ static void fixture_close(struct holdings_fixture *f)
     hosts_close(&f->directory, &f->ours, &f->theirs);
 }
 
+/* A fixture ${f} until the end of the test. */
+#define FIXTURE(f)                                                             \
+    CLOSED_BY(fixture_close) struct holdings_fixture f;                        \
+    fixture_open(&f)
+
 static struct hf_grant *take(struct hf_lock *lock, uint64_t owner)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
@@ -107,11 +112,9 @@ static void assert_says(struct holdings_fixture *f,
 
 TEST(a_waiter_says_what_its_owner_holds)
 {
-    struct holdings_fixture f;
     struct hf_grant *a, *b;
     char expected[HF_OWNER_VALUE_MAX] = "", only_a[HF_OWNER_VALUE_MAX] = "";
-
-    fixture_open(&f);
+    FIXTURE(f);
     assert_says(&f, &f.wanted, 1, OWNER, 2, "");
     a = take(f.a, OWNER);
     b = take(f.b, OWNER);
@@ -127,7 +130,6 @@ TEST(a_waiter_says_what_its_owner_holds)
     assert_int_equal(hf_grant_release(a), HF_OK);
     assert_says(&f, &f.wanted, 1, OWNER, 2, "");
     assert_int_equal(hf_grant_release(f.busy_grant), HF_OK);
-    fixture_close(&f);
 }
 
 static void evict_holder(struct hf_lock *lock)
@@ -150,30 +152,25 @@ static bool is_lost(void *arg)
 
 TEST(a_lost_lock_is_not_held)
 {
-    struct holdings_fixture f;
     struct hf_grant *a;
-
-    fixture_open(&f);
+    FIXTURE(f);
     a = take(f.a, OWNER);
     evict_holder(f.a);
     wait_until(is_lost, a);
     assert_says(&f, &f.wanted, 1, OWNER, 2, "");
     (void)!hf_grant_release(a);
     assert_int_equal(hf_grant_release(f.busy_grant), HF_OK);
-    fixture_close(&f);
 }
 
 /* The locks of one acquire that it has already count as held. */
 TEST(of_several_locks_the_first_are_held)
 {
-    struct holdings_fixture f;
     struct hf_lock *both[2];
     char expected[HF_OWNER_VALUE_MAX] = "";
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     char holds[HF_OWNER_VALUE_MAX];
     struct outcome outcome;
-
-    fixture_open(&f);
+    FIXTURE(f);
     both[0] = f.wanted;
     both[1] = f.a;
     opts.owner = OWNER;
@@ -186,7 +183,6 @@ TEST(of_several_locks_the_first_are_held)
     client_await(&outcome);
     assert_int_equal(outcome.status, HF_OK);
     assert_int_equal(client_give(&f.ours, outcome.grant), HF_OK);
-    fixture_close(&f);
 }
 
 /* A thread that holds ${held} and waits for "wanted". */
@@ -279,11 +275,9 @@ static struct hf_client *open_logging(const struct client_directory *directory,
 {
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
     struct hf_client *client;
-    struct hf_error error;
 
     opts.on_log = (struct hf_on_log){on_log, (void *)warnings, HF_LOG_WARNING};
-    assert_int_equal(hf_client_open(directory->url, &opts, &client, &error),
-                     HF_OK);
+    assert_int_equal(hf_client_open(directory->url, &opts, &client), HF_OK);
     return client;
 }
 
@@ -292,14 +286,11 @@ static struct hf_client *open_logging(const struct client_directory *directory,
 TEST(handles_with_two_limits_are_notified)
 {
     _Atomic int warnings = 0;
-    struct holdings_fixture f;
     struct hf_client *client;
     struct hf_lock *theirs, *ours;
     struct hf_grant *held, *grant;
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
-    struct hf_error error;
-
-    fixture_open(&f);
+    FIXTURE(f);
     client = open_logging(&f.directory, &warnings);
     theirs = pool(f.theirs.client, 1, 1);
     ours = pool(client, 2, 2);
@@ -308,22 +299,20 @@ TEST(handles_with_two_limits_are_notified)
         opts.wait_ms = attempt == 0 ? 0 : 1;
         assert_int_equal(hf_lock_acquire(ours, &opts, &grant),
                          attempt == 0 ? HF_EBUSY : HF_ETIMEDOUT);
-        hf_lock_error(ours, &error);
-        assert_non_null(strstr(error.text, "the limits of \"pool\" differ (2 "
-                                           "here, 1 at a ticket ahead"));
+        assert_non_null(strstr(hf_last_error()->text,
+                               "the limits of \"pool\" differ (2 "
+                               "here, 1 at a ticket ahead"));
     }
     /* A program may change its own limits. */
     assert_int_equal(hf_lock_set_limit(ours, 2), HF_OK);
     assert_int_equal(hf_lock_acquire(ours, &opts, &grant), HF_ETIMEDOUT);
-    hf_lock_error(ours, &error);
-    assert_null(strstr(error.text, "limits"));
+    assert_null(strstr(hf_last_error()->text, "limits"));
     assert_int_equal(hf_grant_release(held), HF_OK);
     hf_lock_free(theirs);
     hf_lock_free(ours);
     assert_int_equal(hf_client_close(client), HF_OK);
     assert_int_equal(atomic_load(&warnings), 1); /* once a handle */
     assert_int_equal(hf_grant_release(f.busy_grant), HF_OK);
-    fixture_close(&f);
 }
 
 /* The handle with the higher limit gets its permits at once, although the
@@ -331,12 +320,10 @@ TEST(handles_with_two_limits_are_notified)
 TEST(a_handle_that_need_not_wait_is_notified)
 {
     _Atomic int warnings = 0;
-    struct holdings_fixture f;
     struct hf_client *client;
     struct hf_lock *theirs, *ours;
     struct hf_grant *held, *grant;
-
-    fixture_open(&f);
+    FIXTURE(f);
     client = open_logging(&f.directory, &warnings);
     theirs = pool(f.theirs.client, 1, 1);
     ours = pool(client, 1, 2);
@@ -349,19 +336,15 @@ TEST(a_handle_that_need_not_wait_is_notified)
     assert_int_equal(hf_client_close(client), HF_OK);
     assert_int_equal(atomic_load(&warnings), 1);
     assert_int_equal(hf_grant_release(f.busy_grant), HF_OK);
-    fixture_close(&f);
 }
 
 TEST(those_at_the_entry_mutex_are_notified_too)
 {
-    struct holdings_fixture f;
     struct hf_lock *full, *first, *second;
     struct hf_grant *held, *grant;
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
-    struct hf_error error;
     struct outcome outcome;
-
-    fixture_open(&f);
+    FIXTURE(f);
     full = pool(f.theirs.client, 1, 1);
     first = pool(f.theirs.client, 1, 1);
     second = pool(f.ours.client, 1, 3);
@@ -370,8 +353,8 @@ TEST(those_at_the_entry_mutex_are_notified_too)
     await_tickets(&f.directory, 3); /* it has the entry mutex, and waits */
     opts.wait_ms = 0;
     assert_int_equal(hf_lock_acquire(second, &opts, &grant), HF_EBUSY);
-    hf_lock_error(second, &error);
-    assert_non_null(strstr(error.text, "(3 here, 1 at a ticket ahead"));
+    assert_non_null(
+        strstr(hf_last_error()->text, "(3 here, 1 at a ticket ahead"));
     assert_int_equal(hf_grant_release(held), HF_OK);
     client_await(&outcome);
     assert_int_equal(outcome.status, HF_OK);
@@ -380,7 +363,6 @@ TEST(those_at_the_entry_mutex_are_notified_too)
     hf_lock_free(first);
     hf_lock_free(second);
     assert_int_equal(hf_grant_release(f.busy_grant), HF_OK);
-    fixture_close(&f);
 }
 
 /* What the one waiter for .lock is to say: holds=, and whether its release was
@@ -418,15 +400,13 @@ static bool is_said(void *arg)
  * because somebody asks for a release. */
 TEST(what_waits_for_permits_goes_on_saying_it)
 {
-    struct holdings_fixture f;
     struct hf_lock *full, *ours;
     struct hf_grant *held, *a;
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct hf_tickets *tickets;
     struct outcome outcome;
     struct expected_text expected = {0};
-
-    fixture_open(&f);
+    FIXTURE(f);
     full = pool(f.theirs.client, 1, 1);
     ours = pool(f.ours.client, 1, 1);
     expected.lock = full;
@@ -450,5 +430,4 @@ TEST(what_waits_for_permits_goes_on_saying_it)
     hf_lock_free(full);
     hf_lock_free(ours);
     assert_int_equal(hf_grant_release(f.busy_grant), HF_OK);
-    fixture_close(&f);
 }

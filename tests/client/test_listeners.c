@@ -117,6 +117,11 @@ static void fixture_close(struct listeners_fixture *f)
     }
 }
 
+/* A fixture ${f} until the end of the test. */
+#define FIXTURE(f, way)                                                        \
+    CLOSED_BY(fixture_close) struct listeners_fixture f;                       \
+    fixture_open(&f, way)
+
 static void send_command(struct listeners_fixture *f, char command)
 {
     assert_int_equal(write(f->pipe[1], &command, 1), 1);
@@ -168,9 +173,7 @@ TEST_IN_EACH_WAY(each_is_called_in_the_order_of_adding)
 /* A listener does not get the state that it finds. */
 TEST_IN_EACH_WAY(one_added_later_gets_later_states)
 {
-    struct listeners_fixture f;
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     send_command(&f, SCRIPTED_CONNECT);
     expect(&f, 0, "C");
     add(&f, 1);
@@ -178,14 +181,11 @@ TEST_IN_EACH_WAY(one_added_later_gets_later_states)
     send_command(&f, SCRIPTED_SUSPEND);
     expect(&f, 0, "CS");
     expect(&f, 1, "S");
-    fixture_close(&f);
 }
 
 TEST_IN_EACH_WAY(one_removed_is_not_called)
 {
-    struct listeners_fixture f;
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     add(&f, 1);
     add(&f, 2);
     send_command(&f, SCRIPTED_CONNECT);
@@ -200,7 +200,6 @@ TEST_IN_EACH_WAY(one_removed_is_not_called)
     send_command(&f, SCRIPTED_CONNECT);
     expect(&f, 0, "CSC");
     assert_string_equal(f.listeners[2].received, "CS");
-    fixture_close(&f);
 }
 
 static bool is_dropped(void *arg)
@@ -210,9 +209,7 @@ static bool is_dropped(void *arg)
 
 TEST_IN_EACH_WAY(one_removes_itself)
 {
-    struct listeners_fixture f;
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     add(&f, 1);
     f.listeners[1].removes = &f.listeners[1];
     send_command(&f, SCRIPTED_CONNECT);
@@ -220,15 +217,12 @@ TEST_IN_EACH_WAY(one_removes_itself)
     send_command(&f, SCRIPTED_SUSPEND);
     expect(&f, 0, "CS");
     assert_string_equal(f.listeners[1].received, "C");
-    fixture_close(&f);
 }
 
 /* The one that would be called next. */
 TEST_IN_EACH_WAY(one_removes_another)
 {
-    struct listeners_fixture f;
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     add(&f, 1);
     add(&f, 2);
     f.listeners[1].removes = &f.listeners[2];
@@ -237,7 +231,6 @@ TEST_IN_EACH_WAY(one_removes_another)
     send_command(&f, SCRIPTED_SUSPEND);
     expect(&f, 1, "CS");
     assert_string_equal(f.listeners[2].received, "");
-    fixture_close(&f);
 }
 
 /* In the last call of all. */
@@ -281,10 +274,8 @@ static bool is_suspended(void *arg)
 
 TEST(removing_waits_for_a_call)
 {
-    struct listeners_fixture f;
     pthread_t thread;
-
-    fixture_open(&f, WAY_THREAD);
+    FIXTURE(f, WAY_THREAD);
     add(&f, 1);
     pthread_mutex_lock(&f.listeners[1].callback_lock);
     send_command(&f, SCRIPTED_CONNECT);
@@ -299,7 +290,6 @@ TEST(removing_waits_for_a_call)
     assert_int_equal(atomic_load(&f.listeners[1].drops), 1);
     expect(&f, 0, "CS");
     assert_string_equal(f.listeners[1].received, "C");
-    fixture_close(&f);
 }
 
 static bool ends_connected(void *arg)
@@ -319,9 +309,7 @@ static bool ends_connected(void *arg)
 /* A hundred suspensions and one loss while the first listener is stuck. */
 TEST(every_slow_one_gets_what_counts)
 {
-    struct listeners_fixture f;
-
-    fixture_open(&f, WAY_THREAD);
+    FIXTURE(f, WAY_THREAD);
     add(&f, 1);
     add(&f, 2);
     pthread_mutex_lock(&f.listeners[0].callback_lock);
@@ -333,7 +321,6 @@ TEST(every_slow_one_gets_what_counts)
     pthread_mutex_unlock(&f.listeners[0].callback_lock);
     for (int i = 0; i < LISTENERS; i++)
         client_wait_until(&f.fixture, ends_connected, &f.listeners[i]);
-    fixture_close(&f);
 }
 
 /* ---------------------------------------------------------- one dispatch -- */
@@ -412,23 +399,18 @@ TEST(one_without_a_function_is_refused)
 {
     struct hf_on_state on_state = {NULL, NULL, on_drop};
     struct hf_listener *listener;
-    struct hf_error error;
-    struct listeners_fixture f;
     struct client_listener spare = {.drops = 0};
-
-    fixture_open(&f, WAY_THREAD);
+    FIXTURE(f, WAY_THREAD);
     on_state.arg = &spare;
     assert_int_equal(
         hf_client_add_listener(f.fixture.client, on_state, &listener),
         HF_EINVAL);
     assert_null(listener);
     assert_int_equal(spare.drops, 1);
-    hf_client_error(f.fixture.client, &error);
-    assert_int_equal(error.status, HF_EINVAL);
-    assert_string_equal(error.text,
+    assert_int_equal(hf_last_error()->status, HF_EINVAL);
+    assert_string_equal(hf_last_error()->text,
                         "hf_client_add_listener: the callback is NULL, and "
                         "nobody would be notified; pass a function");
-    fixture_close(&f);
 }
 
 static int in_child(void *arg)
@@ -448,14 +430,11 @@ static int in_child(void *arg)
 
 TEST(not_in_a_child)
 {
-    struct listeners_fixture f;
-
-    fixture_open(&f, WAY_THREAD);
+    FIXTURE(f, WAY_THREAD);
     add(&f, 1);
     run_in_child(in_child, &f);
     send_command(&f, SCRIPTED_CONNECT);
     expect(&f, 1, "C");
-    fixture_close(&f);
 }
 
 /* The engine executes one command in each turn of its loop. */
@@ -463,9 +442,7 @@ TEST(a_callback_does_not_wait_until_no_more_comes)
 {
     static const char commands[] = "scscscscscscscscscscscscscscscscscscscsc";
     const int count = (int)sizeof(commands) - 1;
-    struct listeners_fixture f;
-
-    fixture_open(&f, WAY_THREAD);
+    FIXTURE(f, WAY_THREAD);
     add(&f, 1);
     send_command(&f, SCRIPTED_CONNECT);
     expect(&f, 1, "C");
@@ -473,5 +450,4 @@ TEST(a_callback_does_not_wait_until_no_more_comes)
     client_wait_until(&f.fixture, has_received,
                       &(struct listener_expectation){&f.listeners[1], 2});
     assert_in_range(atomic_load(&f.listeners[1].unread), count - 4, count);
-    fixture_close(&f);
 }

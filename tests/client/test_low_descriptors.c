@@ -14,6 +14,7 @@
 
 #include "cmocka/runner.h"
 #include "monitor/loop.h"
+#include "reporting_child.h"
 
 #define WAIT_MS 10000
 
@@ -23,22 +24,6 @@
 
 /* The child's: where it says what went wrong. */
 static int report_fd;
-
-/* Write the URL of the server to ${url}. */
-static void choose_url(char *url, size_t bytes)
-{
-    const char *zookeeper = getenv("HF_ZK"), *redis = getenv("HF_REDIS");
-    const char *postgres = getenv("HF_PG");
-
-    if (zookeeper != NULL)
-        (void)snprintf(url, bytes, "zk://%s", zookeeper);
-    else if (redis != NULL)
-        (void)snprintf(url, bytes, "redis://%s", redis);
-    else if (postgres != NULL)
-        (void)snprintf(url, bytes, "%s", postgres);
-    else
-        (void)snprintf(url, bytes, "file:");
-}
 
 static _Noreturn void end_with(const char *step, const char *what)
 {
@@ -69,12 +54,11 @@ static void open_client(const char *url, struct hf_client **client,
                         struct hf_lock **lock)
 {
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
-    struct hf_error error;
 
     opts.delivery = HF_DELIVER_DISPATCH;
     opts.metrics = HF_METRICS_DIR;
-    if (hf_client_open(url, &opts, client, &error) != HF_OK)
-        end_with("open", error.text);
+    if (hf_client_open(url, &opts, client) != HF_OK)
+        end_with("open", hf_last_error()->text);
     check("open");
     check_status("lock", hf_lock_open(*client, "low/name", NULL, lock));
 }
@@ -113,8 +97,10 @@ static void use(const char *url)
 }
 
 /* In the child. */
-static _Noreturn void run_without_low_descriptors(const char *url, int report)
+static _Noreturn void run_without_low_descriptors(const void *arg,
+                                                  const char *url, int report)
 {
+    (void)arg;
     report_fd = fcntl(report, F_DUPFD_CLOEXEC, 100);
     for (int fd = 0; fd <= 2; fd++)
         (void)close(fd);
@@ -124,26 +110,7 @@ static _Noreturn void run_without_low_descriptors(const char *url, int report)
 
 TEST(none_of_the_library_is_low)
 {
-    char url[512], directory[] = "/tmp/holdfast-low-XXXXXX", text[512];
-    int ends[2], ended;
-    ssize_t bytes;
-    pid_t child;
-
-    choose_url(url, sizeof url);
-    assert_non_null(mkdtemp(directory));
-    assert_int_equal(setenv("HOLDFAST_DIR", directory, 1), 0);
-    assert_int_equal(setenv("HOLDFAST_METRICS_DIR", directory, 1), 0);
-    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-    child = test_fork();
-    if (child == 0)
-        run_without_low_descriptors(url, ends[1]);
-    close(ends[1]);
-    bytes = read(ends[0], text, sizeof text - 1);
-    text[bytes > 0 ? bytes : 0] = '\0';
-    close(ends[0]);
-    assert_int_equal(waitpid(child, &ended, 0), child);
-    assert_string_equal(text, "");
-    assert_int_equal(ended, 0);
+    reporting_child_run(run_without_low_descriptors, NULL);
 }
 
 /* In the child: make a loop with ${count} descriptors left.  Exits with 1 if

@@ -53,22 +53,20 @@ static bool fixture_open(struct memory_fixture *f,
                          const struct client_directory *directory)
 {
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
-    struct hf_error error;
 
     memset(f, 0, sizeof(*f));
     opts.on_log = (struct hf_on_log){on_log, f, HF_LOG_DEBUG};
     opts.on_event = (struct hf_on_event){on_event, f};
     opts.on_state = (struct hf_on_state){on_state, f, NULL};
     if (!status_is_expected(
-            hf_client_open(directory->url, &opts, &f->client, &error))) {
-        assert_true(error.text[0] != '\0');
+            hf_client_open(directory->url, &opts, &f->client))) {
+        assert_true(hf_last_error()->text[0] != '\0');
         assert_null(f->client);
         return false;
     }
     if (status_is_expected(hf_lock_open(f->client, "nightly", NULL, &f->lock)))
         return true;
-    hf_client_error(f->client, &error);
-    assert_int_equal(error.status, HF_ENOMEM);
+    assert_int_equal(hf_last_error()->status, HF_ENOMEM);
     assert_null(f->lock);
     return false;
 }
@@ -327,18 +325,18 @@ static void campaigning(const struct client_directory *directory)
     assert_int_equal(atomic_load(&a.dropped), drops);
 }
 
-static void raise_and_wait(struct hf_barrier *barrier)
+static void set_and_wait(struct hf_barrier *barrier)
 {
     uint64_t wait_ms = allocation_wait_ms();
     hf_status status;
 
-    if (!status_is_expected(hf_barrier_raise(barrier, wait_ms)))
+    if (!status_is_expected(hf_barrier_set(barrier, wait_ms)))
         return;
     status = hf_barrier_wait(barrier, 0);
     assert_int_not_equal(status, HF_OK);
     if (status != HF_EBUSY)
         (void)status_is_expected(status);
-    if (status_is_expected(hf_barrier_lower(barrier, wait_ms)))
+    if (status_is_expected(hf_barrier_clear(barrier, wait_ms)))
         (void)status_is_expected(hf_barrier_wait(barrier, wait_ms));
 }
 
@@ -349,7 +347,7 @@ static void blocking_barrier(const struct client_directory *directory)
 
     if (fixture_open(&a, directory) &&
         status_is_expected(hf_barrier_open(a.client, "gate", &barrier)))
-        raise_and_wait(barrier);
+        set_and_wait(barrier);
     hf_barrier_free(barrier);
     fixture_close(&a);
 }

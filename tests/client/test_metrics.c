@@ -45,6 +45,11 @@ static void fixture_close(struct metrics_fixture *f)
     hosts_close(&f->directory, &f->ours, &f->theirs);
 }
 
+/* A fixture ${f} until the end of the test. */
+#define FIXTURE(f)                                                             \
+    CLOSED_BY(fixture_close) struct metrics_fixture f;                         \
+    fixture_open(&f)
+
 static struct hf_client_stats *stats_of(const struct client_fixture *fixture)
 {
     struct hf_client_stats *stats;
@@ -117,13 +122,11 @@ static void pass_after_wait(struct metrics_fixture *f, struct hf_lock *ours,
 
 TEST(acquires_are_counted_by_how_they_end)
 {
-    struct metrics_fixture f;
     struct hf_lock *ours, *theirs;
     struct hf_grant *grant, *none;
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct hf_client_stats *stats;
-
-    fixture_open(&f);
+    FIXTURE(f);
     ours = client_open_lock(&f.ours, "a");
     theirs = client_open_lock(&f.theirs, "a");
     for (int i = 0; i < 5; i++)
@@ -151,7 +154,6 @@ TEST(acquires_are_counted_by_how_they_end)
     hf_client_stats_free(stats);
     hf_lock_free(ours);
     hf_lock_free(theirs);
-    fixture_close(&f);
 }
 
 static bool is_revoked(void *arg)
@@ -181,13 +183,11 @@ static void nothing(void *arg, struct hf_grant *grant)
 /* A lost grant is held until its loss, and its release counts nothing more. */
 TEST(losses_and_requests_to_release_are_counted)
 {
-    struct metrics_fixture f;
     struct hf_lock *ours, *theirs;
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct hf_client_stats *stats;
     struct outcome outcome;
-
-    fixture_open(&f);
+    FIXTURE(f);
     ours = client_open_lock(&f.ours, "a");
     theirs = client_open_lock(&f.theirs, "a");
     opts.on_revoke.fn = nothing;
@@ -205,18 +205,15 @@ TEST(losses_and_requests_to_release_are_counted)
     hf_client_stats_free(stats);
     hf_lock_free(ours);
     hf_lock_free(theirs);
-    fixture_close(&f);
 }
 
 /* Once in all, and once for each name. */
 TEST(several_locks_count_for_each_name)
 {
-    struct metrics_fixture f;
     struct hf_lock *locks[2];
     struct hf_grant *grant;
     struct hf_client_stats *stats;
-
-    fixture_open(&f);
+    FIXTURE(f);
     locks[0] = client_open_lock(&f.ours, "a");
     locks[1] = client_open_lock(&f.ours, "b");
     assert_int_equal(hf_locks_acquire(locks, 2, NULL, &grant), HF_OK);
@@ -230,18 +227,15 @@ TEST(several_locks_count_for_each_name)
     hf_client_stats_free(stats);
     hf_lock_free(locks[0]);
     hf_lock_free(locks[1]);
-    fixture_close(&f);
 }
 
 /* Each lock and unlock that is no recursive one is an acquire, also where
  * threads share a ticket. */
 TEST(a_mutex_counts_as_its_lock)
 {
-    struct metrics_fixture f;
     struct hf_client_stats *stats;
     struct hf_mutex *mutex;
-
-    fixture_open(&f);
+    FIXTURE(f);
     assert_int_equal(hf_mutex_open(f.ours.client, "m", NULL, &mutex), HF_OK);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(hf_mutex_lock(mutex), HF_OK);
@@ -252,7 +246,6 @@ TEST(a_mutex_counts_as_its_lock)
     assert_counts(find(stats, "m"), 3, 0, 0, 0, 0);
     assert_int_equal(stats->all->hold.count, 3);
     hf_client_stats_free(stats);
-    fixture_close(&f);
 }
 
 /* ------------------------------------------------------------- by name -- */
@@ -285,11 +278,9 @@ static uint64_t sum_of_names(const struct hf_client_stats *stats)
  * waits make room for another one.  The sum stays the same. */
 TEST(the_most_contended_names_have_numbers)
 {
-    struct metrics_fixture f;
     struct hf_lock *ours, *theirs;
     struct hf_client_stats *stats;
-
-    fixture_open(&f);
+    FIXTURE(f);
     use_more_names_than_entries(&f);
     stats = stats_of(&f.ours);
     assert_int_equal(stats->name_count, ENTRIES);
@@ -311,17 +302,14 @@ TEST(the_most_contended_names_have_numbers)
     hf_client_stats_free(stats);
     hf_lock_free(ours);
     hf_lock_free(theirs);
-    fixture_close(&f);
 }
 
 /* A name of up to 1024 bytes is cut, and two of them stay two. */
 TEST(long_names_are_cut)
 {
-    struct metrics_fixture f;
     struct hf_client_stats *stats;
     char name[512];
-
-    fixture_open(&f);
+    FIXTURE(f);
     for (int i = 0; i < 2; i++) {
         struct hf_lock *lock;
 
@@ -339,7 +327,6 @@ TEST(long_names_are_cut)
         assert_int_equal(strlen(stats->names[i]->name), 255);
     }
     hf_client_stats_free(stats);
-    fixture_close(&f);
 }
 
 /* Names below "user/" are one, and "secret" has none. */
@@ -711,16 +698,11 @@ TEST(looks_for_deadlocks_that_are_cut_are_counted)
 
 TEST(a_client_that_was_not_asked_counts_nothing)
 {
-    struct metrics_fixture f;
     struct hf_client_stats *stats;
-    struct hf_error error;
-
-    fixture_open(&f);
+    FIXTURE(f);
     assert_int_equal(hf_client_stats(f.theirs.client, &stats), HF_ESTATE);
     assert_null(stats);
-    hf_client_error(f.theirs.client, &error);
-    assert_non_null(strstr(error.text, "HF_METRICS_COUNT"));
-    fixture_close(&f);
+    assert_non_null(strstr(hf_last_error()->text, "HF_METRICS_COUNT"));
 }
 
 TEST(an_unknown_option_is_refused)
@@ -728,13 +710,11 @@ TEST(an_unknown_option_is_refused)
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
     struct client_directory directory;
     struct hf_client *client;
-    struct hf_error error;
 
     client_directory_create(&directory);
     opts.metrics = 4;
-    assert_int_equal(hf_client_open(directory.url, &opts, &client, &error),
-                     HF_EINVAL);
-    assert_non_null(strstr(error.text, "'metrics' is 4"));
+    assert_int_equal(hf_client_open(directory.url, &opts, &client), HF_EINVAL);
+    assert_non_null(strstr(hf_last_error()->text, "'metrics' is 4"));
     client_directory_remove(&directory);
 }
 
@@ -794,10 +774,8 @@ TEST(a_descriptor_that_became_another_file_is_not_written_to)
 TEST(the_text_ends_or_is_stopped)
 {
     static struct text text;
-    struct metrics_fixture f;
     struct hf_lock *lock;
-
-    fixture_open(&f);
+    FIXTURE(f);
     lock = client_open_lock(&f.ours, "a\"\\b");
     pass(&f.ours, lock);
     assert_int_equal(
@@ -817,5 +795,4 @@ TEST(the_text_ends_or_is_stopped)
         HF_ECANCELLED);
     assert_int_equal(text.calls, 1);
     hf_lock_free(lock);
-    fixture_close(&f);
 }

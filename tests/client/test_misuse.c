@@ -85,9 +85,10 @@ static struct hf_acquire_opts counted_opts(struct misuse_fixture *f)
     return opts;
 }
 
-static void assert_error(hf_status status, const struct hf_error *error,
-                         hf_status wanted, const char *call, const char *what)
+static void assert_error(hf_status status, hf_status wanted, const char *call,
+                         const char *what)
 {
+    const struct hf_error *error = hf_last_error();
     char start[64];
 
     snprintf(start, sizeof(start), "%s: ", call);
@@ -105,26 +106,6 @@ static void assert_error(hf_status status, const struct hf_error *error,
     assert_true(hf_status_retry(status) == HF_RETRY_NEVER);
 }
 
-static void assert_client_error(const struct misuse_fixture *f,
-                                hf_status status, hf_status wanted,
-                                const char *call, const char *what)
-{
-    struct hf_error error;
-
-    hf_client_error(f->client, &error);
-    assert_error(status, &error, wanted, call, what);
-}
-
-static void assert_lock_error(const struct misuse_fixture *f, hf_status status,
-                              hf_status wanted, const char *call,
-                              const char *what)
-{
-    struct hf_error error;
-
-    hf_lock_error(f->lock, &error);
-    assert_error(status, &error, wanted, call, what);
-}
-
 /* --------------------------------------------------------------- options -- */
 
 static const size_t wrong_sizes[] = {0, 1, 4097};
@@ -136,7 +117,6 @@ MISUSE(client_opts_of_a_wrong_size)
 {
     struct misuse_fixture *f = *state;
     struct hf_client *client = f->client;
-    struct hf_error error;
     hf_status status;
     size_t i;
 
@@ -144,11 +124,11 @@ MISUSE(client_opts_of_a_wrong_size)
         struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
 
         opts.size = wrong_sizes[i];
-        status = hf_client_open(f->directory.url, &opts, &client, &error);
-        assert_error(status, &error, HF_EINVAL, "hf_client_open",
+        status = hf_client_open(f->directory.url, &opts, &client);
+        assert_error(status, HF_EINVAL, "hf_client_open",
                      "HF_CLIENT_OPTS_INIT");
         assert_null(client);
-        assert_int_equal(hf_client_open(f->directory.url, &opts, &client, NULL),
+        assert_int_equal(hf_client_open(f->directory.url, &opts, &client),
                          HF_EINVAL);
     }
 }
@@ -162,8 +142,8 @@ MISUSE(lock_opts_of_a_wrong_size)
     for (i = 0; i < WRONG_SIZES; i++) {
         struct hf_lock_opts opts = {.size = wrong_sizes[i]};
 
-        assert_client_error(f, hf_lock_open(f->client, "a", &opts, &lock),
-                            HF_EINVAL, "hf_lock_open", "HF_LOCK_OPTS_INIT");
+        assert_error(hf_lock_open(f->client, "a", &opts, &lock), HF_EINVAL,
+                     "hf_lock_open", "HF_LOCK_OPTS_INIT");
         assert_null(lock);
     }
 }
@@ -178,8 +158,8 @@ MISUSE(mutex_opts_of_a_wrong_size)
         struct hf_mutex_opts opts = HF_MUTEX_OPTS_INIT;
 
         opts.size = wrong_sizes[i];
-        assert_client_error(f, hf_mutex_open(f->client, "a", &opts, &mutex),
-                            HF_EINVAL, "hf_mutex_open", "HF_MUTEX_OPTS_INIT");
+        assert_error(hf_mutex_open(f->client, "a", &opts, &mutex), HF_EINVAL,
+                     "hf_mutex_open", "HF_MUTEX_OPTS_INIT");
         assert_null(mutex);
     }
 }
@@ -196,13 +176,13 @@ MISUSE(acquire_opts_of_a_wrong_size)
         struct hf_acquire_opts opts = counted_opts(f);
 
         opts.size = wrong_sizes[i];
-        assert_lock_error(f, hf_lock_acquire(f->lock, &opts, &grant), HF_EINVAL,
-                          "hf_lock_acquire", "HF_ACQUIRE_OPTS_INIT");
+        assert_error(hf_lock_acquire(f->lock, &opts, &grant), HF_EINVAL,
+                     "hf_lock_acquire", "HF_ACQUIRE_OPTS_INIT");
         assert_null(grant);
         assert_int_equal(f->drops, (int)i);
-        assert_lock_error(
-            f, hf_lock_acquire_start(f->lock, &opts, counted(f), &op),
-            HF_EINVAL, "hf_lock_acquire_start", "HF_ACQUIRE_OPTS_INIT");
+        assert_error(hf_lock_acquire_start(f->lock, &opts, counted(f), &op),
+                     HF_EINVAL, "hf_lock_acquire_start",
+                     "HF_ACQUIRE_OPTS_INIT");
         assert_null(op);
         assert_int_equal(f->drops, (int)i + 1);
     }
@@ -217,8 +197,8 @@ MISUSE(no_function_to_bring_the_grant_to)
     struct hf_op *op;
 
     done.fn = NULL;
-    assert_lock_error(f, hf_lock_acquire_start(f->lock, &opts, done, &op),
-                      HF_EINVAL, "hf_lock_acquire_start", "callback is NULL");
+    assert_error(hf_lock_acquire_start(f->lock, &opts, done, &op), HF_EINVAL,
+                 "hf_lock_acquire_start", "callback is NULL");
     assert_null(op);
     assert_int_equal(f->drops, 3);
     assert_int_equal(f->calls, 0);
@@ -229,14 +209,12 @@ MISUSE(a_delivery_that_is_none)
     struct misuse_fixture *f = *state;
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
     struct hf_client *client;
-    struct hf_error error;
     hf_status status;
 
     opts.delivery = (enum hf_delivery)2;
     opts.on_state = (struct hf_on_state){on_state, f, on_drop};
-    status = hf_client_open(f->directory.url, &opts, &client, &error);
-    assert_error(status, &error, HF_EINVAL, "hf_client_open",
-                 "HF_DELIVER_DISPATCH");
+    status = hf_client_open(f->directory.url, &opts, &client);
+    assert_error(status, HF_EINVAL, "hf_client_open", "HF_DELIVER_DISPATCH");
     assert_null(client);
     assert_int_equal(f->drops, 1);
 }
@@ -246,13 +224,11 @@ MISUSE(losses_at_no_state)
     struct misuse_fixture *f = *state;
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
     struct hf_client *client;
-    struct hf_error error;
     hf_status status;
 
     opts.loss_at = (enum hf_loss_at)2;
-    status = hf_client_open(f->directory.url, &opts, &client, &error);
-    assert_error(status, &error, HF_EINVAL, "hf_client_open",
-                 "HF_LOSS_AT_SUSPENDED");
+    status = hf_client_open(f->directory.url, &opts, &client);
+    assert_error(status, HF_EINVAL, "hf_client_open", "HF_LOSS_AT_SUSPENDED");
     assert_null(client);
 }
 
@@ -261,15 +237,14 @@ MISUSE(dispatch_on_a_borrowed_loop)
     struct misuse_fixture *f = *state;
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
     struct hf_client *client;
-    struct hf_error error;
     hf_status status;
     uv_loop_t loop;
 
     assert_int_equal(uv_loop_init(&loop), 0);
     opts.delivery = HF_DELIVER_DISPATCH;
     opts.on_state = (struct hf_on_state){on_state, f, on_drop};
-    status = hf_client_open_uv(&loop, f->directory.url, &opts, &client, &error);
-    assert_error(status, &error, HF_EINVAL, "hf_client_open", "borrowed loop");
+    status = hf_client_open_uv(&loop, f->directory.url, &opts, &client);
+    assert_error(status, HF_EINVAL, "hf_client_open_uv", "borrowed loop");
     assert_null(client);
     assert_int_equal(f->drops, 1);
     assert_int_equal(uv_loop_close(&loop), 0);
@@ -308,17 +283,17 @@ MISUSE(names_that_are_none)
     size_t i;
 
     for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        assert_client_error(f, hf_lock_open(f->client, names[i], NULL, &lock),
-                            HF_ENAME, "hf_lock_open", "");
+        assert_error(hf_lock_open(f->client, names[i], NULL, &lock), HF_ENAME,
+                     "hf_lock_open", "");
         assert_null(lock);
-        assert_client_error(f, hf_mutex_open(f->client, names[i], NULL, &mutex),
-                            HF_ENAME, "hf_mutex_open", "");
+        assert_error(hf_mutex_open(f->client, names[i], NULL, &mutex), HF_ENAME,
+                     "hf_mutex_open", "");
         assert_null(mutex);
     }
     memset(huge, 'x', sizeof(huge) - 1);
     huge[sizeof(huge) - 1] = '\0';
-    assert_client_error(f, hf_lock_open(f->client, huge, NULL, &lock), HF_ENAME,
-                        "hf_lock_open", "1024");
+    assert_error(hf_lock_open(f->client, huge, NULL, &lock), HF_ENAME,
+                 "hf_lock_open", "1024");
 }
 
 MISUSE(urls_that_are_none)
@@ -330,14 +305,13 @@ MISUSE(urls_that_are_none)
     struct misuse_fixture *f = *state;
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
     struct hf_client *client;
-    struct hf_error error;
     hf_status status;
     size_t i;
 
     opts.on_state = (struct hf_on_state){on_state, f, on_drop};
     for (i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
-        status = hf_client_open(urls[i], &opts, &client, &error);
-        assert_error(status, &error, HF_EURL, "hf_client_open", "");
+        status = hf_client_open(urls[i], &opts, &client);
+        assert_error(status, HF_EURL, "hf_client_open", "");
         assert_null(client);
         assert_int_equal(f->drops, (int)i + 1);
     }
@@ -350,15 +324,13 @@ MISUSE(a_bad_url_on_a_borrowed_loop)
     struct misuse_fixture *f = *state;
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
     struct hf_client *client;
-    struct hf_error error;
     hf_status status;
     uv_loop_t loop;
 
     assert_int_equal(uv_loop_init(&loop), 0);
     opts.on_state = (struct hf_on_state){on_state, f, on_drop};
-    status = hf_client_open_uv(&loop, "file:/tmp?colour=red", &opts, &client,
-                               &error);
-    assert_error(status, &error, HF_EURL, "hf_client_open", "colour");
+    status = hf_client_open_uv(&loop, "file:/tmp?colour=red", &opts, &client);
+    assert_error(status, HF_EURL, "hf_client_open_uv", "colour");
     assert_null(client);
     assert_int_equal(f->drops, 1);
     assert_int_equal(uv_run(&loop, UV_RUN_DEFAULT), 0);
@@ -371,16 +343,15 @@ MISUSE(a_scheme_that_nobody_serves)
     struct misuse_fixture *f = *state;
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
     struct hf_client *client;
-    struct hf_error error;
 
     opts.on_state = (struct hf_on_state){on_state, f, on_drop};
-    assert_int_equal(hf_client_open("etcetera://host", &opts, &client, &error),
+    assert_int_equal(hf_client_open("etcetera://host", &opts, &client),
                      HF_EUNSUPPORTED);
     assert_null(client);
     assert_true(hf_status_class(HF_EUNSUPPORTED) == HF_CLASS_UNSUPPORTED);
-    assert_int_equal(error.status, HF_EUNSUPPORTED);
-    assert_int_equal(strncmp(error.text, "hf_client_open: ", 16), 0);
-    assert_non_null(strstr(error.text, "etcetera"));
+    assert_int_equal(hf_last_error()->status, HF_EUNSUPPORTED);
+    assert_int_equal(strncmp(hf_last_error()->text, "hf_client_open: ", 16), 0);
+    assert_non_null(strstr(hf_last_error()->text, "etcetera"));
     assert_int_equal(f->drops, 1);
 }
 
@@ -560,7 +531,7 @@ MISUSE(waiting_when_a_loop_is_given_back)
 
     assert_int_equal(uv_loop_init(&loop), 0);
     assert_int_equal(hf_client_open_uv(&loop, inside_callback.f->directory.url,
-                                       NULL, &inside_callback.client, NULL),
+                                       NULL, &inside_callback.client),
                      HF_OK);
     assert_int_equal(hf_client_close_start(inside_callback.client, done),
                      HF_OK);
@@ -624,17 +595,16 @@ MISUSE(calls_after_close)
     struct hf_acquire_opts opts = counted_opts(f);
     struct hf_lock *lock;
     struct hf_grant *grant, *none;
-    struct hf_error error;
     hf_status status;
 
     assert_int_equal(hf_lock_open(client, "closing", NULL, &lock), HF_OK);
     assert_int_equal(hf_lock_acquire(lock, NULL, &grant), HF_OK);
     assert_int_equal(hf_client_close(client), HF_OK);
     status = hf_lock_acquire(lock, &opts, &none);
-    hf_lock_error(lock, &error);
     assert_int_equal(status, HF_ECLOSED);
-    assert_int_equal(error.status, HF_ECLOSED);
-    assert_string_equal(error.text, "hf_lock_acquire: the client was closed");
+    assert_int_equal(hf_last_error()->status, HF_ECLOSED);
+    assert_string_equal(hf_last_error()->text,
+                        "hf_lock_acquire: the client was closed");
     assert_true(hf_status_class(HF_ECLOSED) == HF_CLASS_CANCELLED);
     assert_null(none);
     assert_int_equal(f->drops, 2);

@@ -35,18 +35,18 @@ static hf_status load_from(const char *directory, const char *scheme,
 static void assert_open_refused(const char *url, const char *const wanted[])
 {
     struct hf_client *client;
-    struct hf_error error;
-    hf_status status = hf_client_open(url, NULL, &client, &error);
+    hf_status status = hf_client_open(url, NULL, &client);
 
     assert_null(client);
-    assert_unsupported(status, &error, wanted);
-    assert_int_equal(strncmp(error.text, "hf_client_open: ", 16), 0);
+    assert_unsupported(status, hf_last_error(), wanted);
+    assert_int_equal(strncmp(hf_last_error()->text, "hf_client_open: ", 16), 0);
 }
 
 TEST(a_module_that_is_not_there)
 {
-    static const char *const wanted[] = {
-        HF_TESTED_MODULE_DIR "/engine-missing.so", "libholdfast-missing", NULL};
+    static const char *const wanted[] = {HF_TESTED_MODULE_DIR
+                                         "/engine-missing.so",
+                                         HF_TESTED_PACKAGE "-missing", NULL};
 
     assert_open_refused("missing://host", wanted);
 }
@@ -54,16 +54,18 @@ TEST(a_module_that_is_not_there)
 /* The engine is there, and TLS is not. */
 TEST(tls_that_is_not_there)
 {
-    static const char *const wanted[] = {
-        HF_TESTED_MODULE_DIR "/transport-tls.so", "libholdfast-tls", NULL};
+    static const char *const wanted[] = {HF_TESTED_MODULE_DIR
+                                         "/transport-tls.so",
+                                         HF_TESTED_PACKAGE "-tls", NULL};
 
     assert_open_refused("zks://127.0.0.1:1", wanted);
 }
 
 TEST(sasl_that_is_not_there)
 {
-    static const char *const wanted[] = {
-        HF_TESTED_MODULE_DIR "/transport-sasl.so", "libholdfast-sasl", NULL};
+    static const char *const wanted[] = {HF_TESTED_MODULE_DIR
+                                         "/transport-sasl.so",
+                                         HF_TESTED_PACKAGE "-sasl", NULL};
 
     assert_open_refused("zk://127.0.0.1:1/?sasl=GSSAPI", wanted);
 }
@@ -165,8 +167,8 @@ TEST(a_scheme_is_never_a_path)
                            &error, wanted);
     assert_null(ops);
     /* A URL cannot contain them. */
-    assert_int_equal(
-        hf_client_open("x/../scripted:?fd=0", NULL, &client, &error), HF_EURL);
-    assert_int_equal(hf_client_open("..:x", NULL, &client, &error), HF_EURL);
+    assert_int_equal(hf_client_open("x/../scripted:?fd=0", NULL, &client),
+                     HF_EURL);
+    assert_int_equal(hf_client_open("..:x", NULL, &client), HF_EURL);
     client_directory_remove(&directory);
 }

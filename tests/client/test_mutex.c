@@ -28,6 +28,11 @@ static void fixture_close(struct reentrant_mutex_fixture *f)
     mutex_fixture_close(&f->base);
 }
 
+/* A fixture ${f} until the end of the test. */
+#define FIXTURE(f, opts)                                                       \
+    CLOSED_BY(fixture_close) struct reentrant_mutex_fixture f;                 \
+    fixture_open(&f, opts)
+
 /* What another thread did, and the result. */
 struct mutex_attempt {
     struct hf_mutex *mutex;
@@ -75,11 +80,9 @@ static struct mutex_attempt elsewhere(void *(*what)(void *arg),
 
 TEST(locking_again_counts)
 {
-    struct reentrant_mutex_fixture f;
     uint64_t token;
     int i;
-
-    fixture_open(&f, NULL);
+    FIXTURE(f, NULL);
     assert_true(hf_mutex_token(f.mutex) == 0);
     assert_int_equal(hf_mutex_lock(f.mutex), HF_OK);
     token = hf_mutex_token(f.mutex);
@@ -97,15 +100,12 @@ TEST(locking_again_counts)
     assert_int_equal(hf_mutex_lock(f.mutex), HF_OK);
     assert_true(hf_mutex_token(f.mutex) > token);
     assert_int_equal(hf_mutex_unlock(f.mutex), HF_OK);
-    fixture_close(&f);
 }
 
 TEST(fn12_another_thread_is_another_owner)
 {
-    struct reentrant_mutex_fixture f;
     struct mutex_attempt mutex_attempt;
-
-    fixture_open(&f, NULL);
+    FIXTURE(f, NULL);
     assert_int_equal(hf_mutex_lock(f.mutex), HF_OK);
     mutex_attempt = elsewhere(try_main, f.mutex);
     assert_int_equal(mutex_attempt.status, HF_EBUSY);
@@ -115,16 +115,13 @@ TEST(fn12_another_thread_is_another_owner)
     assert_int_equal(client_directory_count_tickets(&f.base.directory), 1);
     assert_int_equal(hf_mutex_unlock(f.mutex), HF_OK);
     assert_int_equal(elsewhere(try_main, f.mutex).status, HF_OK);
-    fixture_close(&f);
 }
 
 TEST(another_client_is_another_owner)
 {
-    struct reentrant_mutex_fixture f;
     struct hf_client *client;
     struct hf_mutex *theirs;
-
-    fixture_open(&f, NULL);
+    FIXTURE(f, NULL);
     client = open_client(f.base.directory.url);
     assert_int_equal(hf_mutex_open(client, "/" NAME, NULL, &theirs), HF_OK);
     assert_int_equal(hf_mutex_lock(f.mutex), HF_OK);
@@ -137,7 +134,6 @@ TEST(another_client_is_another_owner)
     assert_int_equal(hf_mutex_unlock(theirs), HF_OK);
     hf_mutex_free(theirs);
     assert_int_equal(hf_client_close(client), HF_OK);
-    fixture_close(&f);
 }
 
 /* Two fibres of one thread exclude each other, and a fibre that moves to
@@ -183,11 +179,9 @@ static bool cannot_count_up(void *arg)
 
 TEST(fn03_a_lost_count_must_be_counted_down)
 {
-    struct reentrant_mutex_fixture f;
     struct count_up count_up;
     uint64_t token;
-
-    fixture_open(&f, NULL);
+    FIXTURE(f, NULL);
     assert_int_equal(hf_mutex_lock(f.mutex), HF_OK);
     assert_int_equal(hf_mutex_lock(f.mutex), HF_OK);
     token = hf_mutex_token(f.mutex);
@@ -206,7 +200,6 @@ TEST(fn03_a_lost_count_must_be_counted_down)
     assert_int_equal(hf_mutex_lock(f.mutex), HF_OK);
     assert_true(hf_mutex_token(f.mutex) > token);
     assert_int_equal(hf_mutex_unlock(f.mutex), HF_OK);
-    fixture_close(&f);
 }
 
 static bool can_be_had_elsewhere(void *arg)
@@ -221,10 +214,8 @@ static bool can_be_had_elsewhere(void *arg)
  * neither takes the other's for its own. */
 TEST(a_lost_owner_and_a_new_one)
 {
-    struct reentrant_mutex_fixture f;
     struct mutex_attempt mutex_attempt;
-
-    fixture_open(&f, NULL);
+    FIXTURE(f, NULL);
     assert_int_equal(hf_mutex_lock(f.mutex), HF_OK);
     client_directory_remove_tickets(&f.base.directory);
     /* The engine may take a moment to notice. */
@@ -236,7 +227,6 @@ TEST(a_lost_owner_and_a_new_one)
     assert_int_equal(hf_mutex_trylock(f.mutex), HF_OK);
     assert_int_equal(elsewhere(try_main, f.mutex).status, HF_EBUSY);
     assert_int_equal(hf_mutex_unlock(f.mutex), HF_OK);
-    fixture_close(&f);
 }
 
 static void *lock_and_leave_main(void *arg)
@@ -265,10 +255,8 @@ TEST(nobody_inherits)
 
 TEST(freeing_releases)
 {
-    struct reentrant_mutex_fixture f;
     struct hf_mutex *other;
-
-    fixture_open(&f, NULL);
+    FIXTURE(f, NULL);
     assert_int_equal(hf_mutex_open(f.base.client, NAME, NULL, &other), HF_OK);
     assert_int_equal(hf_mutex_lock(other), HF_OK);
     assert_int_equal(hf_mutex_lock(other), HF_OK);
@@ -276,7 +264,6 @@ TEST(freeing_releases)
     hf_mutex_free(other);
     assert_int_equal(hf_mutex_timedlock(f.mutex, 5000), HF_OK);
     assert_int_equal(hf_mutex_unlock(f.mutex), HF_OK);
-    fixture_close(&f);
 }
 
 TEST(a_closed_client_has_lost_all)
@@ -337,12 +324,10 @@ static void *count_main(void *arg)
 
 TEST(no_increment_is_lost)
 {
-    struct reentrant_mutex_fixture f;
     struct counter counter = {.value = 0};
     pthread_t threads[THREADS];
     int i;
-
-    fixture_open(&f, NULL);
+    FIXTURE(f, NULL);
     counter.mutex = f.mutex;
     for (i = 0; i < THREADS; i++)
         threads[i] = start_thread(count_main, &counter);
@@ -350,5 +335,4 @@ TEST(no_increment_is_lost)
         pthread_join(threads[i], NULL);
     assert_int_equal(atomic_load(&counter.failures), 0);
     assert_int_equal(counter.value, THREADS * REPEATS);
-    fixture_close(&f);
 }

@@ -64,6 +64,11 @@ static void fixture_close(struct cohort_mutex_fixture *f)
     mutex_fixture_close(&f->base);
 }
 
+/* A fixture ${f} until the end of the test. */
+#define FIXTURE(f)                                                             \
+    CLOSED_BY(fixture_close) struct cohort_mutex_fixture f;                    \
+    fixture_open(&f)
+
 /* One thread that locks ${mutex}, and the result. */
 struct locking_thread {
     struct cohort_mutex_fixture *f;
@@ -159,12 +164,10 @@ static void join(struct locking_thread *locking_thread)
 /* Through two handles, which share one cohort. */
 TEST(fn60_threads_are_served_in_order_behind_one_ticket)
 {
-    struct cohort_mutex_fixture f;
     struct locking_thread callers[THREADS];
     struct hf_mutex *other;
     uint64_t token;
-
-    fixture_open(&f);
+    FIXTURE(f);
     assert_int_equal(hf_mutex_open(f.base.client, "/" NAME, NULL, &other),
                      HF_OK);
     assert_int_equal(hf_mutex_lock(f.mutex), HF_OK);
@@ -181,15 +184,12 @@ TEST(fn60_threads_are_served_in_order_behind_one_ticket)
         assert_int_equal(f.order[i], i);
     }
     hf_mutex_free(other);
-    fixture_close(&f);
 }
 
 TEST(a_try_is_refused_without_looking)
 {
-    struct cohort_mutex_fixture f;
     struct locking_thread waits, tries;
-
-    fixture_open(&f);
+    FIXTURE(f);
     assert_int_equal(hf_mutex_lock(f.mutex), HF_OK);
     call(&f, &waits, 0, f.mutex, FAR_MS);
     tries = (struct locking_thread){.f = &f, .mutex = f.mutex, .wait_ms = 0};
@@ -199,15 +199,12 @@ TEST(a_try_is_refused_without_looking)
     assert_int_equal(hf_mutex_unlock(f.mutex), HF_OK);
     join(&waits);
     assert_int_equal(waits.status, HF_OK);
-    fixture_close(&f);
 }
 
 TEST(a_limit_ends_one_wait_and_no_other)
 {
-    struct cohort_mutex_fixture f;
     struct locking_thread waits_long, waits_short;
-
-    fixture_open(&f);
+    FIXTURE(f);
     assert_int_equal(hf_mutex_lock(f.mutex), HF_OK);
     call(&f, &waits_short, 0, f.mutex, 30);
     call(&f, &waits_long, 1, f.mutex, FAR_MS);
@@ -217,7 +214,6 @@ TEST(a_limit_ends_one_wait_and_no_other)
     assert_int_equal(hf_mutex_unlock(f.mutex), HF_OK);
     join(&waits_long);
     assert_int_equal(waits_long.status, HF_OK);
-    fixture_close(&f);
 }
 
 /* -------------------------------------------------------------- fairness -- */
@@ -310,10 +306,8 @@ static void wait_alternately(struct cohort_mutex_fixture *f,
  * client. */
 TEST(without_handoffs_nobody_overtakes)
 {
-    struct cohort_mutex_fixture f;
     struct locking_thread callers[4];
-
-    fixture_open(&f);
+    FIXTURE(f);
     open_elsewhere(&f);
     hf_mutex_free(f.mutex);
     f.mutex = open_bounded(f.base.client, 0);
@@ -324,7 +318,6 @@ TEST(without_handoffs_nobody_overtakes)
         assert_true(i == 0 || callers[i].token > callers[i - 1].token);
     }
     close_elsewhere(&f);
-    fixture_close(&f);
 }
 
 /* As the README says: threads of one client hand the ticket on, at most as
@@ -332,10 +325,8 @@ TEST(without_handoffs_nobody_overtakes)
 TEST(a_ticket_is_handed_on_as_often_as_asked)
 {
     static const int expected_cohort[] = {0, 3, 1, 2};
-    struct cohort_mutex_fixture f;
     struct locking_thread callers[4];
-
-    fixture_open(&f);
+    FIXTURE(f);
     open_elsewhere(&f);
     hf_mutex_free(f.mutex);
     f.mutex = open_bounded(f.base.client, 1);
@@ -349,18 +340,15 @@ TEST(a_ticket_is_handed_on_as_often_as_asked)
         join(&callers[i]);
     assert_memory_equal(f.order, expected_cohort, sizeof(expected_cohort));
     close_elsewhere(&f);
-    fixture_close(&f);
 }
 
 /* Handles with different limits have different cohorts, each with its own
  * ticket. */
 TEST(handles_with_other_bounds_queue_apart)
 {
-    struct cohort_mutex_fixture f;
     struct locking_thread callers[2];
     struct hf_mutex *once, *again;
-
-    fixture_open(&f);
+    FIXTURE(f);
     once = open_bounded(f.base.client, 1);
     again = open_bounded(f.base.client, 1);
     assert_int_equal(hf_mutex_lock(f.mutex), HF_OK);
@@ -377,7 +365,6 @@ TEST(handles_with_other_bounds_queue_apart)
     assert_true(callers[0].token == callers[1].token);
     hf_mutex_free(once);
     hf_mutex_free(again);
-    fixture_close(&f);
 }
 
 /* --------------------------------------------------------------- endings -- */
@@ -403,11 +390,9 @@ static void *cancelled_main(void *arg)
 /* The cancelled thread is granted, and unlocks in its cleanup handler. */
 TEST(a_cancelled_thread_keeps_its_position)
 {
-    struct cohort_mutex_fixture f;
     struct locking_thread cancelled, next;
     void *result;
-
-    fixture_open(&f);
+    FIXTURE(f);
     assert_int_equal(hf_mutex_lock(f.mutex), HF_OK);
     cancelled = (struct locking_thread){.f = &f, .mutex = f.mutex};
     cancelled.thread = start_thread(cancelled_main, &cancelled);
@@ -422,7 +407,6 @@ TEST(a_cancelled_thread_keeps_its_position)
     assert_int_equal(cancelled.unlocked, HF_OK);
     join(&next);
     assert_int_equal(next.status, HF_OK);
-    fixture_close(&f);
 }
 
 TEST(closing_ends_every_wait)
@@ -450,11 +434,9 @@ TEST(closing_ends_every_wait)
  * first must count down. */
 TEST(a_lost_ticket_is_lost_by_its_holder_alone)
 {
-    struct cohort_mutex_fixture f;
     struct locking_thread next;
     uint64_t token;
-
-    fixture_open(&f);
+    FIXTURE(f);
     assert_int_equal(hf_mutex_lock(f.mutex), HF_OK);
     token = hf_mutex_token(f.mutex);
     call(&f, &next, 0, f.mutex, FAR_MS);
@@ -465,7 +447,6 @@ TEST(a_lost_ticket_is_lost_by_its_holder_alone)
     assert_true(next.token > token);
     assert_int_equal(hf_mutex_lock(f.mutex), HF_ELOST);
     assert_int_equal(hf_mutex_unlock(f.mutex), HF_ELOST);
-    fixture_close(&f);
 }
 
 static int child_main(void *arg)
@@ -480,10 +461,8 @@ static int child_main(void *arg)
 
 TEST(a_child_does_not_disturb_waiters)
 {
-    struct cohort_mutex_fixture f;
     struct locking_thread callers[2];
-
-    fixture_open(&f);
+    FIXTURE(f);
     assert_int_equal(hf_mutex_lock(f.mutex), HF_OK);
     call(&f, &callers[0], 0, f.mutex, FAR_MS);
     call(&f, &callers[1], 1, f.mutex, FAR_MS);
@@ -496,16 +475,13 @@ TEST(a_child_does_not_disturb_waiters)
         assert_int_equal(callers[i].status, HF_OK);
         assert_int_equal(f.order[i], i);
     }
-    fixture_close(&f);
 }
 
 /* Each name has a queue of its own, and none is left. */
 TEST(other_names_and_clients_have_queues_of_their_own)
 {
-    struct cohort_mutex_fixture f;
     struct hf_mutex *other;
-
-    fixture_open(&f);
+    FIXTURE(f);
     assert_int_equal(hf_mutex_open(f.base.client, "other", NULL, &other),
                      HF_OK);
     assert_int_equal(hf_mutex_lock(f.mutex), HF_OK);
@@ -514,5 +490,4 @@ TEST(other_names_and_clients_have_queues_of_their_own)
     hf_mutex_free(other); /* and unlocks it */
     await_tickets(&f.base.directory, 1);
     assert_int_equal(hf_mutex_unlock(f.mutex), HF_OK);
-    fixture_close(&f);
 }

@@ -90,6 +90,11 @@ static void fixture_close(struct mutex_owners_fixture *f)
     mutex_fixture_close(&f->base);
 }
 
+/* A fixture ${f} until the end of the test. */
+#define FIXTURE(f)                                                             \
+    CLOSED_BY(fixture_close) struct mutex_owners_fixture f;                    \
+    fixture_open(&f)
+
 /* For the fibre, with a text and with all callbacks. */
 static struct hf_mutex *open_mutex(struct mutex_owners_fixture *f,
                                    const char *text)
@@ -255,12 +260,10 @@ static void *other_client_main(void *arg)
 
 TEST(a_request_before_the_grant_is_notified_with_it)
 {
-    struct mutex_owners_fixture f;
     struct hf_mutex *mutex;
     struct other_client m;
     pthread_t thread;
-
-    fixture_open(&f);
+    FIXTURE(f);
     mutex = open_mutex(&f, NULL);
     m = (struct other_client){.directory = &f.base.directory, .lock = f.theirs};
     m.asked = HF_EBUG;
@@ -276,7 +279,6 @@ TEST(a_request_before_the_grant_is_notified_with_it)
     assert_int_equal(hf_mutex_unlock(mutex), HF_OK);
     hf_mutex_free(mutex);
     wait_until(is_dropped, &f.revoke_record);
-    fixture_close(&f);
 }
 
 TEST(a_request_reaches_the_owner_of_a_rwlock)
@@ -329,11 +331,9 @@ static const struct hf_ticket_view *view(const struct hf_tickets *tickets,
 TEST(a_ticket_says_the_text)
 {
     char text[] = "writes the ledger";
-    struct mutex_owners_fixture f;
     struct hf_rwlock *rwlock;
     struct hf_tickets *tickets;
-
-    fixture_open(&f);
+    FIXTURE(f);
     rwlock = open_rwlock(&f, text);
     memset(text, 'x', sizeof(text) - 1); /* it was copied */
     assert_int_equal(hf_rwlock_wrlock(rwlock), HF_OK);
@@ -346,19 +346,15 @@ TEST(a_ticket_says_the_text)
     hf_tickets_free(tickets);
     assert_int_equal(hf_rwlock_wrunlock(rwlock), HF_OK);
     hf_rwlock_free(rwlock);
-    fixture_close(&f);
 }
 
 TEST(a_text_that_is_none_is_refused)
 {
-    struct mutex_owners_fixture f;
     struct hf_mutex_opts mutex_opts = HF_MUTEX_OPTS_INIT;
     struct hf_rwlock_opts rwlock_opts = HF_RWLOCK_OPTS_INIT;
     struct hf_mutex *mutex;
     struct hf_rwlock *rwlock;
-    struct hf_error error;
-
-    fixture_open(&f);
+    FIXTURE(f);
     mutex_opts.text = rwlock_opts.text = "two\nlines";
     mutex_opts.on_revoke =
         (struct hf_on_mutex_revoke){on_mutex_revoke, &f.revoke_record, on_drop};
@@ -367,14 +363,12 @@ TEST(a_text_that_is_none_is_refused)
     assert_int_equal(hf_mutex_open(f.base.client, NAME, &mutex_opts, &mutex),
                      HF_EINVAL);
     assert_null(mutex);
-    hf_client_error(f.base.client, &error);
-    assert_int_equal(error.status, HF_EINVAL);
-    assert_non_null(strstr(error.text, "hf_mutex_open: the text "));
+    assert_int_equal(hf_last_error()->status, HF_EINVAL);
+    assert_non_null(strstr(hf_last_error()->text, "hf_mutex_open: the text "));
     assert_int_equal(atomic_load(&f.revoke_record.drops), 1);
     assert_int_equal(hf_rwlock_open(f.base.client, NAME, &rwlock_opts, &rwlock),
                      HF_EINVAL);
     assert_int_equal(atomic_load(&f.revoke_record.drops), 2);
-    fixture_close(&f);
 }
 
 /* ---------------------------------------------------------------- cancel -- */
@@ -423,11 +417,9 @@ TEST(cancel_ends_waits_with_a_ticket_each)
 
 TEST(cancel_ends_readers_and_writers)
 {
-    struct mutex_owners_fixture f;
     struct hf_rwlock *rwlock;
     struct owner_thread reads, writes;
-
-    fixture_open(&f);
+    FIXTURE(f);
     rwlock = open_rwlock(&f, NULL);
     assert_int_equal(hf_rwlock_wrlock(rwlock), HF_OK);
     reads = (struct owner_thread){.rwlock = rwlock};
@@ -442,7 +434,6 @@ TEST(cancel_ends_readers_and_writers)
     assert_int_equal(hf_rwlock_cancel(rwlock, 0), HF_EGONE);
     assert_int_equal(hf_rwlock_wrunlock(rwlock), HF_OK);
     hf_rwlock_free(rwlock);
-    fixture_close(&f);
 }
 
 static void assert_revoked(const struct hf_error *error, hf_status status,
@@ -454,34 +445,30 @@ static void assert_revoked(const struct hf_error *error, hf_status status,
 
 TEST(failures_have_a_text)
 {
-    struct mutex_owners_fixture f;
     struct hf_mutex *mutex;
     struct hf_rwlock *rwlock;
     struct hf_tickets *tickets;
-    struct hf_error error;
     const enum hf_tickets_which none = (enum hf_tickets_which)3;
-
-    fixture_open(&f);
+    FIXTURE(f);
     mutex = open_mutex(&f, NULL);
     rwlock = open_rwlock(&f, NULL);
     assert_int_equal(hf_mutex_cancel(mutex, FIBRE), HF_EGONE);
-    hf_mutex_error(mutex, &error);
-    assert_revoked(&error, HF_EGONE, "hf_mutex_cancel: no such owner waits");
+    assert_revoked(hf_last_error(), HF_EGONE,
+                   "hf_mutex_cancel: no such owner waits");
     assert_int_equal(hf_mutex_tickets(mutex, none, WAIT_MS, &tickets),
                      HF_EINVAL);
     assert_null(tickets);
-    hf_mutex_error(mutex, &error);
-    assert_revoked(&error, HF_EINVAL, "hf_mutex_tickets: 'which' is 3");
+    assert_revoked(hf_last_error(), HF_EINVAL,
+                   "hf_mutex_tickets: 'which' is 3");
     assert_int_equal(hf_rwlock_cancel(rwlock, 0), HF_EGONE);
-    hf_rwlock_error(rwlock, &error);
-    assert_revoked(&error, HF_EGONE, "hf_rwlock_cancel: no such owner waits");
+    assert_revoked(hf_last_error(), HF_EGONE,
+                   "hf_rwlock_cancel: no such owner waits");
     assert_int_equal(hf_rwlock_tickets(rwlock, none, WAIT_MS, &tickets),
                      HF_EINVAL);
-    hf_rwlock_error(rwlock, &error);
-    assert_revoked(&error, HF_EINVAL, "hf_rwlock_tickets: 'which' is 3");
+    assert_revoked(hf_last_error(), HF_EINVAL,
+                   "hf_rwlock_tickets: 'which' is 3");
     hf_mutex_free(mutex);
     hf_rwlock_free(rwlock);
-    fixture_close(&f);
 }
 
 /* --------------------------------------------------------------- listing -- */
@@ -530,12 +517,10 @@ static struct hf_tickets *list(struct hf_mutex *mutex,
 /* Those that wait follow right behind the ticket that they share. */
 TEST(threads_are_listed_behind_their_ticket)
 {
-    struct mutex_owners_fixture f;
     struct hf_mutex *first, *second, *other;
     struct owner_thread ours, theirs;
     struct hf_tickets *tickets;
-
-    fixture_open(&f);
+    FIXTURE(f);
     first = open_called(f.base.client, "one");
     second = open_called(f.base.client, "two");
     other = open_called(f.elsewhere, "three");
@@ -564,19 +549,16 @@ TEST(threads_are_listed_behind_their_ticket)
     hf_mutex_free(first);
     hf_mutex_free(second);
     hf_mutex_free(other);
-    fixture_close(&f);
 }
 
 /* While it waits, a ticket is about the first in line. */
 TEST(a_waiting_ticket_is_about_the_first_in_line)
 {
-    struct mutex_owners_fixture f;
     struct hf_mutex *first, *second;
     struct hf_grant *grant;
     struct owner_thread callers[2];
     struct hf_tickets *tickets;
-
-    fixture_open(&f);
+    FIXTURE(f);
     first = open_called(f.base.client, "one");
     second = open_called(f.base.client, "two");
     assert_int_equal(hf_lock_acquire(f.theirs, NULL, &grant), HF_OK);
@@ -599,7 +581,6 @@ TEST(a_waiting_ticket_is_about_the_first_in_line)
     assert_int_equal(end_of(&callers[1]), HF_OK);
     hf_mutex_free(first);
     hf_mutex_free(second);
-    fixture_close(&f);
 }
 
 static int child_main(void *arg)
@@ -617,15 +598,12 @@ static int child_main(void *arg)
 
 TEST(a_child_has_nothing_to_say)
 {
-    struct mutex_owners_fixture f;
     struct hf_mutex *mutex;
-
-    fixture_open(&f);
+    FIXTURE(f);
     mutex = open_mutex(&f, NULL);
     assert_int_equal(hf_mutex_lock(mutex), HF_OK);
     run_in_child(child_main, mutex);
     assert_int_equal(hf_mutex_unlock(mutex), HF_OK);
     hf_mutex_free(mutex);
     wait_until(is_dropped, &f.revoke_record);
-    fixture_close(&f);
 }

@@ -209,7 +209,6 @@ TEST_WITH_CALLBACKS(one_page_at_a_time)
     struct walk_fixture *f = fixture_open(way);
     struct page_outcome first = {.status = HF_OK}, second = {.status = HF_OK};
     struct hf_names *names;
-    struct hf_error error;
 
     take(f, 0);
     assert_int_equal(hf_names_open(f->looker.client, "", NULL, &names), HF_OK);
@@ -218,8 +217,7 @@ TEST_WITH_CALLBACKS(one_page_at_a_time)
     if (way != WAY_THREAD) { /* else it may have ended */
         assert_int_equal(hf_names_next_start(names, WAIT_MS, done_of(&second)),
                          HF_ESTATE);
-        hf_names_error(names, &error);
-        assert_non_null(strstr(error.text, "a page is under way"));
+        assert_non_null(strstr(hf_last_error()->text, "a page is under way"));
         assert_int_equal(second.dropped, 1);
         assert_int_equal(second.ended, 0);
     }
@@ -250,7 +248,7 @@ TEST_IN_EACH_WAY(other_kinds)
     assert_int_equal(hf_lock_acquire(f->locks[0], NULL, &f->grants[0]), HF_OK);
     assert_int_equal(hf_barrier_open(f->owner.client, "closed", &barrier),
                      HF_OK);
-    assert_int_equal(hf_barrier_raise(barrier, WAIT_MS), HF_OK);
+    assert_int_equal(hf_barrier_set(barrier, WAIT_MS), HF_OK);
     assert_int_equal(
         hf_double_barrier_open(f->owner.client, "round", 1, &meeting), HF_OK);
     assert_int_equal(hf_double_barrier_enter(meeting, WAIT_MS), HF_OK);
@@ -271,7 +269,7 @@ TEST_IN_EACH_WAY(other_kinds)
     assert_null(next_page(&f->looker, names));
     hf_names_free(names);
     assert_int_equal(hf_double_barrier_leave(meeting, WAIT_MS), HF_OK);
-    assert_int_equal(hf_barrier_lower(barrier, WAIT_MS), HF_OK);
+    assert_int_equal(hf_barrier_clear(barrier, WAIT_MS), HF_OK);
     hf_double_barrier_free(meeting);
     hf_barrier_free(barrier);
     fixture_close(f);
@@ -283,13 +281,12 @@ TEST(refusals)
     struct hf_names_opts opts = HF_NAMES_OPTS_INIT;
     struct hf_names_page *page;
     struct hf_names *names;
-    struct hf_error error;
 
     assert_int_equal(hf_names_open(f->looker.client, "a/", NULL, &names),
                      HF_ENAME);
     assert_null(names);
-    hf_client_error(f->looker.client, &error);
-    assert_non_null(strstr(error.text, "hf_names_open: the lock name"));
+    assert_non_null(
+        strstr(hf_last_error()->text, "hf_names_open: the lock name"));
     opts.size = 1;
     assert_int_equal(hf_names_open(f->looker.client, "", &opts, &names),
                      HF_EINVAL);
@@ -297,8 +294,7 @@ TEST(refusals)
     client_close(&f->looker);
     assert_int_equal(hf_names_next(names, WAIT_MS, &page), HF_ECLOSED);
     assert_null(page);
-    hf_names_error(names, &error);
-    assert_int_equal(error.status, HF_ECLOSED);
+    assert_int_equal(hf_last_error()->status, HF_ECLOSED);
     hf_names_free(names);
     hf_names_free(NULL);
     hf_names_page_free(NULL);
@@ -342,11 +338,9 @@ static void walk_names(struct hf_client *client, struct hf_lock *lock)
 static void walking(const struct client_directory *directory)
 {
     struct hf_client *client;
-    struct hf_error error;
     struct hf_lock *lock;
 
-    if (!status_is_expected(
-            hf_client_open(directory->url, NULL, &client, &error)))
+    if (!status_is_expected(hf_client_open(directory->url, NULL, &client)))
         return;
     if (status_is_expected(hf_lock_open(client, "nightly", NULL, &lock)))
         walk_names(client, lock);

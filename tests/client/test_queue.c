@@ -40,6 +40,11 @@ static void fixture_close(struct client_queue_fixture *f)
     hosts_close(&f->directory, &f->a, &f->b);
 }
 
+/* A fixture ${f} until the end of the test. */
+#define FIXTURE(f, way)                                                        \
+    CLOSED_BY(fixture_close) struct client_queue_fixture f;                    \
+    fixture_open(&f, way)
+
 /* -------------------------------------------------- one call in each way -- */
 
 enum call { TICKETS, HOLDERS, WAITERS, EVICT, ASK };
@@ -86,13 +91,7 @@ static hf_status start(struct client_operation *operation, struct hf_done done)
                                 done);
 }
 
-static void error_of(const struct client_operation *operation,
-                     struct hf_error *error)
-{
-    hf_lock_error(operation->subject, error);
-}
-
-static const struct client_operation_calls calls = {wait_for, start, error_of};
+static const struct client_operation_calls calls = {wait_for, start};
 
 /* The status; tickets, if any, go to ${tickets}. */
 static hf_status run(struct client_fixture *fixture, struct hf_lock *lock,
@@ -144,9 +143,7 @@ TEST_IN_EACH_WAY(a_queue_is_shown)
     const struct hf_ticket_view *view;
     struct outcome first, second;
     struct hf_tickets *tickets;
-    struct client_queue_fixture f;
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     tickets = list(&f.a, f.mine, TICKETS);
     assert_int_equal(hf_tickets_count(tickets), 0);
     assert_null(hf_tickets_at(tickets, 0));
@@ -187,7 +184,6 @@ TEST_IN_EACH_WAY(a_queue_is_shown)
     assert_int_equal(client_give(&f.a, first.grant), HF_OK);
     client_await(&second);
     assert_int_equal(client_give(&f.b, second.grant), HF_OK);
-    fixture_close(&f);
 }
 
 /* -------------------------------------------------------------- evicting -- */
@@ -264,10 +260,8 @@ TEST_IN_EACH_WAY(a_waiter_is_evicted)
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     _Atomic uint32_t displaced = 0;
     struct outcome first, second;
-    struct client_queue_fixture f;
     char id[64];
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     client_acquire(&f.a, f.mine, NULL, &first);
     client_await(&first);
     opts.on_wait = (struct hf_on_wait){on_wait, &displaced, NULL};
@@ -281,22 +275,18 @@ TEST_IN_EACH_WAY(a_waiter_is_evicted)
     if (way != WAY_BLOCKING)
         assert_int_equal(atomic_load(&displaced), 1);
     assert_int_equal(client_give(&f.b, second.grant), HF_OK);
-    fixture_close(&f);
 }
 
 TEST_IN_EACH_WAY(a_client_evicts_its_own_ticket)
 {
     struct hf_grant *grant;
-    struct client_queue_fixture f;
     char id[64];
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     grant = client_take(&f.a, f.mine);
     id_at(&f.a, f.mine, 0, id);
     assert_int_equal(run(&f.a, f.mine, EVICT, id, NULL), HF_OK);
     assert_int_equal(client_directory_count_tickets(&f.directory), 0);
     assert_int_equal(client_give(&f.a, grant), HF_ELOST);
-    fixture_close(&f);
 }
 
 /* -------------------------------------------------- asking for a release -- */
@@ -492,7 +482,6 @@ TEST(wrong_calls_are_refused)
     char longer[HF_OWNER_TEXT_BYTES + 2];
     struct hf_tickets *tickets;
     struct hf_client *client;
-    struct hf_error error;
     struct hf_grant *grant;
     struct client_directory directory;
     struct hf_lock *lock;
@@ -501,14 +490,13 @@ TEST(wrong_calls_are_refused)
     client = open_client(directory.url);
     assert_int_equal(hf_lock_open(client, "nightly", NULL, &lock), HF_OK);
     assert_int_equal(hf_lock_evict(lock, "nobody", NULL, 0), HF_EINVAL);
-    hf_lock_error(lock, &error);
-    assert_non_null(strstr(error.text, "hf_lock_evict: 'nobody' is no id"));
+    assert_non_null(
+        strstr(hf_last_error()->text, "hf_lock_evict: 'nobody' is no id"));
     assert_int_equal(hf_lock_revoke(lock, "", 0), HF_EINVAL);
     assert_int_equal(hf_lock_evict_start(lock, "x", NULL, 0, done), HF_EINVAL);
     assert_int_equal(atomic_load(&operation.dropped), 1);
     assert_int_equal(hf_lock_evict(lock, nobody, "a\nb", 0), HF_EINVAL);
-    hf_lock_error(lock, &error);
-    assert_non_null(strstr(error.text,
+    assert_non_null(strstr(hf_last_error()->text,
                            "hf_lock_evict: the text of the eviction "
                            "\"a\\x0Ab\" is not valid UTF-8"));
     memset(text, 'x', sizeof(text) - 1);
@@ -524,8 +512,7 @@ TEST(wrong_calls_are_refused)
         hf_lock_tickets(lock, (enum hf_tickets_which)3, 0, &tickets),
         HF_EINVAL);
     assert_null(tickets);
-    hf_lock_error(lock, &error);
-    assert_non_null(strstr(error.text, "'which' is 3; expected"));
+    assert_non_null(strstr(hf_last_error()->text, "'which' is 3; expected"));
     memset(longer, 'x', sizeof(longer) - 1);
     longer[sizeof(longer) - 1] = '\0';
     opts.text = longer;

@@ -49,6 +49,11 @@ static void fixture_close(struct readwrite_fixture *f)
     hosts_close(&f->directory, &f->hosts[0], &f->hosts[1]);
 }
 
+/* A fixture ${f} until the end of the test. */
+#define FIXTURE(f, way)                                                        \
+    CLOSED_BY(fixture_close) struct readwrite_fixture f;                       \
+    fixture_open(&f, way)
+
 /* Start a wait of client ${i}, which is then number ${position} in the
  * queue. */
 static void queue_up(struct readwrite_fixture *f, int i, struct hf_lock *lock,
@@ -97,10 +102,8 @@ static bool waits(struct outcome *outcome)
 
 TEST_IN_EACH_WAY(readers_share)
 {
-    struct readwrite_fixture f;
     struct hf_grant *a, *b, *c;
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     a = client_take(&f.hosts[0], f.readers[0]);
     b = client_take(&f.hosts[1], f.readers[1]);
     c = client_take(&f.hosts[0], f.readers[0]);
@@ -111,15 +114,12 @@ TEST_IN_EACH_WAY(readers_share)
     assert_int_equal(hf_grant_check(b), HF_OK);
     give(&f, 0, c);
     give(&f, 1, b);
-    fixture_close(&f);
 }
 
 TEST_IN_EACH_WAY(tries_are_busy_on_both_sides)
 {
-    struct readwrite_fixture f;
     struct hf_grant *grant;
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     grant = client_take(&f.hosts[0], f.readers[0]);
     assert_int_equal(ends(&f, 1, f.writers[1], 0), HF_EBUSY);
     assert_int_equal(ends(&f, 1, f.readers[1], 0), HF_OK);
@@ -131,15 +131,12 @@ TEST_IN_EACH_WAY(tries_are_busy_on_both_sides)
     assert_int_equal(ends(&f, 0, f.readers[0], 0), HF_EBUSY);
     give(&f, 0, grant);
     assert_int_equal(ends(&f, 1, f.writers[1], 0), HF_OK);
-    fixture_close(&f);
 }
 
 TEST_IN_EACH_WAY(waits_time_out_on_both_sides)
 {
-    struct readwrite_fixture f;
     struct hf_grant *grant;
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     grant = client_take(&f.hosts[0], f.readers[0]);
     assert_int_equal(ends(&f, 1, f.writers[1], 30), HF_ETIMEDOUT);
     assert_int_equal(client_directory_count_tickets(&f.directory), 1);
@@ -148,18 +145,15 @@ TEST_IN_EACH_WAY(waits_time_out_on_both_sides)
     assert_int_equal(ends(&f, 1, f.readers[1], 30), HF_ETIMEDOUT);
     assert_int_equal(client_directory_count_tickets(&f.directory), 1);
     give(&f, 0, grant);
-    fixture_close(&f);
 }
 
 /* Readers behind a writer that gives up wait for it no longer. */
 TEST_IN_EACH_WAY(a_writer_that_gives_up_lets_readers_in)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
-    struct readwrite_fixture f;
     struct outcome writer, reader;
     struct hf_grant *first, *second;
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     first = client_take(&f.hosts[0], f.readers[0]);
     if (way == WAY_BLOCKING)
         opts.wait_ms = 300; /* there is no handle to cancel it by */
@@ -175,16 +169,13 @@ TEST_IN_EACH_WAY(a_writer_that_gives_up_lets_readers_in)
     assert_int_equal(hf_grant_check(first), HF_OK);
     give(&f, 0, second);
     give(&f, 0, first);
-    fixture_close(&f);
 }
 
 TEST_WITH_CALLBACKS(a_reader_can_be_cancelled)
 {
-    struct readwrite_fixture f;
     struct outcome reader, writer;
     struct hf_grant *grant;
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     grant = client_take(&f.hosts[0], f.writers[0]);
     queue_up(&f, 1, f.readers[1], NULL, 2, &reader);
     queue_up(&f, 1, f.writers[1], NULL, 3, &writer);
@@ -194,16 +185,13 @@ TEST_WITH_CALLBACKS(a_reader_can_be_cancelled)
     assert_true(waits(&writer));
     give(&f, 0, grant);
     give(&f, 1, granted(&writer));
-    fixture_close(&f);
 }
 
 TEST_IN_EACH_WAY(everybody_is_granted)
 {
-    struct readwrite_fixture f;
     struct outcome w2, r3, r4, w5, r6;
     struct hf_grant *r1, *three, *four;
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     r1 = client_take(&f.hosts[0], f.readers[0]);
     queue_up(&f, 1, f.writers[1], NULL, 2, &w2);
     queue_up(&f, 0, f.readers[0], NULL, 3, &r3);
@@ -226,7 +214,6 @@ TEST_IN_EACH_WAY(everybody_is_granted)
     assert_true(waits(&r6));
     give(&f, 0, w5.grant);
     give(&f, 1, granted(&r6));
-    fixture_close(&f);
 }
 
 /* --------------------------------------------------------------- on_wait -- */
@@ -257,11 +244,9 @@ TEST_IN_EACH_WAY(a_waiter_knows_its_position)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct wait_record writer_record = {0}, reader_record = {0};
-    struct readwrite_fixture f;
     struct outcome writer, reader;
     struct hf_grant *first, *second;
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     first = client_take(&f.hosts[0], f.readers[0]);
     second = client_take(&f.hosts[0], f.readers[0]);
     opts.on_wait = (struct hf_on_wait){on_wait, &writer_record, NULL};
@@ -277,7 +262,6 @@ TEST_IN_EACH_WAY(a_waiter_knows_its_position)
     give(&f, 0, first);
     give(&f, 1, granted(&writer));
     give(&f, 1, granted(&reader));
-    fixture_close(&f);
 }
 
 static void refused(struct readwrite_fixture *f, struct hf_lock *lock,
@@ -295,11 +279,9 @@ static void refused(struct readwrite_fixture *f, struct hf_lock *lock,
 
 TEST_IN_EACH_WAY(a_mutex_is_another_kind)
 {
-    struct readwrite_fixture f;
     struct hf_lock *mutex;
     struct hf_grant *grant;
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     mutex = lock_for(&f.hosts[1], HF_KIND_MUTEX);
     grant = client_take(&f.hosts[0], f.readers[0]);
     refused(&f, mutex, "in use as a read/write lock", "this is a mutex");
@@ -313,5 +295,4 @@ TEST_IN_EACH_WAY(a_mutex_is_another_kind)
     give(&f, 1, grant);
     assert_int_equal(ends(&f, 1, f.readers[1], 0), HF_OK);
     hf_lock_free(mutex);
-    fixture_close(&f);
 }

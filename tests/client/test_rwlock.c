@@ -27,6 +27,11 @@ static void fixture_close(struct rwlock_fixture *f)
     mutex_fixture_close(&f->base);
 }
 
+/* A fixture ${f} until the end of the test. */
+#define FIXTURE(f, opts)                                                       \
+    CLOSED_BY(fixture_close) struct rwlock_fixture f;                          \
+    fixture_open(&f, opts)
+
 /* What another thread does, and the result. */
 struct rwlock_attempt {
     struct hf_rwlock *rwlock;
@@ -91,10 +96,8 @@ static hf_status elsewhere(void *(*what)(void *arg), struct rwlock_fixture *f)
 
 TEST(readers_share_and_count)
 {
-    struct rwlock_fixture f;
     uint64_t token;
-
-    fixture_open(&f, NULL);
+    FIXTURE(f, NULL);
     assert_true(hf_rwlock_token(f.rwlock) == 0);
     assert_int_equal(hf_rwlock_rdlock(f.rwlock), HF_OK);
     token = hf_rwlock_token(f.rwlock);
@@ -113,14 +116,11 @@ TEST(readers_share_and_count)
     }
     assert_int_equal(client_directory_count_tickets(&f.base.directory), 0);
     assert_int_equal(hf_rwlock_rdunlock(f.rwlock), HF_EOWNER);
-    fixture_close(&f);
 }
 
 TEST(a_writer_is_alone_and_counts)
 {
-    struct rwlock_fixture f;
-
-    fixture_open(&f, NULL);
+    FIXTURE(f, NULL);
     assert_int_equal(hf_rwlock_wrlock(f.rwlock), HF_OK);
     assert_int_equal(hf_rwlock_trywrlock(f.rwlock), HF_OK);
     assert_int_equal(hf_rwlock_timedwrlock(f.rwlock, 10), HF_OK);
@@ -134,15 +134,12 @@ TEST(a_writer_is_alone_and_counts)
         assert_int_equal(hf_rwlock_wrunlock(f.rwlock), HF_OK);
     }
     assert_int_equal(elsewhere(try_write_main, &f), HF_OK);
-    fixture_close(&f);
 }
 
 TEST(the_last_write_leaves_a_reader)
 {
-    struct rwlock_fixture f;
     uint64_t token;
-
-    fixture_open(&f, NULL);
+    FIXTURE(f, NULL);
     assert_int_equal(hf_rwlock_wrlock(f.rwlock), HF_OK);
     token = hf_rwlock_token(f.rwlock);
     assert_int_equal(hf_rwlock_rdlock(f.rwlock), HF_OK);
@@ -159,28 +156,22 @@ TEST(the_last_write_leaves_a_reader)
     assert_int_equal(hf_rwlock_trywrlock(f.rwlock), HF_EREENTRANT);
     assert_int_equal(hf_rwlock_rdunlock(f.rwlock), HF_OK);
     assert_int_equal(elsewhere(try_write_main, &f), HF_OK);
-    fixture_close(&f);
 }
 
 TEST(a_write_may_outlast_the_reads_in_it)
 {
-    struct rwlock_fixture f;
-
-    fixture_open(&f, NULL);
+    FIXTURE(f, NULL);
     assert_int_equal(hf_rwlock_wrlock(f.rwlock), HF_OK);
     assert_int_equal(hf_rwlock_rdlock(f.rwlock), HF_OK);
     assert_int_equal(hf_rwlock_rdunlock(f.rwlock), HF_OK);
     assert_int_equal(elsewhere(try_read_main, &f), HF_EBUSY);
     assert_int_equal(hf_rwlock_wrunlock(f.rwlock), HF_OK);
     assert_int_equal(client_directory_count_tickets(&f.base.directory), 0);
-    fixture_close(&f);
 }
 
 TEST(a_reader_cannot_become_a_writer)
 {
-    struct rwlock_fixture f;
-
-    fixture_open(&f, NULL);
+    FIXTURE(f, NULL);
     assert_int_equal(hf_rwlock_rdlock(f.rwlock), HF_OK);
     assert_int_equal(hf_rwlock_wrlock(f.rwlock), HF_EREENTRANT);
     assert_int_equal(hf_rwlock_trywrlock(f.rwlock), HF_EREENTRANT);
@@ -189,7 +180,6 @@ TEST(a_reader_cannot_become_a_writer)
     assert_int_equal(hf_rwlock_rdunlock(f.rwlock), HF_OK);
     assert_int_equal(hf_rwlock_wrlock(f.rwlock), HF_OK);
     assert_int_equal(hf_rwlock_wrunlock(f.rwlock), HF_OK);
-    fixture_close(&f);
 }
 
 TEST(owners_can_be_fibres)
@@ -230,9 +220,7 @@ static bool cannot_read(void *arg)
 
 TEST(fn05_a_lost_count_must_be_counted_down)
 {
-    struct rwlock_fixture f;
-
-    fixture_open(&f, NULL);
+    FIXTURE(f, NULL);
     assert_int_equal(hf_rwlock_wrlock(f.rwlock), HF_OK);
     assert_int_equal(hf_rwlock_rdlock(f.rwlock), HF_OK);
     client_directory_remove_tickets(&f.base.directory);
@@ -245,7 +233,6 @@ TEST(fn05_a_lost_count_must_be_counted_down)
     assert_int_equal(hf_rwlock_rdunlock(f.rwlock), HF_EOWNER);
     assert_int_equal(hf_rwlock_wrlock(f.rwlock), HF_OK);
     assert_int_equal(hf_rwlock_wrunlock(f.rwlock), HF_OK);
-    fixture_close(&f);
 }
 
 TEST(freeing_releases)
@@ -266,23 +253,18 @@ TEST(freeing_releases)
 TEST(wrong_calls_are_refused)
 {
     struct hf_rwlock_opts opts = HF_RWLOCK_OPTS_INIT;
-    struct rwlock_fixture f;
     struct hf_rwlock *made;
-    struct hf_error error;
-
-    fixture_open(&f, NULL);
+    FIXTURE(f, NULL);
     opts.size = sizeof(opts.size);
     assert_int_equal(hf_rwlock_open(f.base.client, NAME, &opts, &made),
                      HF_EINVAL);
     assert_null(made);
-    hf_client_error(f.base.client, &error);
-    assert_non_null(strstr(error.text, "hf_rwlock_open: "));
-    assert_non_null(strstr(error.text, "HF_RWLOCK_OPTS_INIT"));
+    assert_non_null(strstr(hf_last_error()->text, "hf_rwlock_open: "));
+    assert_non_null(strstr(hf_last_error()->text, "HF_RWLOCK_OPTS_INIT"));
     assert_int_equal(hf_rwlock_open(f.base.client, "a//b", NULL, &made),
                      HF_ENAME);
     assert_null(made);
     hf_rwlock_free(NULL);
-    fixture_close(&f);
 }
 
 TEST(a_closed_client_has_lost_all)
@@ -341,11 +323,9 @@ static void *share_main(void *arg)
 
 TEST(nobody_writes_between_writing_and_reading)
 {
-    struct rwlock_fixture f;
     struct value_pair value_pair = {.one = 0};
     pthread_t threads[THREADS];
-
-    fixture_open(&f, NULL);
+    FIXTURE(f, NULL);
     value_pair.rwlock = f.rwlock;
     for (int i = 0; i < THREADS; i++)
         threads[i] = start_thread(share_main, &value_pair);
@@ -354,5 +334,4 @@ TEST(nobody_writes_between_writing_and_reading)
     assert_int_equal(atomic_load(&value_pair.failures), 0);
     assert_int_equal(value_pair.one, THREADS * REPEATS);
     assert_int_equal(value_pair.two, THREADS * REPEATS);
-    fixture_close(&f);
 }

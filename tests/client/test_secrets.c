@@ -76,7 +76,7 @@ TEST(nothing_of_it_is_freed_with_a_client)
 
     assert_int_equal(hf_client_open("zk://user:" PASSWORD
                                     "@127.0.0.1:1,127.0.0.1:2",
-                                    NULL, &client, NULL),
+                                    NULL, &client),
                      HF_OK);
     hf_client_close(client);
     assert_int_equal(atomic_load(&found), 0);
@@ -90,7 +90,7 @@ TEST(nothing_of_it_is_freed_after_a_descriptor_was_read)
         hf_client_url_refer("zk://user:" PASSWORD "@127.0.0.1:1", reference);
 
     assert_true(fd >= 0);
-    assert_int_equal(hf_client_open(reference, NULL, &client, NULL), HF_OK);
+    assert_int_equal(hf_client_open(reference, NULL, &client), HF_OK);
     hf_client_close(client);
     close(fd);
     assert_int_equal(atomic_load(&found), 0);
@@ -100,8 +100,8 @@ TEST(nothing_of_it_is_freed_with_a_refused_url)
 {
     struct hf_client *client;
 
-    assert_int_equal(hf_client_open("zk://user:" PASSWORD "@h?nothing=1", NULL,
-                                    &client, NULL),
-                     HF_EURL);
+    assert_int_equal(
+        hf_client_open("zk://user:" PASSWORD "@h?nothing=1", NULL, &client),
+        HF_EURL);
     assert_int_equal(atomic_load(&found), 0);
 }

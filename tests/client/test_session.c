@@ -60,6 +60,11 @@ static void fixture_close(struct session_fixture *f)
     close(f->pipe[1]);
 }
 
+/* A fixture ${f} until the end of the test. */
+#define FIXTURE(f, ...)                                                        \
+    CLOSED_BY(fixture_close) struct session_fixture f;                         \
+    fixture_open(&f, __VA_ARGS__)
+
 static void send_command(struct session_fixture *f, char command)
 {
     assert_int_equal(write(f->pipe[1], &command, 1), 1);
@@ -107,11 +112,9 @@ static void send_command_until(struct session_fixture *f, char command,
 
 TEST_IN_EACH_WAY(an_acquire_waits_for_the_first_connection)
 {
-    struct session_fixture f;
     struct outcome outcome;
     struct hf_lock *lock;
-
-    fixture_open(&f, way, TIMEOUT_MS);
+    FIXTURE(f, way, TIMEOUT_MS);
     lock = client_open_lock(&f.fixture, "nightly");
     client_acquire(&f.fixture, lock, NULL, &outcome);
     assert_int_equal(hf_client_state(f.fixture.client), HF_STATE_CONNECTING);
@@ -120,24 +123,20 @@ TEST_IN_EACH_WAY(an_acquire_waits_for_the_first_connection)
     assert_int_equal(outcome.status, HF_OK);
     assert_int_equal(client_give(&f.fixture, outcome.grant), HF_OK);
     hf_lock_free(lock);
-    fixture_close(&f);
 }
 
 TEST_IN_EACH_WAY(no_connection_is_unreachable)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
-    struct session_fixture f;
     struct outcome outcome;
     struct hf_lock *lock;
-
-    fixture_open(&f, way, TIMEOUT_MS);
+    FIXTURE(f, way, TIMEOUT_MS);
     lock = client_open_lock(&f.fixture, "nightly");
     opts.wait_ms = 30;
     client_acquire(&f.fixture, lock, &opts, &outcome);
     client_await(&outcome);
     assert_int_equal(outcome.status, HF_EUNREACHABLE);
     hf_lock_free(lock);
-    fixture_close(&f);
 }
 
 struct grant_time {
@@ -154,12 +153,10 @@ static bool is_safe_for_longer(void *arg)
 
 TEST_IN_EACH_WAY(proofs_move_safe_until)
 {
-    struct session_fixture f;
     struct grant_time time;
     struct hf_lock *lock;
     int i;
-
-    fixture_open(&f, way, TIMEOUT_MS);
+    FIXTURE(f, way, TIMEOUT_MS);
     send_command_until(&f, SCRIPTED_CONNECT, HF_STATE_CONNECTED);
     lock = client_open_lock(&f.fixture, "nightly");
     time.grant = client_take(&f.fixture, lock);
@@ -170,7 +167,6 @@ TEST_IN_EACH_WAY(proofs_move_safe_until)
     }
     assert_int_equal(client_give(&f.fixture, time.grant), HF_OK);
     hf_lock_free(lock);
-    fixture_close(&f);
 }
 
 static void on_loss(void *arg, struct hf_grant *grant)
@@ -255,12 +251,10 @@ TEST_IN_EACH_WAY(loss_at_suspended_loses_at_suspension)
  * safe_until has passed. */
 TEST_IN_EACH_WAY(without_proof_the_grant_ends)
 {
-    struct session_fixture f;
     _Atomic int losses = 0;
     struct hf_lock *lock;
     struct hf_grant *grant;
-
-    fixture_open(&f, way, TIMEOUT_MS);
+    FIXTURE(f, way, TIMEOUT_MS);
     send_command_until(&f, SCRIPTED_CONNECT, HF_STATE_CONNECTED);
     lock = client_open_lock(&f.fixture, "nightly");
     grant = take_listening(&f, lock, &losses);
@@ -270,7 +264,6 @@ TEST_IN_EACH_WAY(without_proof_the_grant_ends)
     assert_int_equal(hf_grant_check(grant), HF_ELOST);
     assert_int_equal(client_give(&f.fixture, grant), HF_ELOST);
     hf_lock_free(lock);
-    fixture_close(&f);
 }
 
 /* --------------------------------------------------------- lazy sessions -- */
@@ -318,7 +311,6 @@ TEST_IN_EACH_WAY(a_check_moves_what_has_passed)
     struct session_fixture f;
     struct grant_time time;
     _Atomic int losses = 0;
-    struct hf_error error;
 
     time.grant = take_lazily(&f, way, &losses);
     client_wait_until(&f.fixture, is_past, time.grant);
@@ -327,8 +319,7 @@ TEST_IN_EACH_WAY(a_check_moves_what_has_passed)
     if (way == WAY_UV) { /* on its thread no call may wait */
         send_command_first(&f, SCRIPTED_MUTE);
         assert_int_equal(hf_grant_check(time.grant), HF_EREENTRANT);
-        hf_grant_error(time.grant, &error);
-        assert_non_null(strstr(error.text, "hf_grant_check: "));
+        assert_non_null(strstr(hf_last_error()->text, "hf_grant_check: "));
         send_command(&f, SCRIPTED_ANSWER);
         client_wait_until(&f.fixture, is_safe_for_longer, &time);
     }
@@ -421,11 +412,9 @@ TEST_WITHOUT_UV(a_lazy_leader_leads_on)
 
 TEST_IN_EACH_WAY(a_waiter_survives_lost_sessions)
 {
-    struct session_fixture f;
     struct outcome outcome;
     struct hf_lock *lock;
-
-    fixture_open(&f, way, TIMEOUT_MS);
+    FIXTURE(f, way, TIMEOUT_MS);
     send_command_until(&f, SCRIPTED_CONNECT, HF_STATE_CONNECTED);
     lock = client_open_lock(&f.fixture, "nightly");
     send_command_first(&f, SCRIPTED_BLOCK);
@@ -442,7 +431,6 @@ TEST_IN_EACH_WAY(a_waiter_survives_lost_sessions)
     assert_int_equal(outcome.status, HF_OK);
     assert_int_equal(client_give(&f.fixture, outcome.grant), HF_OK);
     hf_lock_free(lock);
-    fixture_close(&f);
 }
 
 TEST_IN_EACH_WAY(close_does_not_need_a_connection)
@@ -464,12 +452,10 @@ TEST_IN_EACH_WAY(close_does_not_need_a_connection)
 
 TEST_IN_EACH_WAY(a_release_waits_for_its_answer)
 {
-    struct session_fixture f;
     struct outcome outcome;
     struct hf_lock *lock;
     struct hf_grant *grant;
-
-    fixture_open(&f, way, 0);
+    FIXTURE(f, way, 0);
     send_command_until(&f, SCRIPTED_CONNECT, HF_STATE_CONNECTED);
     lock = client_open_lock(&f.fixture, "nightly");
     grant = client_take(&f.fixture, lock);
@@ -480,7 +466,6 @@ TEST_IN_EACH_WAY(a_release_waits_for_its_answer)
     client_await(&outcome);
     assert_int_equal(outcome.status, HF_OK);
     hf_lock_free(lock);
-    fixture_close(&f);
 }
 
 /* --------------------------------------------------------- slow listener -- */

@@ -27,6 +27,11 @@ static void fixture_close(struct several_fixture *f)
     hosts_close(&f->directory, &f->a, &f->b);
 }
 
+/* A fixture ${f} until the end of the test. */
+#define FIXTURE(f, way)                                                        \
+    CLOSED_BY(fixture_close) struct several_fixture f;                         \
+    fixture_open(&f, way)
+
 static struct hf_lock *lock_of(struct client_fixture *fixture, const char *name,
                                enum hf_kind kind, uint32_t permits,
                                uint32_t limit)
@@ -64,11 +69,9 @@ static hf_status try_it(struct client_fixture *fixture, struct hf_lock *lock,
 
 TEST_IN_EACH_WAY(fn34_as_many_as_there_are)
 {
-    struct several_fixture f;
     struct hf_lock *mine, *theirs;
     struct hf_grant *one, *two, *three;
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     mine = semaphore(&f.a, 1, 2);
     theirs = semaphore(&f.b, 1, 2);
     one = client_take(&f.a, mine);
@@ -84,17 +87,14 @@ TEST_IN_EACH_WAY(fn34_as_many_as_there_are)
     assert_int_equal(client_give(&f.a, one), HF_OK);
     hf_lock_free(mine);
     hf_lock_free(theirs);
-    fixture_close(&f);
 }
 
 TEST_IN_EACH_WAY(all_permits_or_none)
 {
-    struct several_fixture f;
     struct hf_lock *mine, *theirs;
     struct hf_grant *one, *two;
     struct outcome outcome;
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     mine = semaphore(&f.a, 1, 3);
     theirs = semaphore(&f.b, 3, 3);
     one = client_take(&f.a, mine);
@@ -112,7 +112,6 @@ TEST_IN_EACH_WAY(all_permits_or_none)
     assert_int_equal(client_give(&f.b, outcome.grant), HF_OK);
     hf_lock_free(mine);
     hf_lock_free(theirs);
-    fixture_close(&f);
 }
 
 /* A try fails, and its text contains ${by}. */
@@ -135,12 +134,10 @@ static void refused_by(struct client_fixture *fixture, struct hf_lock *lock,
 TEST_IN_EACH_WAY(a_lock_may_be_called_as_a_queue_of_a_semaphore)
 {
     static const char *const names[] = {"pool/locks", "pool/leases"};
-    struct several_fixture f;
     struct hf_lock *locks[2], *pool;
     struct hf_grant *grants[2], *one;
     struct outcome outcome;
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     for (size_t i = 0; i < 2; i++) {
         locks[i] = lock_of(&f.a, names[i], HF_KIND_MUTEX, 1, 1);
         grants[i] = client_take(&f.a, locks[i]);
@@ -162,18 +159,15 @@ TEST_IN_EACH_WAY(a_lock_may_be_called_as_a_queue_of_a_semaphore)
     assert_int_equal(outcome.status, HF_OK);
     assert_int_equal(client_give(&f.b, outcome.grant), HF_OK);
     hf_lock_free(pool);
-    fixture_close(&f);
 }
 
 TEST_IN_EACH_WAY(a_wait_for_permits_ends_in_time)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
-    struct several_fixture f;
     struct hf_lock *mine, *theirs, *others; /* a row for each wrong list */
     struct hf_grant *grant;
     struct outcome first, second;
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     mine = semaphore(&f.a, 1, 1);
     theirs = semaphore(&f.b, 1, 1);
     others = semaphore(&f.b, 1, 1);
@@ -193,17 +187,14 @@ TEST_IN_EACH_WAY(a_wait_for_permits_ends_in_time)
     hf_lock_free(mine);
     hf_lock_free(theirs);
     hf_lock_free(others);
-    fixture_close(&f);
 }
 
 TEST_IN_EACH_WAY(fn33_a_waiter_uses_the_new_limit)
 {
-    struct several_fixture f;
     struct hf_lock *mine, *theirs;
     struct hf_grant *grant;
     struct outcome outcome;
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     mine = semaphore(&f.a, 1, 1);
     theirs = semaphore(&f.b, 1, 1);
     grant = client_take(&f.a, mine);
@@ -217,19 +208,16 @@ TEST_IN_EACH_WAY(fn33_a_waiter_uses_the_new_limit)
     assert_int_equal(client_give(&f.b, outcome.grant), HF_OK);
     hf_lock_free(mine);
     hf_lock_free(theirs);
-    fixture_close(&f);
 }
 
 /* It still waits behind another one, and asks for permits only after that. */
 TEST_IN_EACH_WAY(a_waiter_at_the_entry_mutex_uses_the_new_limit)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
-    struct several_fixture f;
     struct hf_lock *mine, *theirs, *others;
     struct hf_grant *grant;
     struct outcome first, second;
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     mine = semaphore(&f.a, 1, 1);
     theirs = semaphore(&f.b, 1, 1);
     others = semaphore(&f.b, 1, 1);
@@ -250,18 +238,15 @@ TEST_IN_EACH_WAY(a_waiter_at_the_entry_mutex_uses_the_new_limit)
     hf_lock_free(mine);
     hf_lock_free(theirs);
     hf_lock_free(others);
-    fixture_close(&f);
 }
 
 /* A child that is not granted yet is acquired with the new limit. */
 TEST_IN_EACH_WAY(a_child_that_comes_later_uses_the_new_limit)
 {
-    struct several_fixture f;
     struct hf_lock *mine[2], *theirs[2];
     struct hf_grant *grants[2];
     struct outcome outcome;
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     mine[0] = client_open_lock(&f.a, "a"); /* before the semaphore */
     mine[1] = semaphore(&f.a, 1, 1);
     theirs[0] = client_open_lock(&f.b, "a");
@@ -280,7 +265,6 @@ TEST_IN_EACH_WAY(a_child_that_comes_later_uses_the_new_limit)
         hf_lock_free(mine[i]);
         hf_lock_free(theirs[i]);
     }
-    fixture_close(&f);
 }
 
 /* --------------------------------------------------------- several locks -- */
@@ -288,12 +272,10 @@ TEST_IN_EACH_WAY(a_child_that_comes_later_uses_the_new_limit)
 TEST_IN_EACH_WAY(fn63_all_of_them_or_none)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
-    struct several_fixture f;
     struct hf_lock *locks[3], *theirs;
     struct hf_grant *grant;
     struct outcome outcome;
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     locks[0] = lock_of(&f.a, "c", HF_KIND_MUTEX, 1, 1);
     locks[1] = lock_of(&f.a, "a", HF_KIND_WRITE, 1, 1);
     locks[2] = lock_of(&f.a, "b", HF_KIND_SEMAPHORE, 2, 2);
@@ -319,7 +301,6 @@ TEST_IN_EACH_WAY(fn63_all_of_them_or_none)
     for (int i = 0; i < 3; i++)
         hf_lock_free(locks[i]);
     hf_lock_free(theirs);
-    fixture_close(&f);
 }
 
 /* Callers that take several locks, in any order. */
@@ -360,9 +341,7 @@ static void both_cycle(struct multi_lock_cycle *mine,
 TEST(fn63_opposite_orders_do_not_deadlock)
 {
     struct multi_lock_cycle mine = {.count = 2}, theirs = {.count = 2};
-    struct several_fixture f;
-
-    fixture_open(&f, WAY_BLOCKING);
+    FIXTURE(f, WAY_BLOCKING);
     mine.locks[0] = client_open_lock(&f.a, "left");
     mine.locks[1] = client_open_lock(&f.a, "right");
     theirs.locks[0] = client_open_lock(&f.b, "right");
@@ -372,7 +351,6 @@ TEST(fn63_opposite_orders_do_not_deadlock)
         hf_lock_free(mine.locks[i]);
         hf_lock_free(theirs.locks[i]);
     }
-    fixture_close(&f);
 }
 
 /* If locks were taken one by one, each would hold one and wait for the
@@ -380,15 +358,12 @@ TEST(fn63_opposite_orders_do_not_deadlock)
 TEST(fn62_two_that_take_all_permits_do_not_deadlock)
 {
     struct multi_lock_cycle mine = {.count = 1}, theirs = {.count = 1};
-    struct several_fixture f;
-
-    fixture_open(&f, WAY_BLOCKING);
+    FIXTURE(f, WAY_BLOCKING);
     mine.locks[0] = semaphore(&f.a, 2, 2);
     theirs.locks[0] = semaphore(&f.b, 2, 2);
     both_cycle(&mine, &theirs);
     hf_lock_free(mine.locks[0]);
     hf_lock_free(theirs.locks[0]);
-    fixture_close(&f);
 }
 
 static bool is_lost(void *arg)
@@ -398,12 +373,10 @@ static bool is_lost(void *arg)
 
 TEST_IN_EACH_WAY(lost_with_the_first_that_is)
 {
-    struct several_fixture f;
     struct hf_lock *locks[2];
     struct outcome outcome;
     int fd;
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     locks[0] = client_open_lock(&f.a, "one");
     locks[1] = client_open_lock(&f.a, "two");
     client_acquire_all(&f.a, locks, 2, NULL, &outcome);
@@ -416,7 +389,6 @@ TEST_IN_EACH_WAY(lost_with_the_first_that_is)
     assert_int_equal(client_give(&f.a, outcome.grant), HF_ELOST);
     hf_lock_free(locks[0]);
     hf_lock_free(locks[1]);
-    fixture_close(&f);
 }
 
 /* ------------------------------------------------- owners and downgrades -- */
@@ -453,10 +425,8 @@ TEST(holders_of_permits_are_listed_and_asked)
     struct hf_tickets *tickets;
     struct hf_lock *mine, *theirs;
     struct hf_grant *grant;
-    struct several_fixture f;
     _Atomic int expected_request;
-
-    fixture_open(&f, WAY_BLOCKING);
+    FIXTURE(f, WAY_BLOCKING);
     mine = semaphore(&f.a, 2, 3);
     theirs = semaphore(&f.b, 1, 3);
     grant = take_asked(&f.a, &mine, 1, &expected_request);
@@ -478,7 +448,6 @@ TEST(holders_of_permits_are_listed_and_asked)
     assert_int_equal(client_give(&f.a, grant), HF_ELOST);
     hf_lock_free(mine);
     hf_lock_free(theirs);
-    fixture_close(&f);
 }
 
 static size_t count_of(struct hf_lock *lock, enum hf_tickets_which which)
@@ -529,10 +498,8 @@ TEST(waiters_for_permits_are_listed_and_asked)
     struct hf_grant *grant;
     struct asked_ticket notified;
     struct outcome first, second;
-    struct several_fixture f;
     _Atomic int expected_request = 0;
-
-    fixture_open(&f, WAY_THREAD);
+    FIXTURE(f, WAY_THREAD);
     mine = semaphore(&f.a, 2, 2);
     theirs = semaphore(&f.b, 1, 2);
     assert_int_equal(count_of(theirs, HF_TICKETS_ALL), 0);
@@ -577,17 +544,14 @@ TEST(waiters_for_permits_are_listed_and_asked)
     assert_int_equal(client_give(&f.b, second.grant), HF_OK);
     hf_lock_free(mine);
     hf_lock_free(theirs);
-    fixture_close(&f);
 }
 
 TEST(a_holder_of_several_is_asked_for_one)
 {
     struct hf_lock *locks[2], *theirs;
     struct hf_grant *grant;
-    struct several_fixture f;
     _Atomic int expected_request;
-
-    fixture_open(&f, WAY_BLOCKING);
+    FIXTURE(f, WAY_BLOCKING);
     locks[0] = client_open_lock(&f.a, "one");
     locks[1] = lock_of(&f.a, "two", HF_KIND_WRITE, 1, 1);
     theirs = client_open_lock(&f.b, "two");
@@ -600,47 +564,38 @@ TEST(a_holder_of_several_is_asked_for_one)
     hf_lock_free(locks[0]);
     hf_lock_free(locks[1]);
     hf_lock_free(theirs);
-    fixture_close(&f);
 }
 
 /* ---------------------------------------------------------------- misuse -- */
 
 TEST(wrong_lists_are_refused)
 {
-    struct several_fixture f;
     struct hf_lock *locks[2], *theirs, *again;
     struct hf_grant *grant;
-    struct hf_error error;
-
-    fixture_open(&f, WAY_BLOCKING);
+    FIXTURE(f, WAY_BLOCKING);
     locks[0] = client_open_lock(&f.a, "one");
     again = client_open_lock(&f.a, "/one");
     theirs = client_open_lock(&f.b, "two");
     assert_int_equal(hf_locks_acquire(locks, 0, NULL, &grant), HF_EINVAL);
     locks[1] = again;
     assert_int_equal(hf_locks_acquire(locks, 2, NULL, &grant), HF_EINVAL);
-    hf_lock_error(locks[0], &error);
-    assert_non_null(strstr(error.text, "hf_locks_acquire"));
-    assert_non_null(strstr(error.text, "\"one\" is given twice"));
+    assert_non_null(strstr(hf_last_error()->text, "hf_locks_acquire"));
+    assert_non_null(strstr(hf_last_error()->text, "\"one\" is given twice"));
     locks[1] = theirs;
     assert_int_equal(hf_locks_acquire(locks, 2, NULL, &grant), HF_EINVAL);
-    hf_lock_error(locks[0], &error);
-    assert_non_null(strstr(error.text, "another client"));
+    assert_non_null(strstr(hf_last_error()->text, "another client"));
     assert_null(grant);
     hf_lock_free(locks[0]);
     hf_lock_free(again);
     hf_lock_free(theirs);
-    fixture_close(&f);
 }
 
 TEST(as_many_locks_as_there_may_be)
 {
-    struct several_fixture f;
     struct hf_lock *locks[HF_LOCKS_MAX + 1];
     struct hf_grant *grant;
     char name[16];
-
-    fixture_open(&f, WAY_BLOCKING);
+    FIXTURE(f, WAY_BLOCKING);
     for (int i = 0; i <= HF_LOCKS_MAX; i++) {
         snprintf(name, sizeof name, "%d", i);
         locks[i] = client_open_lock(&f.a, name);
@@ -652,7 +607,6 @@ TEST(as_many_locks_as_there_may_be)
     assert_int_equal(hf_grant_release(grant), HF_OK);
     for (int i = 0; i <= HF_LOCKS_MAX; i++)
         hf_lock_free(locks[i]);
-    fixture_close(&f);
 }
 
 TEST(wrong_permits_are_refused)
@@ -661,10 +615,8 @@ TEST(wrong_permits_are_refused)
         uint32_t permits, limit;
     } rows[] = {{0, 1}, {2, 1}, {HF_PERMITS_MAX + 1, 1000}};
     struct hf_lock_opts opts = HF_LOCK_OPTS_INIT;
-    struct several_fixture f;
     struct hf_lock *lock;
-
-    fixture_open(&f, WAY_BLOCKING);
+    FIXTURE(f, WAY_BLOCKING);
     opts.kind = HF_KIND_SEMAPHORE;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         opts.permits = rows[i].permits;
@@ -680,5 +632,4 @@ TEST(wrong_permits_are_refused)
     lock = client_open_lock(&f.a, "pool");
     assert_int_equal(hf_lock_set_limit(lock, 2), HF_EINVAL);
     hf_lock_free(lock);
-    fixture_close(&f);
 }

@@ -30,16 +30,19 @@ static void fixture_close(struct two_hosts_fixture *f)
     hosts_close(&f->directory, &f->a, &f->b);
 }
 
+/* A fixture ${f} until the end of the test. */
+#define FIXTURE(f, way)                                                        \
+    CLOSED_BY(fixture_close) struct two_hosts_fixture f;                       \
+    fixture_open(&f, way)
+
 /* ---------------------------------------------------------------------- */
 
 TEST_IN_EACH_WAY(tokens_rise)
 {
-    struct two_hosts_fixture f;
     struct hf_lock *lock;
     uint64_t last = 0;
     int i;
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     lock = client_open_lock(&f.a, "nightly");
     for (i = 0; i < 20; i++) {
         struct hf_grant *grant = client_take(&f.a, lock);
@@ -51,18 +54,15 @@ TEST_IN_EACH_WAY(tokens_rise)
         assert_int_equal(client_give(&f.a, grant), HF_OK);
     }
     hf_lock_free(lock);
-    fixture_close(&f);
 }
 
 TEST_IN_EACH_WAY(try_is_busy)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
-    struct two_hosts_fixture f;
     struct outcome outcome;
     struct hf_lock *mine, *theirs;
     struct hf_grant *grant;
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     mine = client_open_lock(&f.a, "nightly");
     theirs = client_open_lock(&f.b, "/nightly");
     assert_string_equal(hf_lock_name(theirs), "nightly");
@@ -80,18 +80,15 @@ TEST_IN_EACH_WAY(try_is_busy)
     assert_int_equal(client_give(&f.b, outcome.grant), HF_OK);
     hf_lock_free(mine);
     hf_lock_free(theirs);
-    fixture_close(&f);
 }
 
 TEST_IN_EACH_WAY(a_wait_times_out)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
-    struct two_hosts_fixture f;
     struct outcome outcome;
     struct hf_lock *mine, *theirs;
     struct hf_grant *grant;
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     mine = client_open_lock(&f.a, "nightly");
     theirs = client_open_lock(&f.b, "nightly");
     grant = client_take(&f.a, mine);
@@ -104,20 +101,17 @@ TEST_IN_EACH_WAY(a_wait_times_out)
     assert_int_equal(client_give(&f.a, grant), HF_OK);
     hf_lock_free(mine);
     hf_lock_free(theirs);
-    fixture_close(&f);
 }
 
 TEST_IN_EACH_WAY(waiters_are_served_in_order)
 {
     enum { WAITERS = 8 };
-    struct two_hosts_fixture f;
     struct outcome outcomes[WAITERS];
     struct hf_lock *mine, *theirs;
     struct hf_grant *grant;
     uint64_t last;
     int i;
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     mine = client_open_lock(&f.a, "nightly");
     theirs = client_open_lock(&f.b, "nightly");
     grant = client_take(&f.a, mine);
@@ -138,17 +132,14 @@ TEST_IN_EACH_WAY(waiters_are_served_in_order)
     }
     hf_lock_free(mine);
     hf_lock_free(theirs);
-    fixture_close(&f);
 }
 
 TEST_WITH_CALLBACKS(a_cancel_ends_a_wait)
 {
-    struct two_hosts_fixture f;
     struct outcome outcome;
     struct hf_lock *mine, *theirs;
     struct hf_grant *grant;
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     mine = client_open_lock(&f.a, "nightly");
     theirs = client_open_lock(&f.b, "nightly");
     grant = client_take(&f.a, mine);
@@ -164,17 +155,14 @@ TEST_WITH_CALLBACKS(a_cancel_ends_a_wait)
     assert_int_equal(client_give(&f.a, grant), HF_OK);
     hf_lock_free(mine);
     hf_lock_free(theirs);
-    fixture_close(&f);
 }
 
 TEST_WITH_CALLBACKS(a_late_cancel_changes_nothing)
 {
-    struct two_hosts_fixture f;
     struct outcome outcome;
     struct hf_lock *lock;
     struct hf_op *op;
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     lock = client_open_lock(&f.a, "nightly");
     client_acquire(&f.a, lock, NULL, &outcome);
     op = outcome.op;
@@ -188,7 +176,6 @@ TEST_WITH_CALLBACKS(a_late_cancel_changes_nothing)
     hf_op_cancel(op);
     hf_op_free(op);
     hf_lock_free(lock);
-    fixture_close(&f);
 }
 
 struct lock_record {
@@ -228,13 +215,11 @@ TEST_IN_EACH_WAY(a_waiter_knows_the_holder)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct lock_record callback_record = {0};
-    struct two_hosts_fixture f;
     struct outcome outcome;
     struct hf_lock *mine, *theirs;
     struct hf_grant *grant;
     char pid[32];
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     mine = client_open_lock(&f.a, "nightly");
     theirs = client_open_lock(&f.b, "nightly");
     grant = client_take(&f.a, mine);
@@ -252,7 +237,6 @@ TEST_IN_EACH_WAY(a_waiter_knows_the_holder)
     assert_int_equal(atomic_load(&callback_record.drops), 1);
     hf_lock_free(mine);
     hf_lock_free(theirs);
-    fixture_close(&f);
 }
 
 static void on_loss(void *arg, struct hf_grant *grant)
@@ -267,12 +251,10 @@ TEST_IN_EACH_WAY(a_holder_is_notified_of_its_loss)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct lock_record callback_record = {0};
-    struct two_hosts_fixture f;
     struct outcome outcome;
     struct hf_lock *lock;
     struct pollfd loss = {.events = POLLIN};
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     lock = client_open_lock(&f.a, "nightly");
     opts.on_loss = (struct hf_on_loss){on_loss, &callback_record, on_drop};
     client_acquire(&f.a, lock, &opts, &outcome);
@@ -290,22 +272,18 @@ TEST_IN_EACH_WAY(a_holder_is_notified_of_its_loss)
     client_wait_until(&f.a, is_dropped, &callback_record);
     assert_int_equal(atomic_load(&callback_record.calls), 1);
     hf_lock_free(lock);
-    fixture_close(&f);
 }
 
 TEST_IN_EACH_WAY(a_loss_without_callback_shows_at_release)
 {
-    struct two_hosts_fixture f;
     struct hf_lock *lock;
     struct hf_grant *grant;
-
-    fixture_open(&f, way);
+    FIXTURE(f, way);
     lock = client_open_lock(&f.a, "nightly");
     grant = client_take(&f.a, lock);
     client_directory_remove_tickets(&f.directory);
     assert_int_equal(client_give(&f.a, grant), HF_ELOST);
     hf_lock_free(lock);
-    fixture_close(&f);
 }
 
 static void on_state(void *arg, enum hf_state state)

@@ -88,12 +88,10 @@ static int teardown(void **state)
 static void open_handle(struct uv_fixture *f)
 {
     struct hf_zookeeper_opts opts = HF_ZOOKEEPER_OPTS_INIT;
-    struct hf_error error;
 
     opts.on_state = (struct hf_on_state){on_state, f, on_drop};
-    if (hf_zookeeper_open_uv(&f->loop, f->url, &opts, &f->zookeeper, &error) !=
-        HF_OK)
-        fail_msg("%s", error.text);
+    if (hf_zookeeper_open_uv(&f->loop, f->url, &opts, &f->zookeeper) != HF_OK)
+        fail_msg("%s", hf_last_error()->text);
 }
 
 /* Run the loop until ${count} is ${expected}; a timer of the test bounds it. */
@@ -190,10 +188,9 @@ TEST_WITH(a_close_at_once_ends_what_waits, setup, teardown)
 static struct hf_client *open_shared(struct uv_fixture *f)
 {
     struct hf_client *client;
-    struct hf_error error;
 
-    if (hf_client_open_uv(&f->loop, f->url, NULL, &client, &error) != HF_OK)
-        fail_msg("%s", error.text);
+    if (hf_client_open_uv(&f->loop, f->url, NULL, &client) != HF_OK)
+        fail_msg("%s", hf_last_error()->text);
     assert_int_equal(hf_client_zookeeper(client, &f->zookeeper), HF_OK);
     return client;
 }
@@ -255,14 +252,13 @@ TEST_WITH(dispatch_does_not_go_with_a_borrowed_loop, setup, teardown)
 {
     struct uv_fixture *f = *state;
     struct hf_zookeeper_opts opts = HF_ZOOKEEPER_OPTS_INIT;
-    struct hf_error error;
 
     opts.delivery = HF_DELIVER_DISPATCH;
     opts.on_state = (struct hf_on_state){on_state, f, on_drop};
     assert_int_equal(
-        hf_zookeeper_open_uv(&f->loop, f->url, &opts, &f->zookeeper, &error),
+        hf_zookeeper_open_uv(&f->loop, f->url, &opts, &f->zookeeper),
         HF_EINVAL);
-    assert_non_null(strstr(error.text, "borrowed loop"));
+    assert_non_null(strstr(hf_last_error()->text, "borrowed loop"));
     assert_null(f->zookeeper);
     assert_int_equal(f->drops, 1);
 }
@@ -270,10 +266,9 @@ TEST_WITH(dispatch_does_not_go_with_a_borrowed_loop, setup, teardown)
 TEST_WITH(a_url_that_is_wrong_leaves_nothing_on_the_loop, setup, teardown)
 {
     struct uv_fixture *f = *state;
-    struct hf_error error;
 
     assert_int_equal(hf_zookeeper_open_uv(&f->loop, "zk://a?colour=red", NULL,
-                                          &f->zookeeper, &error),
+                                          &f->zookeeper),
                      HF_EURL);
     assert_null(f->zookeeper);
     assert_int_equal(uv_loop_alive(&f->loop), 0);

@@ -55,6 +55,27 @@
     }                                                                          \
     static void name(__attribute__((unused)) void **state)
 
+/* The same with f, a struct ${fixture} of its own: ${open} and ${close} are
+ * calls with f, before the body and behind it.  ${close} must not use what the
+ * body has on its stack, or the test makes that static.  A test that fails does
+ * not close it. */
+#define TEST_OF(name, fixture, open, close)                                    \
+    static void name##_of(struct fixture *f);                                  \
+    TEST(name)                                                                 \
+    {                                                                          \
+        struct fixture of_the_test, *f = &of_the_test;                         \
+                                                                               \
+        open;                                                                  \
+        name##_of(f);                                                          \
+        close;                                                                 \
+    }                                                                          \
+    static void name##_of(struct fixture *f)
+
+/* In front of a fixture that a test declares: ${close}(&fixture) is called
+ * where its block ends, while what was declared before is still there.  A test
+ * that fails does not close it. */
+#define CLOSED_BY(close) __attribute__((cleanup(close)))
+
 /* What a file does around its tests, if it does anything: the function of
  * test_${name}.c, which calls RUN_TESTS() and returns how many failed. */
 #define TEST_FILE(name)                                                        \

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/engine_host.h"
 #include "conformance/engine_client.h"
 
 #define STEPS_MAX 100000
@@ -110,9 +111,11 @@ int conformance_sim_run(const char *name, const struct hf_sim_config *config,
         .evict = evict,
         .shown = shown,
         .leases_have_no_order = config->ensemble.layout == HF_ZK_KAZOO,
-        .evictions_are_silent =
-            config->ensemble.servers == 0 && !config->leases.enabled,
+        .evictions_are_silent = config->ensemble.servers == 0 &&
+                                !config->leases.enabled &&
+                                config->etcd.members == 0,
         .has_double_barriers = true,
+        .has_no_success = config->etcd.members > 0,
         .cut = cut,
         .data = &copy,
     };

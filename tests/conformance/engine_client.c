@@ -11,9 +11,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <holdfast/holdfast.h>
+
 #include <cmocka.h>
 
 #include "base/random.h"
+#include "core/operation.h"
 
 struct hf_ticket_id fresh_id(void)
 {
@@ -90,10 +93,13 @@ static void take_answer(struct engine_client *client,
     if (event->kind == HF_EVENT_REMOVED ||
         event->kind == HF_EVENT_REVOKE_SENT ||
         event->kind == HF_EVENT_FLAG_UPDATED ||
-        event->kind == HF_EVENT_DESCRIBED)
+        event->kind == HF_EVENT_DESCRIBED ||
+        event->kind == HF_EVENT_SUCCESS_WRITTEN)
         request->found = event->as.answer.found;
     if (event->kind == HF_EVENT_ENQUEUED || event->kind == HF_EVENT_LISTED)
         copy_snapshot(request, &event->as.answer.snapshot);
+    if (event->kind == HF_EVENT_SUCCESS_READ)
+        request->success = event->as.answer.success;
     if (event->kind == HF_EVENT_LISTED)
         request->foreign = event->as.answer.unknown_count;
     if (event->kind == HF_EVENT_FAILED) {
@@ -266,6 +272,10 @@ struct client_request *client_watch(struct engine_client *client,
     return client_wait(client, request);
 }
 
+/* A request of the user, and not of the owner of the ticket: engines only look
+ * whether there is one. */
+static struct hf_operation administrator;
+
 struct client_request *client_evict(struct engine_client *client,
                                     const char *queue, struct hf_ticket_id id,
                                     const char *evicted_by)
@@ -273,6 +283,7 @@ struct client_request *client_evict(struct engine_client *client,
     struct client_request *request =
         new_call(client, HF_REQUEST_REMOVE, queue, id);
 
+    request->request.operation = &administrator;
     request->request.evicted_by = evicted_by;
     client->fixture->ops->request(client->engine, &request->request);
     return client_wait(client, request);
@@ -441,6 +452,43 @@ struct client_request *client_describe(struct engine_client *client,
     return request;
 }
 
+struct client_request *client_read_success(struct engine_client *client,
+                                           const char *queue,
+                                           struct hf_ticket_id id)
+{
+    return client_ask_until_done(client, HF_REQUEST_READ_SUCCESS, queue, id);
+}
+
+static struct client_request *write_success(struct engine_client *client,
+                                            const char *queue,
+                                            struct hf_ticket_id id,
+                                            uint64_t token)
+{
+    struct client_request *request =
+        new_call(client, HF_REQUEST_WRITE_SUCCESS, queue, id);
+
+    request->request.success_token = token;
+    client->fixture->ops->request(client->engine, &request->request);
+    return client_wait(client, request);
+}
+
+/* A write whose answer was lost may be repeated too. */
+struct client_request *client_write_success(struct engine_client *client,
+                                            const char *queue,
+                                            struct hf_ticket_id id,
+                                            uint64_t token)
+{
+    struct client_request *request = write_success(client, queue, id, token);
+
+    while (request->answer == HF_EVENT_FAILED) {
+        assert_int_not_equal(request->failure, HF_FAILURE_FATAL);
+        client->count--; /* its place is for the next one */
+        free(request);
+        request = write_success(client, queue, id, token);
+    }
+    return request;
+}
+
 /* How often a server may show an earlier state before it shows the current
  * one. */
 #define LOOKS_MAX 100
@@ -555,6 +603,11 @@ void client_close(struct engine_client *client)
 {
     client_end(client);
     client_free(client);
+}
+
+void client_close_at(struct engine_client **client)
+{
+    client_close(*client);
 }
 
 const struct hf_ticket *

@@ -5,6 +5,7 @@
 #ifndef HF_TESTS_CONFORMANCE_ENGINE_CLIENT_H
 #define HF_TESTS_CONFORMANCE_ENGINE_CLIENT_H
 
+#include "base/engine_host.h"
 #include "conformance/fixture.h"
 
 #define CLIENT_REQUESTS_MAX 256
@@ -26,6 +27,7 @@ struct client_request {
     size_t more;  /* and how many more are ahead of those */
     struct hf_ticket tickets[SNAPSHOT_MAX];
     char payloads[SNAPSHOT_MAX][HF_PAYLOAD_BYTES];
+    struct hf_success success; /* of SUCCESS_READ */
     size_t foreign; /* of LISTED: entries of the queue that are no tickets */
 };
 
@@ -47,6 +49,12 @@ struct engine_client *client_open(struct conformance_fixture *fixture);
 void client_end(struct engine_client *client);
 void client_free(struct engine_client *client);
 void client_close(struct engine_client *client); /* both */
+
+/* Declare ${client}, open until the end of its block. */
+#define OPEN_CLIENT(client, fixture)                                           \
+    CLOSED_BY(client_close_at)                                                 \
+    struct engine_client *client = client_open(fixture)
+void client_close_at(struct engine_client **client);
 
 /* Free a client whose engine has crashed and was freed. */
 void client_free_crashed(struct engine_client *client);
@@ -96,6 +104,17 @@ struct client_request *client_describe(struct engine_client *client,
                                        const struct hf_ticket *ticket,
                                        const char *payload);
 
+/* READ_SUCCESS, of a ticket or of NOBODY; and WRITE_SUCCESS of ${token}.
+ * Likewise. */
+#define NOBODY ((struct hf_ticket_id){{0}})
+struct client_request *client_read_success(struct engine_client *client,
+                                           const char *queue,
+                                           struct hf_ticket_id id);
+struct client_request *client_write_success(struct engine_client *client,
+                                            const char *queue,
+                                            struct hf_ticket_id id,
+                                            uint64_t token);
+
 /* Wait until a detailed list of ${queue} has that payload for the ticket; false
  * at the bound of the fixture. */
 bool client_wait_text(struct engine_client *client, const char *queue,
@@ -130,7 +149,8 @@ struct client_request *client_start_double_barrier(struct engine_client *client,
                                                    struct hf_ticket_id id,
                                                    uint32_t limit);
 
-/* REMOVE, which says who evicts the ticket. */
+/* REMOVE by somebody who is not the owner of the ticket; it says who evicts it,
+ * unless that is NULL. */
 struct client_request *client_evict(struct engine_client *client,
                                     const char *queue, struct hf_ticket_id id,
                                     const char *evicted_by);

@@ -50,6 +50,7 @@ struct conformance_fixture {
     bool leases_have_no_order; /* lists show leases in any order */
     bool has_double_barriers;
     bool has_no_barriers;
+    bool has_no_success; /* the engine knows no time */
     /* A list may show a ticket for a moment after another client removed it: a
      * quorum has asked a server that is behind. */
     bool tickets_linger;

@@ -63,7 +63,8 @@ bool raw_redis_is_clean(redisContext *raw)
     for (size_t i = 0; i < keys->elements; i++) {
         const char *key = keys->element[i]->str;
 
-        if (ends_with(key, ":last") || ends_with(key, ":watchers"))
+        if (ends_with(key, ":last") || ends_with(key, ":watchers") ||
+            ends_with(key, ":success"))
             continue;
         print_message("%s is left\n", key);
         clean = false;

@@ -14,8 +14,12 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include <holdfast/holdfast.h>
+
 #include "cmocka/runner.h"
 
+#include "base/engine_host.h"
+#include "base/url.h"
 #include "conformance/engine_client.h"
 
 #define CLOSE_TURNS_MAX 100

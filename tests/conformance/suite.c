@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <holdfast/holdfast.h>
+
 #include "cmocka/runner.h"
 #include "conformance/kinds.h"
 #include "conformance/suite.h"
@@ -104,7 +106,7 @@ void expect_length(struct engine_client *client, const char *queue,
 
 static void enqueue_answers_with_own_ticket(void **state)
 {
-    struct engine_client *a = client_open(fixture);
+    OPEN_CLIENT(a, fixture);
     struct hf_ticket_id id = fresh_id();
     struct client_request *request = enqueue_mutex(a, "q", id);
 
@@ -114,12 +116,11 @@ static void enqueue_answers_with_own_ticket(void **state)
     assert_int_equal(request->tickets[0].kind,
                      conformance_shown(fixture, HF_TICKET_MUTEX));
     assert_string_equal(request->tickets[0].payload, "");
-    client_close(a);
 }
 
 static void enqueue_is_idempotent_by_id(void **state)
 {
-    struct engine_client *a = client_open(fixture);
+    OPEN_CLIENT(a, fixture);
     struct hf_ticket_id id = fresh_id();
     uint64_t token = token_of(enqueue_mutex(a, "q", id), id);
     struct client_request *again = enqueue_mutex(a, "q", id);
@@ -130,13 +131,12 @@ static void enqueue_is_idempotent_by_id(void **state)
     expect_length(a, "q", 1);
     remove_mutex(a, "q", id);
     expect_length(a, "q", 0);
-    client_close(a);
 }
 
 static void two_clients_stand_in_order(void **state)
 {
-    struct engine_client *a = client_open(fixture);
-    struct engine_client *b = client_open(fixture);
+    OPEN_CLIENT(a, fixture);
+    OPEN_CLIENT(b, fixture);
     struct hf_ticket_id first = fresh_id();
     struct hf_ticket_id second = fresh_id();
     struct client_request *request;
@@ -149,8 +149,6 @@ static void two_clients_stand_in_order(void **state)
     assert_true(hf_ticket_id_equal(&request->tickets[1].id, &second));
     assert_true(request->tickets[0].token < request->tickets[1].token);
     assert_true(request->tickets[0].sequence <= request->tickets[1].sequence);
-    client_close(b);
-    client_close(a);
 }
 
 /* Across clients, also after the queue was empty. */
@@ -179,7 +177,7 @@ static void fn21_tokens_rise_for_ever(void **state)
 
 static void list_sees_own_writes(void **state)
 {
-    struct engine_client *a = client_open(fixture);
+    OPEN_CLIENT(a, fixture);
     struct hf_ticket_id id = fresh_id();
 
     (void)state;
@@ -188,7 +186,6 @@ static void list_sees_own_writes(void **state)
     expect_length(a, "q", 1);
     remove_mutex(a, "q", id);
     expect_length(a, "q", 0);
-    client_close(a);
 }
 
 /* An engine may refuse a kind that it does not have, with a text. */
@@ -198,8 +195,8 @@ static void kinds_are_kept(void **state)
                                                 HF_TICKET_READ, HF_TICKET_WRITE,
                                                 HF_TICKET_ELECTION};
     enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
-    struct engine_client *a = client_open(fixture);
-    struct engine_client *b = client_open(fixture);
+    OPEN_CLIENT(a, fixture);
+    OPEN_CLIENT(b, fixture);
     enum hf_ticket_kind shown[KINDS];
     size_t count = 0;
     struct client_request *request;
@@ -220,8 +217,6 @@ static void kinds_are_kept(void **state)
     assert_int_equal(request->count, count);
     for (size_t i = 0; i < count; i++)
         assert_int_equal(request->tickets[i].kind, shown[i]);
-    client_close(b);
-    client_close(a);
 }
 
 static void a_hundred_tickets_stand_in_order(void **state)
@@ -253,8 +248,8 @@ static void payloads_come_back(void **state)
     const char *payloads[] = {"host=x pid=1 command=true", "",
                               "gr\xc3\xbc\xc3\x9f dich \xf0\x9f\xa6\x84",
                               "a/b\\c\n%41\t'\"", longest};
-    struct engine_client *a = client_open(fixture);
-    struct engine_client *b = client_open(fixture);
+    OPEN_CLIENT(a, fixture);
+    OPEN_CLIENT(b, fixture);
     const char *queues[] = {"q/0", "q/1", "q/2", "q/3", "q/4"};
     struct hf_ticket_id nobody = {{0}};
     struct client_request *list;
@@ -270,8 +265,6 @@ static void payloads_come_back(void **state)
         assert_int_equal(list->count, 1);
         assert_string_equal(list->tickets[0].payload, payloads[i]);
     }
-    client_close(b);
-    client_close(a);
 }
 
 /* Each name is a queue of its own, whatever path or key an engine makes of
@@ -288,8 +281,8 @@ static void odd_names_do_not_collide(void **state)
         "x.",        ".x",    "{a}",      "name",      ".new",  "a/b/c",
         two_hundred, and_one, "q*?[",     "a:b;c'd\"e"};
     const size_t count = sizeof(names) / sizeof(names[0]);
-    struct engine_client *a = client_open(fixture);
-    struct engine_client *b = client_open(fixture);
+    OPEN_CLIENT(a, fixture);
+    OPEN_CLIENT(b, fixture);
     struct hf_ticket_id ids[64];
 
     (void)state;
@@ -309,16 +302,14 @@ static void odd_names_do_not_collide(void **state)
         assert_int_equal(request->count, 2);
         assert_non_null(client_request_find(request, ids[i]));
     }
-    client_close(b);
-    client_close(a);
 }
 
 /* --------------------------------------------------------------- watches -- */
 
 static void a_removal_is_reported_once(void **state)
 {
-    struct engine_client *a = client_open(fixture);
-    struct engine_client *b = client_open(fixture);
+    OPEN_CLIENT(a, fixture);
+    OPEN_CLIENT(b, fixture);
     struct hf_ticket_id id = fresh_id();
     struct client_request *watch;
 
@@ -333,15 +324,13 @@ static void a_removal_is_reported_once(void **state)
     client_drain(b);
     assert_int_equal(watch->gone, 1);
     expect_length(b, "q", 0);
-    client_close(b);
-    client_close(a);
 }
 
 static void a_death_is_reported_once(void **state)
 {
     struct hf_ticket_id id = fresh_id();
     struct victim *victim = fixture->victim_start(fixture, "q", id, 0);
-    struct engine_client *b = client_open(fixture);
+    OPEN_CLIENT(b, fixture);
     struct client_request *watch = client_ask(b, HF_REQUEST_WATCH, "q", id);
 
     (void)state;
@@ -352,7 +341,6 @@ static void a_death_is_reported_once(void **state)
     expect_length(b, "q", 0);
     client_drain(b);
     assert_int_equal(watch->gone, 1);
-    client_close(b);
 }
 
 /* The ticket of a client that died before the watch was set is gone as well. */
@@ -377,7 +365,7 @@ static void fn40_a_death_before_the_watch_is_reported(void **state)
 
 static void a_missing_ticket_is_gone(void **state)
 {
-    struct engine_client *a = client_open(fixture);
+    OPEN_CLIENT(a, fixture);
     struct hf_ticket_id id = fresh_id();
 
     (void)state;
@@ -386,13 +374,12 @@ static void a_missing_ticket_is_gone(void **state)
     (void)enqueue_mutex(a, "q", fresh_id());
     assert_int_equal(client_ask(a, HF_REQUEST_WATCH, "q", id)->answer,
                      HF_EVENT_GONE);
-    client_close(a);
 }
 
 static void several_may_watch_one(void **state)
 {
-    struct engine_client *a = client_open(fixture);
-    struct engine_client *b = client_open(fixture);
+    OPEN_CLIENT(a, fixture);
+    OPEN_CLIENT(b, fixture);
     struct hf_ticket_id id = fresh_id();
     struct client_request *watches[3];
 
@@ -406,14 +393,12 @@ static void several_may_watch_one(void **state)
     assert_true(client_wait_gone(b, watches[1]));
     assert_true(client_wait_gone(a, watches[2]));
     assert_int_equal(watches[0]->gone, 0);
-    client_close(b);
-    client_close(a);
 }
 
 static void a_forgotten_watch_is_silent(void **state)
 {
-    struct engine_client *a = client_open(fixture);
-    struct engine_client *b = client_open(fixture);
+    OPEN_CLIENT(a, fixture);
+    OPEN_CLIENT(b, fixture);
     struct hf_ticket_id id = fresh_id();
     struct client_request *watch, *early, *observer;
 
@@ -429,13 +414,11 @@ static void a_forgotten_watch_is_silent(void **state)
     client_drain(b);
     assert_int_equal(watch->gone, 0);
     assert_int_equal(early->gone, 0);
-    client_close(b);
-    client_close(a);
 }
 
 static void removal_by_force_is_reported(void **state)
 {
-    struct engine_client *a = client_open(fixture);
+    OPEN_CLIENT(a, fixture);
     struct hf_ticket_id id = fresh_id();
     struct client_request *request = enqueue_mutex(a, "q", id);
     struct client_request *watch = client_ask(a, HF_REQUEST_WATCH, "q", id);
@@ -451,13 +434,12 @@ static void removal_by_force_is_reported(void **state)
     assert_false(request->found);
     client_drain(a);
     assert_int_equal(watch->gone, 1);
-    client_close(a);
 }
 
 /* Also when no client was watching at that time. */
 static void an_own_ticket_that_is_gone_is_gone(void **state)
 {
-    struct engine_client *a = client_open(fixture);
+    OPEN_CLIENT(a, fixture);
     struct hf_ticket_id id = fresh_id();
     struct client_request *request = enqueue_mutex(a, "q", id);
 
@@ -465,14 +447,13 @@ static void an_own_ticket_that_is_gone_is_gone(void **state)
     fixture->evict(fixture, "q", client_request_find(request, id));
     assert_true(client_wait_gone(a, client_ask(a, HF_REQUEST_WATCH, "q", id)));
     expect_length(a, "q", 0);
-    client_close(a);
 }
 
 /* --------------------------------------------------------------- leaving -- */
 
 static void removing_what_is_gone_finds_nothing(void **state)
 {
-    struct engine_client *a = client_open(fixture);
+    OPEN_CLIENT(a, fixture);
     struct hf_ticket_id id = fresh_id();
     struct client_request *request;
 
@@ -485,7 +466,6 @@ static void removing_what_is_gone_finds_nothing(void **state)
     request = client_ask(a, HF_REQUEST_REMOVE, "never", fresh_id());
     assert_int_equal(request->answer, HF_EVENT_REMOVED);
     assert_false(request->found);
-    client_close(a);
 }
 
 /* The answer to a waiter shows at least what the admission rule needs of the
@@ -549,7 +529,7 @@ static void who_waits_sees_who_is_near(void **state)
 
 static void leaving_from_the_middle_keeps_the_order(void **state)
 {
-    struct engine_client *a = client_open(fixture);
+    OPEN_CLIENT(a, fixture);
     struct hf_ticket_id ids[3] = {fresh_id(), fresh_id(), fresh_id()};
     struct client_request *list;
 
@@ -561,14 +541,13 @@ static void leaving_from_the_middle_keeps_the_order(void **state)
     assert_int_equal(list->count, 2);
     assert_true(hf_ticket_id_equal(&list->tickets[0].id, &ids[0]));
     assert_true(hf_ticket_id_equal(&list->tickets[1].id, &ids[2]));
-    client_close(a);
 }
 
 static void the_end_takes_all_tickets(void **state)
 {
     static const char *const queues[] = {"q", "r", "s"};
     struct engine_client *a = client_open(fixture);
-    struct engine_client *b = client_open(fixture);
+    OPEN_CLIENT(b, fixture);
     struct client_request *watches[3];
 
     (void)state;
@@ -585,12 +564,11 @@ static void the_end_takes_all_tickets(void **state)
         assert_true(client_wait_gone(b, watches[i]));
         expect_length(b, queues[i], 0);
     }
-    client_close(b);
 }
 
 static void a_session_can_be_proven(void **state)
 {
-    struct engine_client *a = client_open(fixture);
+    OPEN_CLIENT(a, fixture);
     struct hf_ticket_id nobody = {{0}};
     struct client_request *prove;
 
@@ -601,7 +579,6 @@ static void a_session_can_be_proven(void **state)
      * then. */
     assert_true(prove->answer == HF_EVENT_PROVEN ||
                 prove->answer == HF_EVENT_FAILED);
-    client_close(a);
 }
 
 #define TEST_IN_LIST(name) SUITE_TEST(name),
@@ -636,5 +613,5 @@ int suite_run(struct conformance_fixture *of)
     fixture = of;
     return RUN_SUITE(of->name, tests) + suite_run_semaphores(of->name) +
            (of->has_no_barriers ? 0 : suite_run_barriers(of->name)) +
-           suite_run_double_barriers(of->name);
+           suite_run_double_barriers(of->name) + suite_run_success(of->name);
 }

@@ -40,6 +40,9 @@ int suite_run_semaphores(const char *name);
 /* suite_barriers.c: barriers, which are flags without an owner. */
 int suite_run_barriers(const char *name);
 
+/* suite_success.c: the success of a queue. */
+int suite_run_success(const char *name);
+
 /* suite_double_barriers.c: participants and generations. */
 int suite_run_double_barriers(const char *name);
 

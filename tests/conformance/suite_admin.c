@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <holdfast/holdfast.h>
+
 #include <cmocka.h>
 
 #include "conformance/engine_client.h"
@@ -167,8 +169,7 @@ void detailed_lists_have_the_texts_that_are_wanted(void **state)
 static struct client_request *evict(struct engine_client *client,
                                     struct hf_ticket_id id)
 {
-    struct client_request *request =
-        client_ask(client, HF_REQUEST_REMOVE, "q", id);
+    struct client_request *request = client_evict(client, "q", id, NULL);
 
     assert_int_equal(request->answer, HF_EVENT_REMOVED);
     return request;
@@ -291,6 +292,36 @@ void owners_that_watch_late_learn_it_too(void **state)
     assert_true(client_wait_gone(a, own));
     if (!fixture->evictions_are_silent)
         assert_true(client_wait_says(a, own, "evicted by alice@db1"));
+    client_close(b);
+    client_close(a);
+}
+
+/* One part of a program may evict what another part of it holds. */
+void owners_learn_it_from_their_own_session(void **state)
+{
+    struct conformance_fixture *fixture = *state;
+    struct engine_client *a = client_open(fixture);
+    struct engine_client *b = client_open(fixture);
+    struct hf_ticket_id held = fresh_id(), waits = fresh_id();
+    struct client_request *holder, *waiter, *behind;
+
+    (void)enqueue_mutex(a, held, HF_TICKET_MUTEX, "mine");
+    holder = watch(a, held);
+    (void)enqueue_mutex(b, waits, HF_TICKET_MUTEX, "");
+    behind = watch(b, held);
+    waiter = watch(b, waits);
+    assert_true(client_evict(b, "q", waits, "bob@db1: in the way")->found);
+    assert_true(client_wait_gone(b, waiter));
+    assert_true(client_evict(a, "q", held, "alice@db1: a disk is full")->found);
+    assert_true(client_wait_gone(a, holder));
+    assert_true(client_wait_gone(b, behind));
+    if (!fixture->evictions_are_silent) {
+        assert_true(client_wait_says(b, waiter, "evicted by bob@db1: in the"));
+        assert_true(
+            client_wait_says(a, holder, "evicted by alice@db1: a disk"));
+    }
+    assert_int_equal(client_detailed_list(b, "q")->count, 0);
+    assert_false(client_evict(a, "q", held, "alice@db1")->found);
     client_close(b);
     client_close(a);
 }

@@ -113,8 +113,8 @@ static bool clear_flag(struct engine_client *client, const char *queue)
 
 static void participants_are_counted(void **state)
 {
-    struct engine_client *a = client_open(fixture);
-    struct engine_client *b = client_open(fixture);
+    OPEN_CLIENT(a, fixture);
+    OPEN_CLIENT(b, fixture);
     struct hf_ticket_id first, second;
 
     (void)state;
@@ -127,14 +127,12 @@ static void participants_are_counted(void **state)
     (void)list(b, "d", 1, 0);
     leave(b, "d", second);
     (void)list(b, "d", 0, 0);
-    client_close(b);
-    client_close(a);
 }
 
 static void enough_participants_make_a_generation(void **state)
 {
-    struct engine_client *a = client_open(fixture);
-    struct engine_client *b = client_open(fixture);
+    OPEN_CLIENT(a, fixture);
+    OPEN_CLIENT(b, fixture);
     struct hf_ticket_id first, second;
     uint64_t token, next;
 
@@ -156,15 +154,13 @@ static void enough_participants_make_a_generation(void **state)
     leave(a, "d", first);
     leave(b, "d", second);
     assert_true(clear_flag(a, "d"));
-    client_close(b);
-    client_close(a);
 }
 
 /* A detailed list has the description of each participant, and no tickets. */
 static void participants_are_shown_to_people(void **state)
 {
-    struct engine_client *a = client_open(fixture);
-    struct engine_client *b = client_open(fixture);
+    OPEN_CLIENT(a, fixture);
+    OPEN_CLIENT(b, fixture);
     struct hf_ticket_id first, second;
     struct client_request *seen;
     uint64_t token;
@@ -184,14 +180,12 @@ static void participants_are_shown_to_people(void **state)
     (void)expect_participants(client_list_participants(b, "d"), 1, token);
     leave(b, "d", second);
     assert_true(clear_flag(b, "d"));
-    client_close(b);
-    client_close(a);
 }
 
 static void a_queue_watch_reports_every_change(void **state)
 {
-    struct engine_client *a = client_open(fixture);
-    struct engine_client *b = client_open(fixture);
+    OPEN_CLIENT(a, fixture);
+    OPEN_CLIENT(b, fixture);
     struct hf_ticket_id first, second;
     struct client_request *seen;
     uint64_t token;
@@ -218,13 +212,11 @@ static void a_queue_watch_reports_every_change(void **state)
     leave(b, "d", second);
     leave(a, "d", first);
     (void)clear_flag(a, "d");
-    client_close(b);
-    client_close(a);
 }
 
 static void the_flag_stays_until_nobody_is_there(void **state)
 {
-    struct engine_client *a = client_open(fixture);
+    OPEN_CLIENT(a, fixture);
     struct hf_ticket_id first;
     uint64_t token;
 
@@ -242,13 +234,12 @@ static void the_flag_stays_until_nobody_is_there(void **state)
     assert_true(make_generation(a, "d", first, 1) > token);
     leave(a, "d", first);
     assert_true(clear_flag(a, "d"));
-    client_close(a);
 }
 
 static void the_end_takes_participants_along_but_no_flag(void **state)
 {
     struct engine_client *a = client_open(fixture);
-    struct engine_client *b = client_open(fixture);
+    OPEN_CLIENT(b, fixture);
     struct hf_ticket_id first, second;
     struct client_request *seen;
     uint64_t token;
@@ -263,13 +254,12 @@ static void the_end_takes_participants_along_but_no_flag(void **state)
     (void)look(b, "d", 1, token);
     leave(b, "d", second);
     assert_true(clear_flag(b, "d"));
-    client_close(b);
 }
 
 static void a_participant_learns_of_its_end(void **state)
 {
-    struct engine_client *a = client_open(fixture);
-    struct engine_client *b = client_open(fixture);
+    OPEN_CLIENT(a, fixture);
+    OPEN_CLIENT(b, fixture);
     struct hf_ticket_id id = enter(a, "d");
     struct hf_ticket mine = {.id = id, .kind = HF_TICKET_PARTICIPANT};
     struct client_request *watch = client_watch(a, "d", &mine);
@@ -278,8 +268,6 @@ static void a_participant_learns_of_its_end(void **state)
     assert_int_equal(watch->answer, HF_EVENT_WATCHING);
     leave(b, "d", id); /* anybody may */
     assert_true(client_wait_gone(a, watch));
-    client_close(b);
-    client_close(a);
 }
 
 static void
@@ -306,7 +294,7 @@ a_queue_watch_at_participants_that_is_forgotten_is_silent(void **state)
 
 static void participants_of_one_name_are_not_of_another(void **state)
 {
-    struct engine_client *a = client_open(fixture);
+    OPEN_CLIENT(a, fixture);
     struct hf_ticket_id first = enter(a, "beside/d");
     struct hf_ticket_id second = enter(a, "beside/e");
     uint64_t token;
@@ -319,7 +307,6 @@ static void participants_of_one_name_are_not_of_another(void **state)
     leave(a, "beside/d", first);
     leave(a, "beside/e", second);
     assert_true(clear_flag(a, "beside/e"));
-    client_close(a);
 }
 
 int suite_run_double_barriers(const char *name)

@@ -16,8 +16,8 @@ static struct client_request *look(struct engine_client *client,
 
 static void a_queue_watch_reports_a_ticket_that_goes(void **state)
 {
-    struct engine_client *a = client_open(fixture);
-    struct engine_client *b = client_open(fixture);
+    OPEN_CLIENT(a, fixture);
+    OPEN_CLIENT(b, fixture);
     struct hf_ticket_id ids[2] = {fresh_id(), fresh_id()};
     struct client_request *seen;
 
@@ -37,8 +37,6 @@ static void a_queue_watch_reports_a_ticket_that_goes(void **state)
     remove_mutex(a, "q", ids[0]);
     assert_true(client_wait_gone(b, seen));
     (void)look(b, "q", 0);
-    client_close(b);
-    client_close(a);
 }
 
 /* Both queues of a semaphore, and a lock of either name: ids distinguish them,
@@ -46,8 +44,8 @@ static void a_queue_watch_reports_a_ticket_that_goes(void **state)
 static void ids_keep_their_roles(void **state)
 {
     struct hf_ticket_id ids[] = {fresh_id(), fresh_id()};
-    struct engine_client *a = client_open(fixture);
-    struct engine_client *b = client_open(fixture);
+    OPEN_CLIENT(a, fixture);
+    OPEN_CLIENT(b, fixture);
     struct client_request *seen;
 
     (void)state;
@@ -58,28 +56,25 @@ static void ids_keep_their_roles(void **state)
     assert_int_equal(hf_ticket_id_role(&seen->tickets[0].id), HF_ROLE_ENTRY);
     remove_mutex(a, "n", ids[1]);
     remove_mutex(a, "n/locks", ids[0]);
-    client_close(b);
-    client_close(a);
 }
 
 static void a_queue_watch_reports_a_death(void **state)
 {
     struct hf_ticket_id id = fresh_id();
     struct victim *victim = fixture->victim_start(fixture, "q", id, 0);
-    struct engine_client *b = client_open(fixture);
+    OPEN_CLIENT(b, fixture);
     struct client_request *seen = look(b, "q", 1);
 
     (void)state;
     fixture->victim_kill(fixture, victim);
     assert_true(client_wait_gone(b, seen));
     (void)look(b, "q", 0);
-    client_close(b);
 }
 
 static void each_queue_watch_is_reported_once(void **state)
 {
-    struct engine_client *a = client_open(fixture);
-    struct engine_client *b = client_open(fixture);
+    OPEN_CLIENT(a, fixture);
+    OPEN_CLIENT(b, fixture);
     struct hf_ticket_id id = fresh_id();
     struct client_request *looks[3];
 
@@ -97,14 +92,12 @@ static void each_queue_watch_is_reported_once(void **state)
     client_drain(b);
     for (size_t i = 0; i < 3; i++)
         assert_int_equal(looks[i]->gone, 1);
-    client_close(b);
-    client_close(a);
 }
 
 static void a_look_beside_a_watch(void **state)
 {
-    struct engine_client *a = client_open(fixture);
-    struct engine_client *b = client_open(fixture);
+    OPEN_CLIENT(a, fixture);
+    OPEN_CLIENT(b, fixture);
     struct hf_ticket_id id = fresh_id();
     struct client_request *seen, *watch;
 
@@ -116,14 +109,12 @@ static void a_look_beside_a_watch(void **state)
     remove_mutex(a, "q", id);
     assert_true(client_wait_gone(b, seen));
     assert_true(client_wait_gone(b, watch));
-    client_close(b);
-    client_close(a);
 }
 
 static void a_forgotten_look_is_silent(void **state)
 {
-    struct engine_client *a = client_open(fixture);
-    struct engine_client *b = client_open(fixture);
+    OPEN_CLIENT(a, fixture);
+    OPEN_CLIENT(b, fixture);
     struct hf_ticket_id id = fresh_id();
     struct hf_ticket_id nobody = {{0}};
     struct client_request *late, *early, *observer;
@@ -140,15 +131,13 @@ static void a_forgotten_look_is_silent(void **state)
     client_drain(b);
     assert_int_equal(late->gone, 0);
     assert_int_equal(early->gone, 0);
-    client_close(b);
-    client_close(a);
 }
 
 /* In an empty queue there is nothing to be removed. */
 static void an_empty_queue_is_looked_at(void **state)
 {
-    struct engine_client *a = client_open(fixture);
-    struct engine_client *b = client_open(fixture);
+    OPEN_CLIENT(a, fixture);
+    OPEN_CLIENT(b, fixture);
     struct client_request *forgotten, *left;
     struct hf_ticket_id id = fresh_id();
 
@@ -160,8 +149,6 @@ static void an_empty_queue_is_looked_at(void **state)
     client_forget(b, forgotten);
     (void)enqueue_mutex(a, "never", id);
     (void)look(b, "never", 1);
-    client_close(b);
-    client_close(a);
 }
 
 static void looks_and_watches_survive_the_link(void **state)
@@ -214,8 +201,8 @@ static struct client_request *take_lease(struct engine_client *client,
 static void leases_are_tickets_with_a_weight(void **state)
 {
     static const uint32_t weights[] = {1, 3, HF_WEIGHT_MAX, 1};
-    struct engine_client *a = client_open(fixture);
-    struct engine_client *b = client_open(fixture);
+    OPEN_CLIENT(a, fixture);
+    OPEN_CLIENT(b, fixture);
     struct hf_ticket_id ids[4];
     uint64_t token = 0;
     struct client_request *list;
@@ -242,13 +229,11 @@ static void leases_are_tickets_with_a_weight(void **state)
     remove_mutex(b, "s/leases", ids[1]);
     list = look(a, "s/leases", 2);
     assert_int_equal(list->tickets[0].weight + list->tickets[1].weight, 2);
-    client_close(b);
-    client_close(a);
 }
 
 static void a_lease_is_found_again(void **state)
 {
-    struct engine_client *a = client_open(fixture);
+    OPEN_CLIENT(a, fixture);
     struct hf_ticket_id id = fresh_id();
     uint64_t token = token_of(take_lease(a, id, 3), id);
     struct client_request *again = take_lease(a, id, 3);
@@ -265,13 +250,12 @@ static void a_lease_is_found_again(void **state)
     again = client_ask(a, HF_REQUEST_REMOVE, "s/leases", id);
     assert_int_equal(again->answer, HF_EVENT_REMOVED);
     assert_false(again->found);
-    client_close(a);
 }
 
 static void a_lease_goes_as_one(void **state)
 {
-    struct engine_client *a = client_open(fixture);
-    struct engine_client *b = client_open(fixture);
+    OPEN_CLIENT(a, fixture);
+    OPEN_CLIENT(b, fixture);
     struct hf_ticket_id id = fresh_id();
     const struct hf_ticket *lease;
     struct client_request *own, *other, *seen, *forgotten;
@@ -294,15 +278,13 @@ static void a_lease_goes_as_one(void **state)
     client_drain(b);
     assert_int_equal(own->gone + other->gone + seen->gone, 3);
     assert_int_equal(forgotten->gone, 0);
-    client_close(b);
-    client_close(a);
 }
 
 static void a_dead_owner_leaves_no_lease(void **state)
 {
     struct hf_ticket_id id = fresh_id();
     struct victim *victim = fixture->victim_start(fixture, "s/leases", id, 3);
-    struct engine_client *b = client_open(fixture);
+    OPEN_CLIENT(b, fixture);
     struct client_request *seen = look(b, "s/leases", 1);
     struct client_request *watch =
         client_watch(b, "s/leases", client_request_find(seen, id));
@@ -313,13 +295,12 @@ static void a_dead_owner_leaves_no_lease(void **state)
     assert_true(client_wait_gone(b, watch));
     assert_true(client_wait_gone(b, seen));
     expect_length(b, "s/leases", 0);
-    client_close(b);
 }
 
 /* One of its nodes may be left, which its owner removes. */
 static void a_lease_taken_by_force_is_gone(void **state)
 {
-    struct engine_client *a = client_open(fixture);
+    OPEN_CLIENT(a, fixture);
     struct hf_ticket_id id = fresh_id();
     struct client_request *request = take_lease(a, id, 3);
     struct client_request *watch =
@@ -334,13 +315,12 @@ static void a_lease_taken_by_force_is_gone(void **state)
     expect_length(a, "s/leases", 0);
     client_drain(a);
     assert_int_equal(watch->gone, 1);
-    client_close(a);
 }
 
 /* Also when no client was watching: a list does not show it to its owner. */
 static void a_lease_that_was_taken_is_not_listed(void **state)
 {
-    struct engine_client *a = client_open(fixture);
+    OPEN_CLIENT(a, fixture);
     struct hf_ticket_id id = fresh_id();
     struct client_request *request = take_lease(a, id, 3);
 
@@ -354,7 +334,6 @@ static void a_lease_that_was_taken_is_not_listed(void **state)
     request = client_ask(a, HF_REQUEST_REMOVE, "s/leases", id);
     assert_int_equal(request->answer, HF_EVENT_REMOVED);
     expect_length(a, "s/leases", 0);
-    client_close(a);
 }
 
 int suite_run_semaphores(const char *name)

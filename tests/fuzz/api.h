@@ -48,7 +48,6 @@ struct api_client {
     bool closed;
     bool got_closed;
     unsigned drops;
-    struct hf_error error;
 };
 
 /* A listener that is added to a client and removed again. */
@@ -198,7 +197,8 @@ bool api_is_reentrant(const struct api_client *client);
 const char *api_name(unsigned n);
 const char *api_bad_name(unsigned n);
 
-/* ${status} must be one of ${allowed}. */
+/* ${status}, which a call on this thread has just returned or the callback that
+ * runs on it reports, must be one of ${allowed}, and the last error. */
 void api_expect(const char *call, hf_status status, uint64_t allowed);
 
 /* To be called before and after a call that waits: it was refused where it

@@ -195,14 +195,11 @@ void api_election_look(const struct api_step *s)
     struct hf_tickets *tickets;
     struct api_blocking call;
     struct api_operation *operation;
-    struct hf_error error;
     hf_status status;
 
     if (e == NULL)
         return;
     e->busy++;
-    hf_election_error(e->election, &error);
-    MUST((error.status == HF_OK) == (error.text[0] == '\0'));
     if (s->b >= 192) {
         wait_to_lead(e, s);
     } else if (s->b % 2 != 0) {
@@ -257,7 +254,7 @@ void api_barrier_open(const struct api_step *s)
 
 /* Each of the three operations, by a call that waits or one that starts. */
 static hf_status (*const waiting[])(struct hf_barrier *, uint64_t) = {
-    hf_barrier_wait, hf_barrier_raise, hf_barrier_lower};
+    hf_barrier_wait, hf_barrier_set, hf_barrier_clear};
 
 static hf_status start(struct hf_barrier *barrier, unsigned which,
                        uint64_t wait_ms, struct api_operation *operation)
@@ -266,9 +263,9 @@ static hf_status start(struct hf_barrier *barrier, unsigned which,
     hf_status status;
 
     if (which == 1)
-        return hf_barrier_raise_start(barrier, wait_ms, api_done(operation));
+        return hf_barrier_set_start(barrier, wait_ms, api_done(operation));
     if (which == 2)
-        return hf_barrier_lower_start(barrier, wait_ms, api_done(operation));
+        return hf_barrier_clear_start(barrier, wait_ms, api_done(operation));
     operation->allowed |= BIT(HF_ECANCELLED);
     status = hf_barrier_wait_start(barrier, wait_ms, api_done(operation), &op);
     MUST((op != NULL) == (status == HF_OK));
@@ -285,7 +282,6 @@ void api_barrier_call(const struct api_step *s)
     uint64_t allowed = WAITED;
     struct api_blocking call;
     struct api_operation *operation;
-    struct hf_error error;
     hf_status status;
 
     if (b == NULL)
@@ -302,8 +298,6 @@ void api_barrier_call(const struct api_step *s)
         status = start(b->barrier, which, wait_ms, operation);
         api_started(operation, status, BEGUN);
     }
-    hf_barrier_error(b->barrier, &error);
-    MUST((error.status == HF_OK) == (error.text[0] == '\0'));
     b->busy--;
 }
 

@@ -90,13 +90,12 @@ static void on_wait(void *arg, const struct hf_wait *wait)
 static void on_loss(void *arg, struct hf_grant *grant)
 {
     struct api_operation *operation = arg;
-    struct hf_error error;
 
     MUST(!operation->begun || operation->ended);
     MUST(grant != NULL && !operation->released);
     MUST(hf_grant_safe_until_ms(grant) == 0);
-    hf_grant_error(grant, &error);
-    MUST(error.status != HF_OK && error.text[0] != '\0');
+    MUST(hf_last_error()->status == HF_ELOST);
+    MUST(strstr(hf_last_error()->text, "lost: ") != NULL);
     api_check();
 }
 
@@ -179,7 +178,6 @@ void api_acquire(const struct api_step *s)
     struct hf_acquire_opts opts;
     struct api_blocking call;
     struct hf_grant *grant;
-    struct hf_error error;
     hf_status status;
 
     if (lock == NULL || (operation = api_operation(
@@ -193,8 +191,6 @@ void api_acquire(const struct api_step *s)
         status = hf_lock_try_acquire(lock->lock, &grant);
     else
         status = hf_lock_acquire(lock->lock, &opts, &grant);
-    hf_lock_error(lock->lock, &error);
-    MUST((error.status == HF_OK) == (error.text[0] == '\0'));
     lock->busy--;
     finish(operation, &call, "hf_lock_acquire", status, grant);
 }

@@ -31,6 +31,14 @@ void *api_free_one(void *array, size_t count, size_t bytes)
 
 void api_expect(const char *call, hf_status status, uint64_t allowed)
 {
+    const struct hf_error *last = hf_last_error();
+
+    if (status != HF_OK && (last->status != status || last->text[0] == '\0')) {
+        fprintf(stderr, "%s: %s, but the last error is %s \"%s\"\n", call,
+                hf_status_name(status), hf_status_name(last->status),
+                last->text);
+        abort();
+    }
     if (status == HF_ENOMEM && api.fails && (allowed & BIT(HF_ENOMEM)) != 0)
         return;
     if (status != HF_ENOMEM && (allowed & BIT(status)) != 0)
@@ -132,6 +140,8 @@ static void on_done(void *arg, const struct hf_result *result)
     api_expect(operation->call, result->status, operation->allowed);
     MUST(result->text != NULL);
     MUST((result->status == HF_OK) == (result->text[0] == '\0'));
+    MUST(result->status == HF_OK ||
+         strcmp(result->text, hf_last_error()->text) == 0);
     MUST(result->grant == NULL || result->status == HF_OK);
     MUST((result->grant != NULL) ==
          (operation->acquires && result->status == HF_OK));

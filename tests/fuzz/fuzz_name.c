@@ -3,6 +3,8 @@
  * accepted again; a refused one has an error text. */
 #include <string.h>
 
+#include <holdfast/holdfast.h>
+
 #include "base/utf8.h"
 #include "core/lock_name.h"
 #include "fuzz.h"

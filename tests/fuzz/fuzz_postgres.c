@@ -30,6 +30,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         .end = pg_end,
         .serve = pg_serve,
         .step = pg_step,
+        .tick = leased_tick,
+        .wake_at_ms = leased_wake_at_ms,
     };
 
     client_run(&server, data, bytes);

@@ -35,6 +35,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         .end = resp_end,
         .serve = resp_serve,
         .step = resp_step,
+        .tick = leased_tick,
+        .wake_at_ms = leased_wake_at_ms,
     };
 
     client_run(&server, data, bytes);

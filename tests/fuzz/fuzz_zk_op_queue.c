@@ -15,6 +15,7 @@
 #include "fuzz.h"
 #include "heap/heap.h"
 #include "zk_op_program.h"
+#include "zk_server_frames.h"
 
 /* ---------------------------------------------------------------- server -- */
 
@@ -33,14 +34,8 @@ static void say(struct zk_op_program *p, int number)
 /* Faults are for the client: say() ends this. */
 static size_t begin_frame(struct zk_op_program *p, int32_t xid, int32_t error)
 {
-    size_t begin;
-
     heap_exempt(true);
-    begin = hf_jute_begin_frame(&p->server);
-    hf_jute_put_int(&p->server, xid);
-    hf_jute_put_long(&p->server, p->zxid++);
-    hf_jute_put_int(&p->server, error);
-    return begin;
+    return zk_server_begin(&p->server, xid, p->zxid++, error);
 }
 
 static void put_bytes(struct zk_op_program *p, size_t count)
@@ -49,29 +44,21 @@ static void put_bytes(struct zk_op_program *p, size_t count)
         hf_jute_put_byte(&p->server, op_program_next(p));
 }
 
-static void put_stat(struct zk_op_program *p)
-{
-    static const uint8_t stat[HF_ZK_STAT_BYTES];
-
-    hf_jute_put_bytes(&p->server, stat, sizeof stat);
-}
-
 /* The record of a success. */
 static void put_record(struct zk_op_program *p, const struct program_call *call)
 {
+    static const struct hf_zookeeper_stat stat;
+
     switch (call->opcode) {
     case HF_ZK_CREATE2:
     case HF_ZK_CREATE_CONTAINER:
-        hf_jute_put_string(&p->server, "/0");
-        put_stat(p);
+    case HF_ZK_EXISTS:
+    case HF_ZK_SET_DATA:
+        zk_server_put_record(&p->server, call->opcode, "/0", &stat);
         break;
     case HF_ZK_GET_DATA:
         hf_jute_put_null(&p->server);
-        put_stat(p);
-        break;
-    case HF_ZK_EXISTS:
-    case HF_ZK_SET_DATA:
-        put_stat(p);
+        zk_server_put_stat(&p->server, &stat);
         break;
     case HF_ZK_GET_ALL_CHILDREN_NUMBER:
         hf_jute_put_int(&p->server, 1);
@@ -128,12 +115,9 @@ static void send_event(struct zk_op_program *p)
 {
     static const char *const paths[] = {"/0", "/1", "/0/a", "/"};
     uint8_t which = op_program_next(p);
-    size_t begin = begin_frame(p, HF_ZK_XID_EVENT, 0);
 
-    hf_jute_put_int(&p->server, which >> 2 & 7);
-    hf_jute_put_int(&p->server, 3);
-    hf_jute_put_string(&p->server, paths[which & 3]);
-    hf_jute_end_frame(&p->server, begin);
+    heap_exempt(true);
+    zk_server_event(&p->server, p->zxid++, which >> 2 & 7, paths[which & 3]);
     say(p, OP_PROGRAM_NONE);
 }
 
@@ -147,18 +131,11 @@ static void send_raw(struct zk_op_program *p)
 /* ${id} 0: the session has ended. */
 static void answer_handshake(struct zk_op_program *p, int64_t id)
 {
-    static const uint8_t password[HF_ZK_PASSWORD_BYTES] = {7};
-    size_t begin;
-
     heap_exempt(true);
-    begin = hf_jute_begin_frame(&p->server);
-    hf_jute_put_int(&p->server, 0);
-    hf_jute_put_int(&p->server, id == 0 ? 0 : 10000);
-    hf_jute_put_long(&p->server, id);
-    hf_jute_put_buffer(&p->server, password, sizeof password);
     if (p->config.read_only)
-        hf_jute_put_bool(&p->server, op_program_next(p) % 2);
-    hf_jute_end_frame(&p->server, begin);
+        zk_server_session(&p->server, 10000, id, op_program_next(p) % 2);
+    else
+        zk_server_old_session(&p->server, 10000, id);
     say(p, OP_PROGRAM_NONE);
 }
 
@@ -322,12 +299,12 @@ static void check_calls(const struct zk_op_program *p)
     const struct hf_zk_session *session = &p->session;
     unsigned direct = 1; /* the sync of the queue, */
 
+    direct += hf_zk_session_close_requested(session);
     for (int i = 0; i < p->op_count; i++)
         direct += p->ops[i]->direct && p->ops[i]->released == 0;
-    MUST(session->wire.calls <=
-         p->config.window + direct + session->close_requested);
+    MUST(session->wire.calls <= p->config.window + direct);
     if (p->queue.alone != NULL)
-        MUST(session->wire.calls <= 1 + direct + session->close_requested);
+        MUST(session->wire.calls <= 1 + direct);
     if (hf_zk_session_usable(session) && session->wire.calls == 0 &&
         !session->leaving)
         MUST(p->queue.waiting.count == 0 ||

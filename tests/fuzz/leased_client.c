@@ -6,9 +6,10 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/engine_host.h"
 #include "base/time_math.h"
+#include "base/url.h"
 #include "core/name_list.h"
-#include "engines/leased/leased_engine.h"
 #include "fuzz.h"
 #include "heap/heap.h"
 #include "timers.h"
@@ -330,9 +331,7 @@ static void pass(struct leased_client *client, uint64_t ms)
     client->now_ms += ms;
     timers_fire(client->now_ms);
     if (!client->closed) {
-        hf_leased_engine_enter(client->engine);
-        hf_leased_tick(client->engine->leased, client->now_ms);
-        hf_leased_engine_leave(client->engine);
+        client->server->tick(client);
         step(client, &tick);
     }
     client_run_loop(client);
@@ -343,7 +342,7 @@ static uint64_t wake_at_ms(const struct leased_client *client)
     uint64_t at_ms =
         hf_min_ms(hf_core_wake_at_ms(&client->core), timers_next_ms());
 
-    return hf_min_ms(at_ms, hf_leased_wake_at_ms(client->engine->leased));
+    return hf_min_ms(at_ms, client->server->wake_at_ms(client));
 }
 
 static void pass_to_next(struct leased_client *client)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A whole client of an engine on a loop: the real core and the real engine,
- * against the fake server of the fuzz target.  The input is a program of steps:
- * what is requested, what the server answers and when, and how time passes.
+ * A whole client of an engine, of leases or of etcd: the real core and the real
+ * engine, against the fake server of the fuzz target.  The input is a program
+ * of steps: what is requested, what the server answers and when, and how time
+ * passes.
  *
  * Time is virtual: it passes in steps only.  The linker replaces the timers of
  * the loop by those of timers.c, so that the same input is the same run.
@@ -35,7 +36,14 @@ struct client_server {
     void (*serve)(struct leased_client *client);
     /* A step of the server; the input says which. */
     void (*step)(struct leased_client *client);
+    /* Time has passed; and when the engine wants that, by its own account. */
+    void (*tick)(struct leased_client *client);
+    uint64_t (*wake_at_ms)(const struct leased_client *client);
 };
+
+/* Those of an engine that leases tickets. */
+void leased_tick(struct leased_client *client);
+uint64_t leased_wake_at_ms(const struct leased_client *client);
 
 struct leased_acquisition {
     struct hf_acquisition acquisition; /* first, because effects point to it */

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/engine_host.h"
 #include "base/error.h"
 #include "client/client.h"
 #include "client/engines.h"

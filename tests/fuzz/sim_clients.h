@@ -7,6 +7,7 @@
 
 #include <uv.h>
 
+#include "base/engine_host.h"
 #include "simulator/model/sim.h"
 
 #define SIM_CLIENTS_MAX 12

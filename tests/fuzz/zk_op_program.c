@@ -10,7 +10,8 @@
 
 #include "fuzz.h"
 #include "heap/heap.h"
-#include "zookeeper/watch_modes.h"
+#include "zk_server_frames.h"
+#include "zookeeper/watch_set.h"
 
 uint8_t op_program_next(struct zk_op_program *p)
 {
@@ -67,7 +68,8 @@ static void on_fired(struct hf_zk_watcher *watcher,
 {
     struct zk_op_program *p = watcher->user;
 
-    MUST(watcher->in_set);
+    MUST(hf_zk_watcher_in_set(watcher));
+    hf_zk_watcher_check(watcher);
     if (event->type != HF_ZK_RESYNC)
         hf_zk_op_queue_event(&p->queue);
 }
@@ -212,15 +214,16 @@ void op_program_unwatch(struct zk_op_program *p, uint8_t which)
         if (p->ops[i]->op.watcher == watcher)
             p->ops[i]->op.watcher = NULL;
     }
-    if (!watcher->in_set)
+    if (!hf_zk_watcher_in_set(watcher))
         return;
-    hf_zk_watch_set_remove(&p->session.watches, watcher);
-    if (!hf_zk_session_usable(&p->session))
+    if (!hf_zk_session_usable(&p->session)) {
+        hf_zk_watch_set_remove(&p->session.watches, watcher);
         return;
-    what = hf_zk_watch_set_after_removal(&p->session.watches, watcher);
+    }
+    what = hf_zk_watch_set_unwatch(&p->session.watches, watcher);
     if (what != HF_ZK_UNWATCH_NOTHING)
         ask_to_forget(p, what);
-    watcher->armed = watcher->missing = false;
+    hf_zk_watch_set_check(&p->session.watches);
 }
 
 /* ---------------------------------------------------------- what was sent --
@@ -275,20 +278,11 @@ void op_program_read(struct zk_op_program *p)
 
     out.bytes = hf_zk_session_output(&p->session, &count);
     out.left = count;
-    while (out.left > 0) {
-        frame = (struct hf_jute_reader){.left = (size_t)hf_jute_get_int(&out)};
-        MUST(frame.left <= out.left);
-        frame.bytes = out.bytes;
-        out.bytes += frame.left;
-        out.left -= frame.left;
-        if (p->handshake_read)
+    while (zk_server_read_frame(&out, &frame)) {
+        if (p->handshake_read) {
             read_frame(p, &frame);
-        else
-            (void)hf_jute_get_int(&frame);
-        if (!p->handshake_read && !frame.failed) {
-            (void)hf_jute_get_long(&frame); /* the zxid */
-            (void)hf_jute_get_int(&frame);  /* the timeout */
-            p->handshake_id = hf_jute_get_long(&frame);
+        } else {
+            p->handshake_id = zk_server_read_handshake(&frame).id;
             p->handshake_read = true;
         }
     }

@@ -6,6 +6,7 @@
 #define HF_TESTS_FUZZ_ZK_OP_PROGRAM_H
 
 #include "zookeeper/op_queue.h"
+#include "zookeeper/zk_op.h"
 
 #define OP_PROGRAM_OPS 256
 #define OP_PROGRAM_CALLS 1024

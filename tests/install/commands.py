@@ -14,6 +14,8 @@ SOURCE = pathlib.Path(os.environ["HF_SOURCE"])
 BUILD = pathlib.Path(os.environ["HF_BUILD"])
 CC = os.environ["CC"]
 CMAKE = os.environ["CMAKE"]
+# The directory of modules, in that of libraries: with the version of the soname.
+MODULES = "holdfast-0.1"
 # A program that links a sanitized library has to be sanitized as well.
 SANITIZE = {"": [], "address": ["-fsanitize=address,undefined"],
             "thread": ["-fsanitize=thread"]}[os.environ["HF_SANITIZE"]]

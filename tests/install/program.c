@@ -9,22 +9,19 @@ int main(void)
     struct hf_client *client;
     struct hf_lock *lock;
     struct hf_grant *grant;
-    struct hf_error error;
 
     if (hf_version() != HF_VERSION)
         return 2;
-    if (hf_client_open(NULL, NULL, &client, &error) != HF_OK) {
-        fprintf(stderr, "%s\n", error.text);
+    if (hf_client_open(NULL, NULL, &client) != HF_OK) {
+        fprintf(stderr, "%s\n", hf_last_error()->text);
         return 1;
     }
     if (hf_lock_open(client, "install/test", NULL, &lock) != HF_OK) {
-        hf_client_error(client, &error);
-        fprintf(stderr, "%s\n", error.text);
+        fprintf(stderr, "%s\n", hf_last_error()->text);
         return 1;
     }
     if (hf_lock_acquire(lock, NULL, &grant) != HF_OK) {
-        hf_lock_error(lock, &error);
-        fprintf(stderr, "%s\n", error.text);
+        fprintf(stderr, "%s\n", hf_last_error()->text);
         return 1;
     }
     printf("token %llu\n", (unsigned long long)hf_grant_token(grant));

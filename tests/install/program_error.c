@@ -8,10 +8,9 @@
 int main(int argc, char **argv)
 {
     struct hf_client *client;
-    struct hf_error error;
 
-    if (argc == 2 && hf_client_open(argv[1], NULL, &client, &error) != HF_OK) {
-        printf("%s\n", error.text);
+    if (argc == 2 && hf_client_open(argv[1], NULL, &client) != HF_OK) {
+        printf("%s\n", hf_last_error()->text);
         return 0;
     }
     return 1;

@@ -8,11 +8,11 @@ import re
 import shutil
 import unittest
 
-from commands import (BUILD, CC, CMAKE, HERE, SANITIZE, SOURCE, defined,
+from commands import (BUILD, CC, CMAKE, HERE, MODULES, SANITIZE, SOURCE, defined,
                       public_names, run, testing)
 import machine
 
-HEADERS = sorted(path.name for path in (SOURCE / "include/holdfast").iterdir()
+HEADERS = sorted(path.name for path in (SOURCE / "include/holdfast").glob("*.h")
                  if path.name != "uv.h")
 STRICT = ["-Wall", "-Wextra", "-pedantic", "-Werror"]
 
@@ -114,7 +114,7 @@ class Installed(unittest.TestCase):
         for file in (self.lib / "libholdfast.so", self.prefix / "bin/holdfast",
                      next(self.prefix.glob("**/holdfast-torture")),
                      next(self.prefix.glob("**/holdfast-zk")),
-                     *self.lib.glob("holdfast/*.so")):
+                     *self.lib.glob(f"{MODULES}/*.so")):
             wanted = re.findall(r"(\w+)@GLIBC_2\.(\d+)",
                                 run("nm", "-D", "--undefined-only", file))
             with self.subTest(file=file.name):
@@ -126,7 +126,7 @@ class Installed(unittest.TestCase):
     def test_pkg_config_says_where_modules_are_and_what_libuv_it_needs(self):
         said = run("pkg-config", "--variable=modulesdir", "holdfast",
                    env=self.env).strip()
-        self.assertEqual(os.path.realpath(said), str(self.lib / "holdfast"))
+        self.assertEqual(os.path.realpath(said), str(self.lib / MODULES))
         self.assertEqual(run("pkg-config", "--print-requires-private",
                              "holdfast", env=self.env), "libuv >= 1.9\n")
 
@@ -181,10 +181,10 @@ class Installed(unittest.TestCase):
 
     def test_manual(self):
         pages = self.prefix / "share" / "man" / "man1"
-        for name in ("holdfast", "holdfast-run", "holdfast-elect",
+        for name in ("holdfast", "holdfast-run", "holdfast-elect", "holdfast-hold",
                      "holdfast-show", "holdfast-ls", "holdfast-explain",
-                     "holdfast-doctor", "holdfast-revoke", "holdfast-evict", "holdfast-metrics",
-                     "holdfast-zk"):
+                     "holdfast-doctor", "holdfast-last", "holdfast-revoke",
+                     "holdfast-evict", "holdfast-metrics", "holdfast-zk"):
             self.assertRegex((pages / (name + ".1")).read_text(),
                              r"(?m)^\.(TH|Dt) ")
         self.assertTrue((pages.parent / "man7" / "holdfast-url.7").is_file())

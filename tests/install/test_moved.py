@@ -9,7 +9,8 @@ import shutil
 import subprocess
 import unittest
 
-from commands import BUILD, CC, CMAKE, HERE, SANITIZE, engines, run, testing
+from commands import (BUILD, CC, CMAKE, HERE, MODULES, SANITIZE, engines, run,
+                      testing)
 import machine
 
 # No module is where the build was configured to install them.
@@ -28,7 +29,7 @@ class Moved(unittest.TestCase):
         self.replace_modules(self.prefix)
 
     def replace_modules(self, prefix):
-        directory = next(prefix.glob("**/libholdfast.a")).parent / "holdfast"
+        directory = next(prefix.glob("**/libholdfast.a")).parent / MODULES
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir()
         (directory / "engine-tried.so").write_text("text\n")
@@ -63,6 +64,13 @@ class Moved(unittest.TestCase):
         self.assertIn(self.module(), self.tool_says())
         self.move()
         self.assertIn(self.module(), self.tool_says())
+
+    def test_modules_of_another_version_are_not_its_own(self):
+        lib = pathlib.Path(self.module()).parents[1]
+        (lib / MODULES).rename(lib / "holdfast-0.0")
+        self.assertIn(CONFIGURED, self.tool_says())
+        self.replace_modules(self.prefix)
+        self.assertIn(f"{MODULES}/engine-tried.so", self.tool_says())
 
     def test_tool_through_a_link_and_under_another_name(self):
         self.move()
@@ -141,9 +149,10 @@ class Engines(unittest.TestCase):
         self.assertEqual(said["zookeeper"], ("works", "built in"))
         for name, module in (("redis", "engine-redis"),
                              ("postgresql", "engine-postgresql"),
+                             ("etcd", "engine-etcd"),
                              ("tls", "transport-tls"),
                              ("sasl", "transport-sasl")):
-            file = BUILD / "lib" / "holdfast" / (module + ".so")
+            file = BUILD / "lib" / MODULES / (module + ".so")
             with self.subTest(engine=name):
                 if file.exists():
                     self.assertEqual(said[name], ("works", str(file)))

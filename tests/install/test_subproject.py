@@ -8,7 +8,8 @@ import re
 import shutil
 import unittest
 
-from commands import CC, CMAKE, HERE, SOURCE, defined, public_names, run
+from commands import (CC, CMAKE, HERE, MODULES, SOURCE, defined, public_names,
+                      run)
 import machine
 
 PROJECT = """
@@ -21,6 +22,9 @@ add_executable(with-shared program.c)
 target_link_libraries(with-shared PRIVATE holdfast::holdfast)
 add_executable(with-static program.c)
 target_link_libraries(with-static PRIVATE holdfast::holdfast_static)
+install(TARGETS with-shared with-static EXPORT consumer
+        RUNTIME COMPONENT runtime)
+install(EXPORT consumer DESTINATION lib/cmake/consumer COMPONENT dev)
 """
 
 # Other libraries: the option, the Debian package, and the pkg-config file.
@@ -52,10 +56,10 @@ class Subproject(Fixture):
     def ninja(self, *targets):
         return run("ninja", "-C", self.top / "build", *targets)
 
-    def check_works(self, program):
+    def check_works(self, program, **variables):
         locks = self.top / "locks"
         locks.mkdir(mode=0o700, exist_ok=True)
-        env = dict(os.environ, HOLDFAST_DIR=str(locks))
+        env = dict(os.environ, HOLDFAST_DIR=str(locks), **variables)
         env.pop("HOLDFAST_URL", None)
         self.assertRegex(run(program, env=env), r"^token [1-9]\d*\n$")
 
@@ -70,12 +74,36 @@ class Subproject(Fixture):
         # Not optimised otherwise: it is the names that are looked at.
         self.configure(self.top, "-DCMAKE_BUILD_TYPE=Debug",
                        "-DCMAKE_C_FLAGS=-flto", "-DHF_REDIS=OFF",
-                       "-DHF_POSTGRES=OFF", "-DHF_TLS=OFF", "-DHF_SASL=OFF")
+                       "-DHF_POSTGRES=OFF", "-DHF_ETCD=OFF",
+                       "-DHF_TLS=OFF", "-DHF_SASL=OFF")
         self.ninja("with-shared", "with-static")
         archive = next(self.top.glob("build/**/libholdfast.a"))
         self.assertEqual(defined(["-g"], archive), public_names())
         self.check_works(self.top / "build" / "with-shared")
         self.check_works(self.top / "build" / "with-static")
+        self.check_installs()
+
+    def check_installs(self):
+        """What is installed with the other project works; its components are
+        not mixed with ours."""
+        build, prefix = self.top / "build", self.top / "prefix"
+        run("ninja", "-C", build)
+        run(CMAKE, "--install", build, "--prefix", prefix)
+        library = next(prefix.glob("**/libholdfast.so.*")).parent
+        self.check_works(prefix / "bin/with-shared",
+                         LD_LIBRARY_PATH=str(library))
+        self.check_works(prefix / "bin/with-static")
+        self.assertTrue((prefix / "include/holdfast/holdfast.h").is_file())
+        self.assertFalse((prefix / "bin/holdfast").exists())
+        for component, expected in (("runtime", {"with-shared", "with-static"}),
+                                    ("holdfast-runtime",
+                                     {"libholdfast.so.0.1",
+                                      "libholdfast.so.0.1.0"})):
+            run(CMAKE, "--install", build, "--prefix", self.top / component,
+                "--component", component)
+            self.assertEqual({path.name for path in
+                              (self.top / component).rglob("*")
+                              if not path.is_dir()}, expected)
 
 
 class Options(Fixture):
@@ -88,6 +116,7 @@ class Options(Fixture):
         self.env = dict(os.environ, PKG_CONFIG_LIBDIR=str(self.packages))
         self.env.pop("PKG_CONFIG_PATH", None)
         self.add("libuv", "2.0")
+        self.add("jansson", "2.14")
 
     def add(self, package, version):
         (self.packages / (package + ".pc")).write_text(
@@ -122,7 +151,7 @@ class Options(Fixture):
         self.assertEqual(len(re.findall(": yes, there is", said)), len(OPTIONS))
         # And when one is gone, what was built with it goes too.
         (self.packages / "libpq.pc").unlink()
-        module = self.top / "build" / "lib/holdfast/engine-postgresql.so"
+        module = self.top / "build" / "lib" / MODULES / "engine-postgresql.so"
         module.parent.mkdir(parents=True, exist_ok=True)
         module.write_text("of an earlier build")
         said = self.configured()

@@ -12,24 +12,24 @@ import org.apache.curator.retry.RetryNTimes;
  * A barrier as users of Apache Curator know it.
  *
  *     CuratorBarrier SERVERS PATH
- *         Print "ready"; then answer each line: of "raise"
- *         and "lower" "done", of "wait" "passed", and of "try" "up" or "down".
+ *         Print "ready"; then answer each line: of "set"
+ *         and "clear" "done", of "wait" "passed", and of "try" "set" or "clear".
  */
 public final class CuratorBarrier {
     private static String run(DistributedBarrier barrier, String word)
             throws Exception {
         switch (word) {
-        case "raise":
+        case "set":
             barrier.setBarrier();
             return "done";
-        case "lower":
+        case "clear":
             barrier.removeBarrier();
             return "done";
         case "wait":
             barrier.waitOnBarrier();
             return "passed";
         default:
-            return barrier.waitOnBarrier(0, TimeUnit.SECONDS) ? "down" : "up";
+            return barrier.waitOnBarrier(0, TimeUnit.SECONDS) ? "clear" : "set";
         }
     }
 

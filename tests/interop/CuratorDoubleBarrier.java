@@ -8,9 +8,9 @@ import org.apache.curator.framework.recipes.barriers.DistributedDoubleBarrier;
 import org.apache.curator.retry.RetryNTimes;
 
 /**
- * A party to a double barrier as users of Apache Curator know it.
+ * A participant of a double barrier as users of Apache Curator know it.
  *
- *     CuratorDoubleBarrier SERVERS PATH PARTIES
+ *     CuratorDoubleBarrier SERVERS PATH PARTICIPANTS
  *         Print "ready" and then, for each line, what came of it: of "enter"
  *         "inside" and of "leave" "left".
  */
@@ -24,13 +24,13 @@ public final class CuratorDoubleBarrier {
                 arguments[0], 10000, 10000, new RetryNTimes(100, 100))) {
             client.start();
             client.blockUntilConnected();
-            int parties = Integer.parseInt(arguments[2]);
+            int participants = Integer.parseInt(arguments[2]);
             DistributedDoubleBarrier barrier = null;
             System.out.println("ready");
             while ((word = words.readLine()) != null) {
                 if (word.equals("enter")) {
                     barrier = new DistributedDoubleBarrier(
-                            client, arguments[1], parties);
+                            client, arguments[1], participants);
                     barrier.enter();
                     System.out.println("inside");
                 } else {

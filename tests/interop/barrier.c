@@ -3,8 +3,9 @@
  * A barrier that uses the library.
  *
  *     barrier URL NAME
- *         Print "ready" and then, for each line, what came of it: of "raise"
- *         and "lower" "done", of "wait" "passed", and of "try" "up" or "down".
+ *         Print "ready" and then, for each line, what came of it: of "set"
+ *         and "clear" "done", of "wait" "passed", and of "try" "set" or
+ *         "clear".
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,12 +24,12 @@ static void say(const char *word)
 static const char *run_command(struct hf_barrier *barrier, const char *word,
                                hf_status *status)
 {
-    if (strcmp(word, "raise") == 0) {
-        *status = hf_barrier_raise(barrier, WAIT_MS);
+    if (strcmp(word, "set") == 0) {
+        *status = hf_barrier_set(barrier, WAIT_MS);
         return "done";
     }
-    if (strcmp(word, "lower") == 0) {
-        *status = hf_barrier_lower(barrier, WAIT_MS);
+    if (strcmp(word, "clear") == 0) {
+        *status = hf_barrier_clear(barrier, WAIT_MS);
         return "done";
     }
     if (strcmp(word, "wait") == 0) {
@@ -37,22 +38,21 @@ static const char *run_command(struct hf_barrier *barrier, const char *word,
     }
     *status = hf_barrier_wait(barrier, 0);
     if (*status != HF_EBUSY)
-        return "down";
+        return "clear";
     *status = HF_OK;
-    return "up";
+    return "set";
 }
 
 int main(int argc, char **argv)
 {
     struct hf_barrier *barrier;
     struct hf_client *client;
-    struct hf_error error;
     hf_status status;
     char word[16];
 
     if (argc != 3)
         return 64;
-    if (hf_client_open(argv[1], NULL, &client, &error) != HF_OK ||
+    if (hf_client_open(argv[1], NULL, &client) != HF_OK ||
         hf_barrier_open(client, argv[2], &barrier) != HF_OK) {
         fprintf(stderr, "there is no barrier to be had\n");
         return EXIT_FAILURE;

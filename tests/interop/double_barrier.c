@@ -2,11 +2,11 @@
 /*
  * A participant of a double barrier that uses the library.
  *
- *     double_barrier URL NAME PARTIES
+ *     double_barrier URL NAME PARTICIPANTS
  *         Print "ready" and then, for each line, what came of it: of "enter"
  *         "inside" and of "leave" "left", or the name of the status; "soon" is
  *         an enter that waits for a moment only, and "try" one that does not.
- *     double_barrier URL NAME PARTIES start
+ *     double_barrier URL NAME PARTICIPANTS start
  *         The same by the calls that are started, whose callbacks print.
  */
 #include <stdio.h>
@@ -58,12 +58,11 @@ int main(int argc, char **argv)
 {
     struct hf_double_barrier *barrier;
     struct hf_client *client;
-    struct hf_error error;
     char word[16];
 
     if (argc < 4)
         return 64;
-    if (hf_client_open(argv[1], NULL, &client, &error) != HF_OK ||
+    if (hf_client_open(argv[1], NULL, &client) != HF_OK ||
         hf_double_barrier_open(client, argv[2],
                                (uint32_t)strtoul(argv[3], NULL, 10),
                                &barrier) != HF_OK) {

@@ -149,13 +149,12 @@ int main(int argc, char **argv)
     struct hf_election_opts opts = HF_ELECTION_OPTS_INIT;
     struct candidate candidate = {.speaks = false};
     struct hf_client *client;
-    struct hf_error error;
 
     if (argc < 6)
         die("usage: election add|stand|named KIND URL NAME ...");
     sem_init(&candidate.elected, 0, 0);
-    if (hf_client_open(argv[3], NULL, &client, &error) != HF_OK)
-        die(error.text);
+    if (hf_client_open(argv[3], NULL, &client) != HF_OK)
+        die(hf_last_error()->text);
     opts.kind =
         strcmp(argv[2], "mutex") == 0 ? HF_KIND_MUTEX : HF_KIND_ELECTION;
     if (strcmp(argv[1], "named") == 0)

@@ -46,14 +46,11 @@ static void stay_inside(void)
 static void take(struct hf_lock *lock, int log, char **arguments)
 {
     struct hf_grant *grant;
-    struct hf_error error;
     uint64_t token;
     hf_status status = hf_lock_acquire(lock, NULL, &grant);
 
-    if (status != HF_OK) {
-        hf_lock_error(lock, &error);
-        die("acquire", status, error.text);
-    }
+    if (status != HF_OK)
+        die("acquire", status, hf_last_error()->text);
     token = hf_grant_token(grant);
     note(log, '+', arguments, token);
     stay_inside();
@@ -72,7 +69,6 @@ int main(int argc, char **argv)
 {
     struct hf_lock_opts opts = HF_LOCK_OPTS_INIT;
     struct hf_client *client;
-    struct hf_error error;
     struct hf_lock *lock;
     hf_status status;
     int log;
@@ -86,9 +82,9 @@ int main(int argc, char **argv)
         perror(argv[5]);
         return EXIT_FAILURE;
     }
-    status = hf_client_open(argv[1], NULL, &client, &error);
+    status = hf_client_open(argv[1], NULL, &client);
     if (status != HF_OK)
-        die("open", status, error.text);
+        die("open", status, hf_last_error()->text);
     opts.kind = HF_KIND_SEMAPHORE;
     opts.permits = number(argv[3]);
     opts.limit = number(argv[4]);

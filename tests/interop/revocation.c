@@ -42,16 +42,13 @@ static void hold(struct hf_lock *lock)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct hf_grant *grant;
-    struct hf_error error;
     sem_t asked;
 
     sem_init(&asked, 0, 0);
     opts.wait_ms = WAIT_MS;
     opts.on_revoke = (struct hf_on_revoke){on_revoke, &asked, NULL};
-    if (hf_lock_acquire(lock, &opts, &grant) != HF_OK) {
-        hf_lock_error(lock, &error);
-        die(error.text);
-    }
+    if (hf_lock_acquire(lock, &opts, &grant) != HF_OK)
+        die(hf_last_error()->text);
     say("held");
     for (int i = 0; i < 2; i++)
         while (sem_wait(&asked) != 0 && errno == EINTR)
@@ -65,13 +62,12 @@ static void hold(struct hf_lock *lock)
 int main(int argc, char **argv)
 {
     struct hf_client *client;
-    struct hf_error error;
     struct hf_lock *lock;
 
     if (argc != 4 && argc != 5)
         die("usage: see the top of revocation.c");
-    if (hf_client_open(argv[2], NULL, &client, &error) != HF_OK)
-        die(error.text);
+    if (hf_client_open(argv[2], NULL, &client) != HF_OK)
+        die(hf_last_error()->text);
     if (hf_lock_open(client, argv[3], NULL, &lock) != HF_OK)
         die("the name is no good");
     if (strcmp(argv[1], "hold") == 0)

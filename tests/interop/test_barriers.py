@@ -46,36 +46,36 @@ class Barrier(Case):
         waiting.eventually("%d watches" % count, lambda: self.server.mntr()[
             "watch_count"] == self.watches + count)
 
-    def cycle(self, raiser, lowerer, waiters):
-        raiser.ask("raise", "done")
+    def cycle(self, setter, clearer, waiters):
+        setter.ask("set", "done")
         self.await_watches(0)  # what tries have left has fired
         for participant in waiters:
             participant.say("wait")
         self.await_watches(len(waiters))
-        for participant in (raiser, lowerer):
-            participant.ask("try", "up")
-        lowerer.ask("lower", "done")
+        for participant in (setter, clearer):
+            participant.ask("try", "set")
+        clearer.ask("clear", "done")
         for participant in waiters:
             participant.expect("passed")
         for participant in self.all:
-            participant.ask("try", "down")
+            participant.ask("try", "clear")
 
-    def test_whoever_raises_and_whoever_lowers(self):
+    def test_whoever_sets_and_whoever_clears(self):
         for i in range(CYCLES):
-            for raiser in (self.curators[0], self.ours[0]):
-                for lowerer in (self.curators[0], self.ours[0]):
-                    self.cycle(raiser, lowerer,
+            for setter in (self.curators[0], self.ours[0]):
+                for clearer in (self.curators[0], self.ours[0]):
+                    self.cycle(setter, clearer,
                                [self.curators[1], self.ours[1]])
 
     def test_fn66_writes_to_a_barrier_let_nobody_through(self):
         """They fire the watches of all waiters."""
-        self.curators[0].ask("raise", "done")
+        self.curators[0].ask("set", "done")
         self.ours[1].say("wait")
         self.curators[1].say("wait")
         for i in range(20):
             self.client.set(PATH, b"%d" % i)
-            self.ours[0].ask("try", "up")
-        self.ours[0].ask("lower", "done")
+            self.ours[0].ask("try", "set")
+        self.ours[0].ask("clear", "done")
         self.ours[1].expect("passed")
         self.curators[1].expect("passed")
 
@@ -84,9 +84,9 @@ class Barrier(Case):
         self.client.create(PATH, flags=jute.CONTAINER)
         self.client.create("%s/%s" % (PATH, self.first()),
                            flags=jute.EPHEMERAL_SEQUENTIAL)
-        self.ours[0].ask("raise", "HF_EKIND")
+        self.ours[0].ask("set", "HF_EKIND")
         self.ours[0].ask("wait", "HF_EKIND")
-        self.ours[0].ask("lower", "HF_EKIND")
+        self.ours[0].ask("clear", "HF_EKIND")
 
 
 if __name__ == "__main__":

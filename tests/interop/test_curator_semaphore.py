@@ -200,7 +200,7 @@ class Semaphores(Case):
         curator.go_on()
         curator.expect("1")
         # Ours is next in line for two, and the second of Curator's behind it.
-        ours = self.holder(2, 2, "-t", "3s")
+        ours = self.holder(2, 2, "-w", "3s")
         waiting.eventually("ours to queue", lambda: self.count(LOCKS) == 1)
         curator.go_on()
         waiting.eventually("Curator to queue", lambda: self.count(LOCKS) == 2)

@@ -200,7 +200,7 @@ class KazooSemaphore(Case):
         holder.go_on()
         holder.finish()
         self.assertEqual(
-            self.run_tool("-t", "10s", "--permits", "3/3").returncode, 0)
+            self.run_tool("-w", "10s", "--permits", "3/3").returncode, 0)
 
 
 if __name__ == "__main__":

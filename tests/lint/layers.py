@@ -4,8 +4,9 @@
 
 What everything builds on (src/base) includes nothing else.  The monitor
 (src/monitor) knows nothing of what it guards, a session with ZooKeeper
-(src/zookeeper, _io, _retry), the connections (src/transport, src/engine_loop)
-and the numbers (src/metrics) nothing of locks.  What commands
+(src/zookeeper, _io, _retry) or etcd (src/etcd, _io, on src/grpc), the
+connections (src/transport, src/engine_loop) and the numbers (src/metrics)
+nothing of locks.  What commands
 share (src/command) knows none of them, and those in programs of their own
 (src/torture, src/zookeeper_tool) nothing of the tool (src/cli).  That is followed
 through all headers of src, so that a header on the way brings nothing in
@@ -34,6 +35,9 @@ LAYERS = {
     "operation": ("monitor", "thread"),
     "engine_loop": ("thread",),
     "transport": ("thread",),
+    "grpc": (),
+    "etcd": ("grpc",),
+    "etcd_io": ("engine_loop", "etcd", "grpc", "thread", "transport"),
     "zookeeper": (),
     "zookeeper_io": ("engine_loop", "thread", "transport", "zookeeper"),
     "zookeeper_retry": ("zookeeper",),
@@ -43,9 +47,10 @@ LAYERS = {
 }
 
 # Files of the core that see nothing of an acquisition, and its headers.
-BENEATH = ("own_ticket", "own_ticket_requests", "enqueue_order", "removal",
+BENEATH = ("own_ticket", "own_ticket_answers", "own_ticket_position",
+           "own_ticket_requests", "enqueue_order", "removal",
            "admission", "schedule", "session", "ticket_watch",
-           "ticket_description")
+           "text_update")
 ABOVE = ("core/acquisition.h", "core/cohort.h", "core/core.h",
          "core/multi_lock.h")
 

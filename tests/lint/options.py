@@ -16,6 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 DOCUMENTS = {
     "engine-file.md": ["src/engines/file/root_settings.c"],
     "engine-zookeeper.md": ["src/engines/zookeeper/zk_config.c"],
+    "engine-etcd.md": ["src/etcd/etcd_url.c"],
     "engine-redis.md": ["src/engines/redis/config.c"],
     "engine-quorum.md": ["src/engines/redis/quorum_open.c"],
     "engine-postgres.md": ["src/engines/postgres/config.c"],
@@ -26,6 +27,7 @@ PAGE = "docs/man/holdfast-url.7"
 SECTIONS = {
     "file": "engine-file.md",
     "zookeeper": "engine-zookeeper.md",
+    "etcd": "engine-etcd.md",
     "redis": "engine-redis.md",
     "quorum": "engine-quorum.md",
     "postgresql": "engine-postgres.md",

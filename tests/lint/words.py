@@ -39,7 +39,7 @@ RETIRED = (
     ("name", "gate gates", "entry mutex; of a barrier: barrier"),
     ("name", "member members",
      "item (of a multi-lock), waiter (of a cohort), participant (of a double "
-     "barrier)"),
+     "barrier)", "", r"^(?!.*etcd|tests/(simulator|conformance)/)"),  # of etcd
     ("name", "stamp stamps stamped stamping", "generation"),
     ("name", "raised lowered", "set, cleared (of a barrier)", "", SOURCE),
     ("name", "promise promised", "safe_until", "", SOURCE),
@@ -92,7 +92,7 @@ def grammar(comment, string=r"""("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')"""):
 
 # By the end of a file's name; the shebang of a script counts as ".sh".
 GRAMMARS = (
-    (re.compile(r"\.(c|h|java|pml)$"), grammar(r"/\*.*?\*/|//[^\n]*")),
+    (re.compile(r"\.(c|h|cpp|hpp|java|pml)$"), grammar(r"/\*.*?\*/|//[^\n]*")),
     # The body of a function in $$ is read as SQL, too.
     (re.compile(r"\.sql$"), grammar(r"--[^\n]*|/\*.*?\*/", r"'[^']*'")),
     (re.compile(r"\.lua$"), grammar(r"--[^\n]*")),

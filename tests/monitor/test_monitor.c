@@ -184,7 +184,7 @@ static struct monitored_box *box_new(enum hf_callback_runner runner)
 
 static void enter(struct monitored_box *box)
 {
-    assert_int_equal(hf_monitor_enter(&box->monitor), HF_OK);
+    assert_int_equal(hf_monitor_enter(&box->monitor, NULL), HF_OK);
 }
 
 static void leave(struct monitored_box *box)
@@ -249,7 +249,7 @@ TEST(an_end_waits_for_the_owner)
     hf_monitor_close_start(&box->monitor);
     assert_string_equal(seen.calls, "close");
     enter(box);
-    assert_true(box->monitor.closing && !box->monitor.ended);
+    assert_int_equal(box->monitor.state, HF_MONITOR_CLOSING);
     hf_monitor_closed(&box->monitor);
     leave(box);
     for (int i = 0; i < 2000; i++) {
@@ -269,7 +269,6 @@ TEST(an_end_waits_for_the_owner)
 TEST(the_loop_stays_until_the_end)
 {
     struct monitored_box *box = box_new(HF_RUNNER_DISPATCH);
-    struct hf_error error;
 
     enter(box);
     box->closes_later = true;
@@ -282,7 +281,7 @@ TEST(the_loop_stays_until_the_end)
     hf_monitor_closed(&box->monitor);
     leave(box);
     assert_string_equal(seen.calls, "close");
-    assert_int_equal(hf_monitor_dispatch(&box->monitor, "call", &error), HF_OK);
+    assert_int_equal(hf_monitor_dispatch(&box->monitor, "call"), HF_OK);
     assert_string_equal(seen.calls, "close ended leave_loop");
     hf_monitor_release(&box->monitor);
     assert_string_equal(seen.calls, "close ended leave_loop destroy");
@@ -292,12 +291,11 @@ TEST(the_loop_stays_until_the_end)
 TEST(a_dispatch_may_run_the_end)
 {
     struct monitored_box *box = box_new(HF_RUNNER_DISPATCH);
-    struct hf_error error;
 
     enter(box);
     hf_monitor_close_start(&box->monitor);
     assert_string_equal(seen.calls, "close");
-    assert_int_equal(hf_monitor_dispatch(&box->monitor, "call", &error), HF_OK);
+    assert_int_equal(hf_monitor_dispatch(&box->monitor, "call"), HF_OK);
     assert_string_equal(seen.calls, "close ended leave_loop destroy");
 }
 
@@ -408,7 +406,6 @@ TEST(a_user_may_run_callbacks)
     struct monitored_box *box = box_new(HF_RUNNER_DISPATCH);
     struct pollfd fd = {.fd = hf_monitor_dispatch_fd(&box->monitor),
                         .events = POLLIN};
-    struct hf_error error;
 
     enter(box);
     box->on_full = (struct hf_callback){.run = run_on_full, .arg = box};
@@ -420,7 +417,7 @@ TEST(a_user_may_run_callbacks)
     leave(box);
     assert_int_equal(poll(&fd, 1, 0), 1);
     assert_int_equal(box->notified, 0);
-    assert_int_equal(hf_monitor_dispatch(&box->monitor, "call", &error), HF_OK);
+    assert_int_equal(hf_monitor_dispatch(&box->monitor, "call"), HF_OK);
     assert_int_equal(box->notified, 1);
     assert_int_equal(poll(&fd, 1, 0), 0);
     assert_int_equal(hf_monitor_close(&box->monitor), HF_OK);
@@ -429,15 +426,13 @@ TEST(a_user_may_run_callbacks)
 TEST(callbacks_of_a_thread_are_not_dispatched)
 {
     struct monitored_box *box = box_new(HF_RUNNER_THREAD);
-    struct hf_error error;
 
     assert_int_equal(hf_monitor_dispatch_fd(&box->monitor), -1);
-    assert_int_equal(hf_monitor_dispatch(&box->monitor, "call", &error),
-                     HF_ESTATE);
-    assert_int_equal(error.status, HF_ESTATE);
-    assert_string_equal(error.text, "call: the callbacks of this client run "
-                                    "elsewhere; open it with "
-                                    "HF_DELIVER_DISPATCH");
+    assert_int_equal(hf_monitor_dispatch(&box->monitor, "call"), HF_ESTATE);
+    assert_int_equal(hf_last_error()->status, HF_ESTATE);
+    assert_string_equal(hf_last_error()->text,
+                        "call: the callbacks of this client run elsewhere; "
+                        "open it with HF_DELIVER_DISPATCH");
     assert_int_equal(hf_monitor_close(&box->monitor), HF_OK);
 }
 
@@ -517,7 +512,6 @@ TEST(objects_are_destroyed_without_the_lock)
 TEST(lines_are_emitted_as_a_callback)
 {
     struct monitored_box *box = box_new(HF_RUNNER_DISPATCH);
-    struct hf_error error;
     char last[64];
 
     enter(box);
@@ -525,7 +519,7 @@ TEST(lines_are_emitted_as_a_callback)
     hf_log_write(&box->monitor.log, HF_LOG_INFO, "second");
     leave(box);
     assert_string_equal(seen.lines, "");
-    assert_int_equal(hf_monitor_dispatch(&box->monitor, "test", &error), HF_OK);
+    assert_int_equal(hf_monitor_dispatch(&box->monitor, "test"), HF_OK);
     assert_string_equal(seen.lines, "first second");
     seen.lines[0] = '\0';
     enter(box);
@@ -607,7 +601,7 @@ static int in_child(struct monitored_box *box)
     if (strcmp(seen.calls, "after_fork") != 0)
         return 1;
     if (!hf_fork_is_child(&box->monitor.fork) ||
-        hf_monitor_enter(&box->monitor) != HF_EFORKED ||
+        hf_monitor_enter(&box->monitor, NULL) != HF_EFORKED ||
         hf_monitor_may_block(&box->monitor, &error) != HF_EFORKED)
         return 2;
     if (write(box->monitor.callback_queue.fd, "12345678", 8) >= 0)

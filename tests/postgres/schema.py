@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "servers"))
 import postgres  # noqa: E402
 
 FOLDER = os.path.join(HERE, "..", "..", "src", "engines", "postgres", "sql")
-FUNCTIONS = ["common.sql", "calls.sql", "pair.sql", "access.sql"]
+FUNCTIONS = ["common.sql", "calls.sql", "acquire_release.sql", "access.sql"]
 FILES = ["tables.sql"] + FUNCTIONS
 
 # Of the tables, and of the schema of the functions.

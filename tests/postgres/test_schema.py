@@ -258,9 +258,9 @@ class SchemaTest(unittest.TestCase):
                                            False, True)
         return [(row["kind"], row["id"]) for row in rows]
 
-    def next_generation(self, session, ticket, parties, flag=None):
+    def next_generation(self, session, ticket, participants, flag=None):
         head, _ = session.call("new_generation", NEVER_MS, self.queue.encode(), ticket,
-                               parties, flag or str(uuid.uuid4()))
+                               participants, flag or str(uuid.uuid4()))
         return head["found"]
 
     def look_at_participants(self):
@@ -538,7 +538,7 @@ class SchemaTest(unittest.TestCase):
         """By a query of ours, or by a reason here.  Those of a later server
         are in neither."""
         ours = set(re.findall(r"\w+", schema.file("check.sql") +
-                              schema.file("rights.sql")))
+                              schema.file("trust.sql")))
         for catalog, reasons in NOT_JUDGED.items():
             with self.subTest(catalog):
                 exempt = set(" ".join(reasons.values()).split())

@@ -53,7 +53,7 @@ class ShadowsTest(unittest.TestCase):
             session.cursor.execute("SHOW search_path")
             path, = session.cursor.fetchone()
         # Of functions that clients call, all others set it.
-        source = schema.file("pair.sql")
+        source = schema.file("acquire_release.sql")
         self.assertEqual(source.count(
             "OPERATOR(pg_catalog.<>) '%s' THEN" % path),
                          source.count("VOLATILE AS"))
@@ -92,7 +92,7 @@ class ShadowsTest(unittest.TestCase):
     def test_the_library_s_queries_find_what_they_mean(self):
         session = self.session()
         session.cursor.execute("SET search_path = pg_catalog, pg_temp")
-        session.cursor.execute(schema.file("rights.sql"))
+        session.cursor.execute(schema.file("trust.sql"))
         self.assertEqual(session.cursor.fetchall(), [("",)])
         session.cursor.execute(schema.file("check.sql"))
         self.assertEqual(session.cursor.fetchall()[0][1],

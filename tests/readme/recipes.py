@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run the transcripts of README.md and of docs/recipes: each command is carried
+"""Run the transcripts of docs/tour.md and of docs/recipes: each command is carried
 out by a shell, and has to print what the document says that it prints.  Process
 numbers, tokens, times and machines may be others, lines may be broken
 elsewhere, and "..." stands for what a document leaves out.
@@ -52,9 +52,9 @@ def document(name):
     return Document(RECIPES / name)
 
 
-def readme():
-    """README.md with its transcripts alone; readme.py has its other blocks."""
-    found = Document(SOURCE / "README.md")
+def tour():
+    """docs/tour.md with its transcripts alone; readme.py has its other blocks."""
+    found = Document(SOURCE / "docs" / "tour.md")
     found.blocks = [block for block in found.blocks if block[1][:2] == "$ "]
     return found
 

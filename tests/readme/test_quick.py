@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The commands of README.md that need nothing installed, with the programs of
-this build.  test_chroot.py runs all of them."""
+"""The commands of README.md and of the pages behind it that need nothing
+installed, with the programs of this build.  test_chroot.py runs all of them.
+And how long README.md is."""
 import os
 import pathlib
 import re
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import unittest
 
+from document import Document
 from readme import Readme, server_of
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
@@ -22,7 +24,11 @@ BUILD = pathlib.Path(os.environ["HF_BUILD"])
 CC = os.environ["CC"]
 SANITIZE = {"": "", "address": " -fsanitize=address,undefined",
             "thread": " -fsanitize=thread"}[os.environ["HF_SANITIZE"]]
-README = Readme(SOURCE / "README.md")
+README = Readme(SOURCE)
+
+# README.md is read before anything is tried, so it stays short: what it has no
+# words for is one link away.
+MOST_WORDS = 1300
 
 
 class Quick(unittest.TestCase):
@@ -37,16 +43,20 @@ class Quick(unittest.TestCase):
         lib = next(prefix.glob("**/libholdfast.so")).parent
         locks = cls.top / "locks"
         locks.mkdir(mode=0o700)
-        # As README.md says of a prefix of one's own.
+        # As docs/install.md says of a prefix of one's own.
         cls.env = dict(os.environ, HOLDFAST_DIR=str(locks),
                        PATH=f"{prefix}/bin:{os.environ['PATH']}",
                        LD_LIBRARY_PATH=str(lib),
                        PKG_CONFIG_PATH=str(lib / "pkgconfig"))
+        cls.package = next(prefix.glob("**/holdfast/__init__.py"), None)
+        if cls.package:
+            cls.env["PYTHONPATH"] = str(cls.package.parents[1])
         cls.env.pop("HOLDFAST_URL", None)
         report = cls.top / "report.sh"
         report.write_text("#!/bin/sh\necho reported\n")
         report.chmod(0o755)
-        (cls.top / "nightly.c").write_text(README.program)
+        for name, text in README.programs.items():
+            (cls.top / name).write_text(text)
 
     def shell(self, command, status=0):
         done = subprocess.run(["sh", "-ec", command], cwd=self.top, text=True,
@@ -63,12 +73,20 @@ class Quick(unittest.TestCase):
         self.compile()
         self.assertRegex(self.shell("./nightly"), r"^token [1-9]\d*\n$")
 
+    @unittest.skipIf(SANITIZE, "Python cannot load a library that is sanitized")
+    def test_program_in_python(self):
+        self.assertTrue(self.package)
+        command, = [line for line in README.commands
+                    if line.startswith("python3 ")]
+        command = command.replace("python3", "/usr/bin/python3")
+        self.assertRegex(self.shell(command), r"^token [1-9]\d*\n$")
+
     def test_program_that_gets_no_lock(self):
         self.compile()
         # A mutex where readers are.
         said = self.shell("holdfast run -q --read nightly -- ./nightly",
                           status=1)
-        self.assertRegex(said, '^no lock "nightly": hf_lock_acquire: .*\n$')
+        self.assertRegex(said, "^nightly: hf_lock_run: hf_lock_acquire: .*\n$")
 
     def test_commands_of_the_tool(self):
         ran = 0
@@ -80,14 +98,26 @@ class Quick(unittest.TestCase):
                 continue
             with self.subTest(command=command):
                 said = self.shell(command.replace("./dev", "holdfast", 1))
-                self.assertRegex(said, "^reported\n$|^holdfast 0")
+                self.assertRegex(said, "^reported\n$|^$|^holdfast 0|"
+                                 "^nobody holds or waits for ")
                 ran += 1
-        self.assertGreaterEqual(ran, 2)
+        self.assertGreaterEqual(ran, 4)
+
+    def test_is_short(self):
+        words = len((SOURCE / "README.md").read_text().split())
+        self.assertLessEqual(words, MOST_WORDS)
+
+    def test_prints_what_the_tour_prints(self):
+        """And test_screens.py follows the tour."""
+        tour = Document(SOURCE / "docs" / "tour.md").texts()
+        self.assertTrue(README.transcripts)
+        for transcript in README.transcripts:
+            self.assertIn(transcript, tour)
 
     def test_says_what_each_command_is_for(self):
         """And no other."""
         table = re.findall(r"(?m)^\| [^|]* \| ((?:`\w+`(?:, )?)+) \|$",
-                           (SOURCE / "README.md").read_text())
+                           (SOURCE / "docs" / "tour.md").read_text())
         self.assertEqual(
             sorted(re.findall(r"\w+", " ".join(table))),
             sorted(re.findall(r"(?m)^(?:usage:)? +holdfast (\w+)",
@@ -103,7 +133,7 @@ class Quick(unittest.TestCase):
     def test_says_how_to_build_each_engine(self):
         text = (SOURCE / "README.md").read_text()
         for package in ("libhiredis-dev", "libpq-dev", "libssl-dev",
-                        "libsasl2-dev"):
+                        "libnghttp2-dev", "libsasl2-dev"):
             self.assertIn(f"| `{package}` |", text)
             self.assertIn(package, (SOURCE / "dev").read_text())
 

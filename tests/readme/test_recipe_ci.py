@@ -8,7 +8,7 @@ import recipes
 import units
 from recipes import waiting
 
-DEPLOY = ('$ holdfast run -t 30m --text "build $BUILD of $BRANCH" '
+DEPLOY = ('$ holdfast run -w 30m --text "build $BUILD of $BRANCH" '
         "deploy-production -- ./deploy.sh")
 
 
@@ -39,7 +39,7 @@ class Deployment(recipes.ZooKeeper, recipes.Case):
     @recipes.block(DEPLOY, 2)
     def test_another_one_deploys_all_the_time(self):
         self.deploys()
-        self.follow(("-t 30m", "-t 1s"))
+        self.follow(("-w 30m", "-w 1s"))
 
     @recipes.block("$ holdfast show deploy-production")
     def test_show(self):
@@ -74,7 +74,7 @@ class Deployment(recipes.ZooKeeper, recipes.Case):
         process = self.occupy("deploy/staging")
         self.until_held("deploy/staging", process)
         self.assertEqual(
-            self.shell(command.replace("-t 30m", "--try"))[0], 75)
+            self.shell(command.replace("-w 30m", "--try"))[0], 75)
         self.assertEqual(self.queue("deploy/production"), [])
         status, said = self.shell("holdfast ls deploy")
         self.assertEqual(status, 0)

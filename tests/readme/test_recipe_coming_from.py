@@ -87,7 +87,7 @@ class ComingFrom(recipes.Case):
                 if not limited:
                     continue
                 old = old.replace("-w 30", "-w 0.1")
-                new = new.replace("-t 30s", "-t 100ms")
+                new = new.replace("-w 30", "-w 0.1")
                 self.while_held(lock, old, self.status_said(theirs) or (
                     0 if "-E 0" in old else 1))
                 self.while_held(lock, new, self.status_said(ours) or (
@@ -142,7 +142,7 @@ class ComingFrom(recipes.Case):
 
     def test_etcdctl(self):
         """On files, which have no session."""
-        url = "-c 'zk://zk1,zk2,zk3?timeout=20s'"
+        url = "-c 'etcd://etcd1,etcd2,etcd3?ttl=20s'"
         self.assertIn(url, DOCUMENT.text)
         self.assertGreaterEqual(self.run_all("etcdctl lock", (url, "")), 2)
         self.elects("etcdctl lock")

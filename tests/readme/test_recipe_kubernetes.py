@@ -74,7 +74,7 @@ class Manifests(unittest.TestCase):
                                     2 * units.grace_s(pod.command))
         self.assertGreaterEqual(
             JOB["activeDeadlineSeconds"],
-            2 * units.seconds(units.option(NIGHTLY_POD.command, "-t")))
+            2 * units.seconds(units.option(NIGHTLY_POD.command, "-w")))
 
     def test_environment_and_command(self):
         for pod in (NIGHTLY_POD, SCHEDULER_POD):

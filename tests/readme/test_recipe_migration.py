@@ -11,7 +11,7 @@ from recipes import waiting
 import postgres
 import psycopg2
 
-MIGRATE = ("$ holdfast run -c postgresql:// -t 10m migrate-shop -- "
+MIGRATE = ("$ holdfast run -c postgresql:// -w 10m migrate-shop -- "
            "./migrate.sh")
 DONE = "migrated to version 1\nmigrated to version 2\n"
 NOTHING = "nothing to migrate: version 2\n"
@@ -36,7 +36,7 @@ class Migration(recipes.Case):
             shutil.copy(recipes.RECIPES / name, self.directory)
 
     def migrates(self):
-        return self.start("-c", "postgresql://", "-t", "10m", "migrate-shop",
+        return self.start("-c", "postgresql://", "-w", "10m", "migrate-shop",
                           "--", "./migrate.sh", cwd=self.directory)
 
     def versions(self):

@@ -110,7 +110,7 @@ class Nightly(recipes.ZooKeeper, recipes.Case):
         self.assertEqual((status, out), (143, "asked\n"))
         self.assertIn(status, self.unit.successes)
 
-    @recipes.block("ExecStart=/usr/bin/holdfast run -t 2h nightly -- "
+    @recipes.block("ExecStart=/usr/bin/holdfast run -w 2h nightly -- "
                    "/usr/local/bin/nightly-report")
     def test_it_is_stopped_while_it_waits(self):
         holder = self.occupy("nightly")

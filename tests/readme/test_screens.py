@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The transcripts of README.md, on each engine with its real server; those that
+"""The transcripts of docs/tour.md, on each engine with its real server; those that
 name ZooKeeper in their commands, on ZooKeeper."""
 import signal
 import subprocess
@@ -11,7 +11,7 @@ from recipes import harness, waiting
 
 from ensemble import Ensemble
 
-# What README.md calls the reader's servers, and a token.
+# What it calls the reader's servers, and a token.
 SERVERS = "zk://zk1,zk2,zk3"
 TOKEN = "1795281410297985"
 
@@ -19,7 +19,7 @@ ELECT = "$ holdfast elect scheduler -- ./scheduler"
 
 
 class Screens:
-    document = recipes.readme()
+    document = recipes.tour()
 
     def holds(self, name="nightly", *options, program="./report.sh"):
         process = self.occupy(name, *options, program=program)
@@ -168,7 +168,7 @@ class Examined(recipes.Case):
     """An ensemble of three, one of which is dead.  zk1 is the living follower;
     by the address 0.0.0.0 they are here, and count as other machines."""
 
-    document = recipes.readme()
+    document = recipes.tour()
 
     @classmethod
     def setUpClass(cls):

@@ -55,11 +55,10 @@ static char url[256];
 static struct hf_zookeeper *opened(const struct hf_zookeeper_opts *opts)
 {
     struct hf_zookeeper *zookeeper;
-    struct hf_error error;
 
-    if (hf_zookeeper_open(url, opts, &zookeeper, &error) == HF_OK)
+    if (hf_zookeeper_open(url, opts, &zookeeper) == HF_OK)
         return zookeeper;
-    fprintf(stderr, "%s\n", error.text);
+    fprintf(stderr, "%s\n", hf_last_error()->text);
     exit(1);
 }
 
@@ -129,10 +128,9 @@ static void serves_as_primary(struct hf_zookeeper *zookeeper)
 {
     struct hf_client *client;
     struct hf_lock *lock;
-    struct hf_error error;
 
     reader = zookeeper;
-    CHECK(hf_client_open(url, NULL, &client, &error) == HF_OK);
+    CHECK(hf_client_open(url, NULL, &client) == HF_OK);
     CHECK(hf_lock_open(client, "db", NULL, &lock) == HF_OK);
     for (int i = 0; i < 2; i++)
         CHECK(serve_as_primary(lock, zookeeper, "h1:80", check_primary) ==
@@ -228,7 +226,7 @@ static void writes_while_it_holds(void)
     struct hf_grant *grant;
     struct hf_lock *lock;
 
-    CHECK(hf_client_open(url, NULL, &client, NULL) == HF_OK);
+    CHECK(hf_client_open(url, NULL, &client) == HF_OK);
     CHECK(show_worker(client, &zookeeper) == HF_OK);
     CHECK(hf_zookeeper_create(zookeeper, "/report", NULL, 0,
                               HF_ZOOKEEPER_PERSISTENT, WAIT_MS, NULL) == HF_OK);
@@ -301,10 +299,9 @@ static void takes_over(const char *servers, int file)
 {
     struct hf_zookeeper_session session;
     struct hf_zookeeper *zookeeper;
-    struct hf_error error;
 
     (void)snprintf(url, sizeof url, "zk://%s?timeout=10s", servers);
-    CHECK(open_saved(url, file, &zookeeper, &error) == HF_OK);
+    CHECK(open_saved(url, file, &zookeeper) == HF_OK);
     CHECK(hf_zookeeper_exists(zookeeper, "/stays", WAIT_MS, NULL) == HF_OK);
     CHECK(hf_zookeeper_session(zookeeper, &session) == HF_OK);
     CHECK(session.timeout_ms == 8000);

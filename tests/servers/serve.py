@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run a command beside a server that lives no longer than it.
 
-    serve.py redis|redis-cluster|quorum -- COMMAND [ARG...]
-    serve.py postgres -- COMMAND [ARG...]
+    serve.py files|redis|redis-cluster|quorum -- COMMAND [ARG...]
+    serve.py postgres|etcd|etcd-cluster -- COMMAND [ARG...]
     serve.py zookeeper|tls|sasl|ensemble|reconfig|exhausted [--tick-ms N]
              [--container-check-ms N] [--client-auth none|want|need]
              [--path PATH --counter N] -- COMMAND [ARG...]
@@ -13,12 +13,15 @@ reconfig an ensemble of one that may be reconfigured.  sasl is a server that
 requires SASL by DIGEST-MD5; alice has the password secret, and bob word.  The
 command finds in its environment
 
+    HOLDFAST_DIR      a directory for locks (files)
     HF_REDIS          host:port (redis), and the path of its unix socket
     HF_REDIS_SOCKET
     HF_REDIS_CLUSTER  host:port,host:port,host:port (redis-cluster)
     HF_QUORUM         host:port of three servers that know nothing of each
                       other, ',' between (quorum)
     HF_PG             postgresql://... without options (postgres)
+    HF_ETCD           host:port[,host:port...] (etcd, of three members with
+                      etcd-cluster)
     HF_ZK             host:port[,host:port...]
     HF_ZK_LOGS        directories with the servers' logs, log.N, ':' between
     HF_ZK_PATH        PATH (exhausted)
@@ -34,6 +37,7 @@ import os
 import signal
 import sys
 
+import etcd
 import machine
 import redis_server
 from ensemble import Ensemble
@@ -53,9 +57,10 @@ def ended(number, _):
 
 def options(arguments):
     parser = argparse.ArgumentParser(prog="serve.py")
-    parser.add_argument("kind", choices=["zookeeper", "tls", "ensemble",
+    parser.add_argument("kind", choices=["files", "zookeeper", "tls", "ensemble",
                                          "reconfig", "sasl", "exhausted", "postgres", "redis",
-                                         "redis-cluster", "quorum"])
+                                         "redis-cluster", "quorum",
+                                         "etcd", "etcd-cluster", "etcd-tls"])
     parser.add_argument("--tick-ms", type=int, default=500)
     parser.add_argument("--container-check-ms", type=int)
     parser.add_argument("--client-auth", default="none")
@@ -72,6 +77,8 @@ def options(arguments):
 
 
 def start(o):
+    if o.kind == "files":
+        return machine.temporary("locks")
     if o.kind == "redis":
         return redis_server.Server()
     if o.kind == "redis-cluster":
@@ -81,6 +88,12 @@ def start(o):
     if o.kind == "postgres":
         import postgres  # only here, because it needs psycopg2
         return postgres.Server()
+    if o.kind == "etcd":
+        return etcd.Server()
+    if o.kind == "etcd-tls":
+        return etcd.Server(tls=True)
+    if o.kind == "etcd-cluster":
+        return etcd.Cluster()
     common = {"tick_ms": o.tick_ms,
               "container_check_ms": o.container_check_ms}
     if o.kind == "ensemble":
@@ -99,6 +112,8 @@ def start(o):
 
 
 def environment(o, server):
+    if o.kind == "files":
+        return {"HOLDFAST_DIR": server}
     if o.kind == "redis":
         return {"HF_REDIS": server.address(),
                 "HF_REDIS_SOCKET": server.socket}
@@ -108,6 +123,12 @@ def environment(o, server):
         return {"HF_QUORUM": ",".join(one.address() for one in server.servers)}
     if o.kind == "postgres":
         return {"HF_PG": server.url()}
+    if o.kind == "etcd-tls":
+        return {"HF_ETCD": server.address(),
+                "HF_ETCD_TLS": server.tls_address(),
+                "HF_ETCD_CERTS": server.certificates.directory}
+    if o.kind in ("etcd", "etcd-cluster"):
+        return {"HF_ETCD": server.address()}
     servers = getattr(server, "servers", [server])
     found = {"HF_ZK": ",".join(one.address() for one in servers),
              "HF_ZK_LOGS": ":".join(one.directory for one in servers)}

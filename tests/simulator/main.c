@@ -17,10 +17,11 @@
 #define MEMORY_AT_ONCE (1 << 20)
 
 static const char usage[] =
-    "usage: holdfast-sim [--double-barrier | --deadlock] [--engine zk|leased]\n"
+    "usage: holdfast-sim [--double-barrier | --deadlock | --success]\n"
+    "                    [--engine zk|leased|etcd]\n"
     "                    --seeds N [--first S] [--jobs N] [--no-shrink]\n"
-    "       holdfast-sim [--double-barrier | --deadlock] [--engine zk|leased]\n"
-    "                    --seed S\n"
+    "       holdfast-sim [--double-barrier | --deadlock | --success]\n"
+    "                    [--engine zk|leased|etcd] --seed S\n"
     "                    [--trace | --only N,M-O... [--without CHANCE,...]]\n"
     "       holdfast-sim --all --seeds N [--first S] [--jobs N]\n"
     "       holdfast-sim --script FILE... [--update]\n"
@@ -28,10 +29,13 @@ static const char usage[] =
     "       holdfast-sim --explore CASE --actions A,B...\n"
     "\n"
     "  --double-barrier   the clients use a double barrier instead of locks\n"
+    "  --success          a job is to succeed once in a period\n"
     "  --deadlock         owners hold several locks and look for deadlocks\n"
     "  --engine zk        the real client of ZooKeeper on simulated servers,\n"
     "                     instead of the plain model; leased: the real client\n"
     "                     of servers that lease tickets on a simulated one;\n"
+    "                     etcd: the real client of etcd on simulated\n"
+    "                     members;\n"
     "                     zk-client: no locks, but the public client of\n"
     "                     ZooKeeper; zk-shared: as zk, with the public client\n"
     "                     on the sessions of the locks; both with --seeds and\n"
@@ -114,9 +118,11 @@ static bool parse_flag(struct options *options, const char *word)
     else if (strcmp(word, "--update") == 0)
         options->update = true;
     else if (strcmp(word, "--double-barrier") == 0)
-        options->kind.double_barrier = true;
+        options->kind.workload = SEEDS_DOUBLE_BARRIER;
     else if (strcmp(word, "--deadlock") == 0)
-        options->kind.deadlock = true;
+        options->kind.workload = SEEDS_DEADLOCK;
+    else if (strcmp(word, "--success") == 0)
+        options->kind.workload = SEEDS_SUCCESS;
     else if (strcmp(word, "--check-reduction") == 0)
         options->check_reduction = true;
     else
@@ -172,6 +178,8 @@ static bool parse_engine(struct options *options, const char *word)
         options->kind.engine = ENGINE_ZOOKEEPER_CLIENT;
     else if (word != NULL && strcmp(word, "zk-shared") == 0)
         options->kind.engine = ENGINE_ZOOKEEPER_SHARED;
+    else if (word != NULL && strcmp(word, "etcd") == 0)
+        options->kind.engine = ENGINE_ETCD;
     return options->kind.engine != ENGINE_PLAIN;
 }
 
@@ -187,7 +195,8 @@ static const char *parse(char **argv, struct options *options, size_t *paths)
 
         if (strcmp(*word, "--engine") == 0) {
             if (!parse_engine(options, *++word))
-                return "expected --engine zk, leased, zk-client or zk-shared";
+                return "expected --engine zk, leased, etcd, zk-client or "
+                       "zk-shared";
         } else if (strcmp(*word, "--mutant") == 0) {
             if (*++word == NULL)
                 return "expected --mutant NAME";

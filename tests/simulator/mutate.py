@@ -50,12 +50,16 @@ SEED_KINDS = {
     "zk-client seed": ("--engine", "zk-client"),
     "zk-shared seed": ("--engine", "zk-shared"),
     "leased seed": ("--engine", "leased"),
+    "etcd seed": ("--engine", "etcd"),
     "double-barrier seed": ("--double-barrier",),
     "zk double-barrier seed": ("--double-barrier", "--engine", "zk"),
+    "etcd double-barrier seed": ("--double-barrier", "--engine", "etcd"),
     "leased double-barrier seed": ("--double-barrier", "--engine",
                                    "leased"),
     "deadlock seed": ("--deadlock",),
     "zk deadlock seed": ("--deadlock", "--engine", "zk"),
+    "zk success seed": ("--success", "--engine", "zk"),
+    "leased success seed": ("--success", "--engine", "leased"),
 }
 SCRIPTS = {os.path.basename(path)[:-len(".script")]: path
            for path in sorted(glob.glob(os.path.join(HERE, "scripts",
@@ -220,9 +224,12 @@ def own_kind(name):
         return ("zk deadlock seed" if name == "DEADLOCK_NO_SYNC" else
                 "deadlock seed")
     engine = ("zk " if name.startswith(("ZK_", "LAZY_")) else
-              "leased " if name.startswith("LEASED_") else "")
-    double_barrier = re.match(r"(ZK_|LEASED_)?(PARTICIPANT|GENERATION)_", name)
-    return engine + ("double-barrier seed" if double_barrier else "seed")
+              "leased " if name.startswith("LEASED_") else
+              "etcd " if name.startswith("ETCD_") else "")
+    of = re.match(r"(ZK_|LEASED_)?(PARTICIPANT|GENERATION|SUCCESS)_", name)
+    workload = (None if of is None else
+                "success" if of.group(2) == "SUCCESS" else "double-barrier")
+    return engine + ("seed" if workload is None else workload + " seed")
 
 
 # ---------------------------------------------------------------- table --

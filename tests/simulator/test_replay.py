@@ -31,9 +31,12 @@ class Replay(unittest.TestCase):
         lines = self.run_sim("--all", "--seeds", "100").splitlines()
         self.assertEqual(
             [line.split(" seeds from 1, ")[0] for line in lines],
-            ["plain: 40", "zk: 38", "leased: 15", "double-barrier: 2",
-             "zk double-barrier: 1", "leased double-barrier: 1",
-             "deadlock: 1", "zk deadlock: 1", "leased deadlock: 1"])
+            ["plain: 33", "zk: 30", "etcd: 10", "leased: 15",
+             "double-barrier: 2", "zk double-barrier: 1",
+             "leased double-barrier: 1", "etcd double-barrier: 1",
+             "deadlock: 1", "zk deadlock: 1", "leased deadlock: 1",
+             "etcd deadlock: 1", "success: 1", "zk success: 1",
+             "leased success: 1"])
 
 
 if __name__ == "__main__":

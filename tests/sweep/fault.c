@@ -21,7 +21,8 @@ const struct fault_kind fault_kinds[FAULT_ROWS] = {
 /* The libraries whose calls count: this one as it is built for the sweep, its
  * modules, and the libraries below those. */
 static const char *const looked_at[] = {
-    "libhf_swept.", "engine-", "transport-", "libuv.", "libpq.", "libhiredis.",
+    "libhf_swept.", "engine-",     "transport-",  "libuv.",
+    "libpq.",       "libhiredis.", "libnghttp2.",
 };
 
 static struct fault_plan plan;

@@ -124,27 +124,27 @@ static void look_as_next(struct sweep_fixture *fixture,
     hf_lock_free(look.lock);
 }
 
-static void lower_as_next(struct sweep_fixture *fixture,
+static void clear_as_next(struct sweep_fixture *fixture,
                           struct hf_client *client, struct used_lock *used_lock)
 {
     struct hf_barrier *barrier;
 
     CHECK(fixture, hf_barrier_open(client, used_lock->name, &barrier) == HF_OK);
-    CHECK(fixture, hf_barrier_lower(barrier, SCENARIO_TIMEOUT_MS) == HF_OK);
+    CHECK(fixture, hf_barrier_clear(barrier, SCENARIO_TIMEOUT_MS) == HF_OK);
     hf_barrier_free(barrier);
 }
 
 static void check_queues(struct sweep_fixture *fixture)
 {
     struct hf_client *client;
-    hf_status status = hf_client_open(fixture->url, NULL, &client, NULL);
+    hf_status status = hf_client_open(fixture->url, NULL, &client);
 
     CHECK(fixture, status == HF_OK);
     for (unsigned i = 0; i < fixture->used_lock_count; i++) {
         struct used_lock *used_lock = &fixture->used_locks[i];
 
         if (strstr(used_lock->name, "/gate") != NULL) {
-            lower_as_next(fixture, client, used_lock);
+            clear_as_next(fixture, client, used_lock);
             continue;
         }
         if (strstr(used_lock->name, "/round") == NULL)

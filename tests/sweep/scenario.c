@@ -48,41 +48,6 @@ void scenario_until(struct sweep_fixture *fixture, bool (*condition)(void *arg),
 /* --------------------------------------------------------------- statuses --
  */
 
-void text_of_client(const void *client, struct hf_error *error)
-{
-    hf_client_error(client, error);
-}
-
-void text_of_lock(const void *lock, struct hf_error *error)
-{
-    hf_lock_error(lock, error);
-}
-
-void text_of_mutex(const void *mutex, struct hf_error *error)
-{
-    hf_mutex_error(mutex, error);
-}
-
-void text_of_rwlock(const void *rwlock, struct hf_error *error)
-{
-    hf_rwlock_error(rwlock, error);
-}
-
-void text_of_election(const void *election, struct hf_error *error)
-{
-    hf_election_error(election, error);
-}
-
-void text_of_barrier(const void *barrier, struct hf_error *error)
-{
-    hf_barrier_error(barrier, error);
-}
-
-void text_of_double(const void *barrier, struct hf_error *error)
-{
-    hf_double_barrier_error(barrier, error);
-}
-
 /* True if a system call that failed may lead to that status.  A timeout is
  * none of them, because there was time to try again. */
 static bool is_of_the_fault(const struct sweep_fixture *fixture,
@@ -117,33 +82,26 @@ bool scenario_ended_ok(struct sweep_fixture *fixture, const char *call,
 }
 
 bool scenario_is_ok(struct sweep_fixture *fixture, const char *call,
-                    hf_status status, scenario_text_of text_of,
-                    const void *handle)
+                    hf_status status)
 {
-    struct hf_error error = {.status = status};
+    const struct hf_error *last = hf_last_error();
 
-    if (status == HF_OK)
-        return true;
-    if (text_of != NULL)
-        text_of(handle, &error);
-    if (error.status != status)
-        scenario_fail(fixture, "%s: %s, but its handle tells of %s (%s)", call,
-                      hf_status_name(status), hf_status_name(error.status),
-                      error.text);
-    return scenario_ended_ok(fixture, call, status,
-                             text_of == NULL ? NULL : error.text);
+    if (status != HF_OK && last->status != status)
+        scenario_fail(fixture, "%s: %s, but the last error is %s (%s)", call,
+                      hf_status_name(status), hf_status_name(last->status),
+                      last->text);
+    return scenario_ended_ok(fixture, call, status, last->text);
 }
 
 bool scenario_is(struct sweep_fixture *fixture, const char *call,
-                 hf_status status, hf_status expected, scenario_text_of text_of,
-                 const void *handle)
+                 hf_status status, hf_status expected)
 {
     if (status == expected)
         return true;
     if (status == HF_OK)
         scenario_fail(fixture, "%s: HF_OK, expected %s", call,
                       hf_status_name(expected));
-    return scenario_is_ok(fixture, call, status, text_of, handle);
+    return scenario_is_ok(fixture, call, status);
 }
 
 /* ---------------------------------------------------------------- parties --
@@ -163,24 +121,25 @@ struct hf_client *scenario_open_client(struct sweep_fixture *fixture,
 {
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
     struct hf_client *client = NULL;
-    struct hf_error error;
     hf_status status = HF_EBUG;
 
     opts.delivery = delivery;
     opts.on_log = (struct hf_on_log){note_log_line, fixture, HF_LOG_DEBUG};
     for (int i = 0; i < 2; i++) {
-        status = hf_client_open(fixture->url, &opts, &client, &error);
-        if (scenario_ended_ok(fixture, "hf_client_open", status, error.text))
+        status = hf_client_open(fixture->url, &opts, &client);
+        if (scenario_ended_ok(fixture, "hf_client_open", status,
+                              hf_last_error()->text))
             return client;
         CHECK(fixture, client == NULL);
     }
-    scenario_fail(fixture, "hf_client_open: failed twice: %s", error.text);
+    scenario_fail(fixture, "hf_client_open: failed twice: %s",
+                  hf_last_error()->text);
 }
 
 void scenario_close_client(struct sweep_fixture *fixture,
                            struct hf_client *client)
 {
-    EXPECT_OK(fixture, hf_client_close(client), NULL, NULL);
+    EXPECT_OK(fixture, hf_client_close(client));
 }
 
 const char *scenario_name(struct sweep_fixture *fixture, const char *word,
@@ -207,8 +166,7 @@ static struct hf_lock *open_lock(struct sweep_fixture *fixture,
     const char *name = scenario_name(fixture, word, opts);
     struct hf_lock *lock;
 
-    EXPECT_OK(fixture, hf_lock_open(client, name, opts, &lock), text_of_client,
-              client);
+    EXPECT_OK(fixture, hf_lock_open(client, name, opts, &lock));
     return lock;
 }
 
@@ -242,8 +200,7 @@ struct hf_grant *scenario_acquire(struct sweep_fixture *fixture,
 
     opts.wait_ms = SCENARIO_TIMEOUT_MS;
     opts.text = "a scenario";
-    EXPECT_OK(fixture, hf_lock_acquire(lock, &opts, &grant), text_of_lock,
-              lock);
+    EXPECT_OK(fixture, hf_lock_acquire(lock, &opts, &grant));
     CHECK(fixture, hf_grant_token(grant) != 0);
     return grant;
 }
@@ -315,7 +272,7 @@ static void run_callbacks(struct pending_op *pending_op)
     fd.fd = hf_client_fd(pending_op->dispatched);
     if (poll(&fd, 1, 1) > 0)
         EXPECT_OK(pending_op->fixture,
-                  hf_client_dispatch(pending_op->dispatched), NULL, NULL);
+                  hf_client_dispatch(pending_op->dispatched));
 }
 
 static bool has_ended(void *arg)

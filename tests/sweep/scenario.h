@@ -67,46 +67,33 @@ void scenario_until(struct sweep_fixture *fixture, bool (*condition)(void *arg),
 /* --------------------------------------------------------------- statuses --
  */
 
-/* Copies the last error text of ${handle}; NULL where a handle has none. */
-typedef void (*scenario_text_of)(const void *handle, struct hf_error *error);
-
-void text_of_client(const void *client, struct hf_error *error);
-void text_of_lock(const void *lock, struct hf_error *error);
-void text_of_election(const void *election, struct hf_error *error);
-void text_of_barrier(const void *barrier, struct hf_error *error);
-void text_of_mutex(const void *mutex, struct hf_error *error);
-void text_of_rwlock(const void *rwlock, struct hf_error *error);
-void text_of_double(const void *barrier, struct hf_error *error);
-
-/* True if ${status} is HF_OK.  If not, it must be a status that the fault can
- * lead to, with a text at ${handle}. */
+/* True if ${status}, which a call on this thread has just returned, is HF_OK.
+ * If not, it must be a status that the fault can lead to, and hf_last_error()
+ * must have it and a text. */
 bool scenario_is_ok(struct sweep_fixture *fixture, const char *call,
-                    hf_status status, scenario_text_of text_of,
-                    const void *handle);
+                    hf_status status);
 
 /* The same for a status that came with ${text}; NULL: it has none. */
 bool scenario_ended_ok(struct sweep_fixture *fixture, const char *call,
                        hf_status status, const char *text);
 
-/* True if ${status} is ${expected}.  If not, the fault must be the reason, and
- * there must be a text. */
+/* True if ${status} is ${expected}.  If not, as scenario_is_ok(). */
 bool scenario_is(struct sweep_fixture *fixture, const char *call,
-                 hf_status status, hf_status expected, scenario_text_of text_of,
-                 const void *handle);
+                 hf_status status, hf_status expected);
 
 /* Make a call that must succeed, once more if the fault hit it. */
-#define EXPECT_OK(fixture, call, text_of, handle)                              \
+#define EXPECT_OK(fixture, call)                                               \
     do {                                                                       \
-        if (!scenario_is_ok(fixture, #call, call, text_of, handle) &&          \
-            !scenario_is_ok(fixture, #call, call, text_of, handle))            \
+        if (!scenario_is_ok(fixture, #call, call) &&                           \
+            !scenario_is_ok(fixture, #call, call))                             \
             scenario_fail(fixture, "%s: failed twice", #call);                 \
     } while (0)
 
 /* The same for a call that must end with ${expected}. */
-#define EXPECT_STATUS(fixture, call, expected, text_of, handle)                \
+#define EXPECT_STATUS(fixture, call, expected)                                 \
     do {                                                                       \
-        if (!scenario_is(fixture, #call, call, expected, text_of, handle) &&   \
-            !scenario_is(fixture, #call, call, expected, text_of, handle))     \
+        if (!scenario_is(fixture, #call, call, expected) &&                    \
+            !scenario_is(fixture, #call, call, expected))                      \
             scenario_fail(fixture, "%s: failed twice", #call);                 \
     } while (0)
 

@@ -138,18 +138,19 @@ static struct hf_client *attach(struct sweep_fixture *fixture,
                                 struct loop_user *loop_user)
 {
     struct hf_client *client = NULL;
-    struct hf_error error;
     hf_status status = HF_EBUG;
 
     for (int i = 0; i < 2; i++) {
-        status = hf_client_open_uv(&loop_user->loop, fixture->url, NULL,
-                                   &client, &error);
-        if (scenario_ended_ok(fixture, "hf_client_open_uv", status, error.text))
+        status =
+            hf_client_open_uv(&loop_user->loop, fixture->url, NULL, &client);
+        if (scenario_ended_ok(fixture, "hf_client_open_uv", status,
+                              hf_last_error()->text))
             return client;
         while (uv_run(&loop_user->loop, UV_RUN_DEFAULT) != 0)
             ;
     }
-    scenario_fail(fixture, "hf_client_open_uv: failed twice: %s", error.text);
+    scenario_fail(fixture, "hf_client_open_uv: failed twice: %s",
+                  hf_last_error()->text);
 }
 
 static struct hf_grant *acquire_on_loop(struct sweep_fixture *fixture,

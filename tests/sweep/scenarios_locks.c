@@ -38,9 +38,9 @@ static void a_mutex_is_taken(struct sweep_fixture *fixture)
     struct hf_grant *grant = scenario_acquire(fixture, lock);
     int fd;
 
-    EXPECT_OK(fixture, hf_grant_loss_fd(grant, &fd), NULL, NULL);
+    EXPECT_OK(fixture, hf_grant_loss_fd(grant, &fd));
     CHECK(fixture, fd >= 0);
-    EXPECT_OK(fixture, hf_grant_check(grant), NULL, NULL);
+    EXPECT_OK(fixture, hf_grant_check(grant));
     scenario_release(fixture, grant);
     hf_lock_free(lock);
     scenario_close_client(fixture, client);
@@ -80,19 +80,16 @@ static void a_mutex_is_not_had_in_time(struct sweep_fixture *fixture)
 
     meet(fixture, &pair, HF_KIND_MUTEX, HF_KIND_MUTEX);
     grant = scenario_acquire(fixture, pair.a);
-    EXPECT_STATUS(fixture, hf_lock_try_acquire(pair.b, &none), HF_EBUSY,
-                  text_of_lock, pair.b);
+    EXPECT_STATUS(fixture, hf_lock_try_acquire(pair.b, &none), HF_EBUSY);
     CHECK(fixture, none == NULL);
-    EXPECT_STATUS(fixture, try_for(pair.b, &none), HF_ETIMEDOUT, text_of_lock,
-                  pair.b);
+    EXPECT_STATUS(fixture, try_for(pair.b, &none), HF_ETIMEDOUT);
     CHECK(fixture, none == NULL);
     scenario_release(fixture, grant);
     /* After the fault the ticket that b gave up may still be in the queue. */
     if (atomic_load(&fixture->report->met) > 0)
         grant = scenario_acquire(fixture, pair.b);
     else
-        EXPECT_OK(fixture, hf_lock_try_acquire(pair.b, &grant), text_of_lock,
-                  pair.b);
+        EXPECT_OK(fixture, hf_lock_try_acquire(pair.b, &grant));
     scenario_release(fixture, grant);
     part(fixture, &pair);
 }
@@ -107,14 +104,12 @@ static void a_descriptor_holds_a_mutex(struct sweep_fixture *fixture)
     meet(fixture, &pair, HF_KIND_MUTEX, HF_KIND_MUTEX);
     grant = scenario_acquire(fixture, pair.a);
     if (fixture->has_leases) {
-        EXPECT_STATUS(fixture, hf_grant_hold_fd(grant, &fd), HF_EUNSUPPORTED,
-                      NULL, NULL);
+        EXPECT_STATUS(fixture, hf_grant_hold_fd(grant, &fd), HF_EUNSUPPORTED);
         scenario_release(fixture, grant);
     } else {
-        EXPECT_OK(fixture, hf_grant_hold_fd(grant, &fd), NULL, NULL);
+        EXPECT_OK(fixture, hf_grant_hold_fd(grant, &fd));
         scenario_release(fixture, grant);
-        EXPECT_STATUS(fixture, hf_lock_try_acquire(pair.b, &none), HF_EBUSY,
-                      text_of_lock, pair.b);
+        EXPECT_STATUS(fixture, hf_lock_try_acquire(pair.b, &none), HF_EBUSY);
         (void)close(fd);
         grant = scenario_acquire(fixture, pair.b);
         scenario_release(fixture, grant);
@@ -134,16 +129,14 @@ static uint64_t another_owner(void *arg)
 static void count_up_and_down(struct sweep_fixture *fixture,
                               struct hf_mutex *ours, struct hf_mutex *theirs)
 {
-    EXPECT_OK(fixture, hf_mutex_timedlock(ours, SCENARIO_TIMEOUT_MS),
-              text_of_mutex, ours);
-    EXPECT_OK(fixture, hf_mutex_lock(ours), text_of_mutex, ours);
-    EXPECT_STATUS(fixture, hf_mutex_trylock(theirs), HF_EBUSY, NULL, NULL);
-    EXPECT_STATUS(fixture, hf_mutex_unlock(theirs), HF_EOWNER, NULL, NULL);
+    EXPECT_OK(fixture, hf_mutex_timedlock(ours, SCENARIO_TIMEOUT_MS));
+    EXPECT_OK(fixture, hf_mutex_lock(ours));
+    EXPECT_STATUS(fixture, hf_mutex_trylock(theirs), HF_EBUSY);
+    EXPECT_STATUS(fixture, hf_mutex_unlock(theirs), HF_EOWNER);
     scenario_released(fixture, "hf_mutex_unlock", hf_mutex_unlock(ours));
     CHECK(fixture, hf_mutex_token(ours) != 0);
     scenario_released(fixture, "hf_mutex_unlock", hf_mutex_unlock(ours));
-    EXPECT_OK(fixture, hf_mutex_timedlock(theirs, SCENARIO_TIMEOUT_MS),
-              text_of_mutex, theirs);
+    EXPECT_OK(fixture, hf_mutex_timedlock(theirs, SCENARIO_TIMEOUT_MS));
 }
 
 static void a_mutex_is_counted(struct sweep_fixture *fixture)
@@ -157,15 +150,11 @@ static void a_mutex_is_counted(struct sweep_fixture *fixture)
 
     opts.text = "counts";
     opts.owner = another_owner;
-    EXPECT_OK(fixture, hf_mutex_open(client, name, NULL, &ours), text_of_client,
-              client);
-    EXPECT_OK(fixture, hf_mutex_open(client, name, &opts, &theirs),
-              text_of_client, client);
+    EXPECT_OK(fixture, hf_mutex_open(client, name, NULL, &ours));
+    EXPECT_OK(fixture, hf_mutex_open(client, name, &opts, &theirs));
     count_up_and_down(fixture, ours, theirs);
-    EXPECT_OK(
-        fixture,
-        hf_mutex_tickets(ours, HF_TICKETS_ALL, SCENARIO_TIMEOUT_MS, &tickets),
-        NULL, NULL);
+    EXPECT_OK(fixture, hf_mutex_tickets(ours, HF_TICKETS_ALL,
+                                        SCENARIO_TIMEOUT_MS, &tickets));
     hf_tickets_free(tickets);
     hf_mutex_free(ours);
     hf_mutex_free(theirs); /* still locked: it is released */
@@ -187,7 +176,7 @@ static void a_writer_becomes_a_reader(struct sweep_fixture *fixture)
     writer = scenario_acquire(fixture, pair.a);
     token = hf_grant_token(writer);
     pending_op_acquire(&waiting, pair.b);
-    EXPECT_OK(fixture, hf_grant_downgrade(writer), text_of_lock, pair.a);
+    EXPECT_OK(fixture, hf_grant_downgrade(writer));
     CHECK(fixture, hf_grant_token(writer) == token);
     reader = pending_op_grant(&waiting, pair.b);
     scenario_release(fixture, writer);
@@ -205,15 +194,13 @@ static void a_read_write_lock_is_counted(struct sweep_fixture *fixture)
     traced.kind = HF_KIND_WRITE;
     name = scenario_name(fixture, "counted", &traced);
     client = scenario_open_client(fixture, HF_DELIVER_THREAD);
-    EXPECT_OK(fixture, hf_rwlock_open(client, name, NULL, &rwlock),
-              text_of_client, client);
-    EXPECT_OK(fixture, hf_rwlock_timedwrlock(rwlock, SCENARIO_TIMEOUT_MS),
-              text_of_rwlock, rwlock);
-    EXPECT_OK(fixture, hf_rwlock_rdlock(rwlock), text_of_rwlock, rwlock);
+    EXPECT_OK(fixture, hf_rwlock_open(client, name, NULL, &rwlock));
+    EXPECT_OK(fixture, hf_rwlock_timedwrlock(rwlock, SCENARIO_TIMEOUT_MS));
+    EXPECT_OK(fixture, hf_rwlock_rdlock(rwlock));
     /* The count has gone down also if the downgrade failed. */
     /* A read lock is held as well, so this is a downgrade. */
     (void)scenario_is_ok(fixture, "hf_rwlock_wrunlock",
-                         hf_rwlock_wrunlock(rwlock), text_of_rwlock, rwlock);
+                         hf_rwlock_wrunlock(rwlock));
     CHECK(fixture, hf_rwlock_token(rwlock) != 0);
     scenario_released(fixture, "hf_rwlock_rdunlock",
                       hf_rwlock_rdunlock(rwlock));
@@ -238,7 +225,7 @@ static void permits_are_shared(struct sweep_fixture *fixture)
     pair.b = scenario_permits(fixture, pair.b_client, "seats", 2, 3);
     a = scenario_acquire(fixture, pair.a);
     pending_op_acquire(&waiting, pair.b);
-    EXPECT_OK(fixture, hf_lock_set_limit(pair.b, 4), text_of_lock, pair.b);
+    EXPECT_OK(fixture, hf_lock_set_limit(pair.b, 4));
     b = pending_op_grant(&waiting, pair.b);
     scenario_release(fixture, a);
     a = scenario_acquire(fixture, pair.b);
@@ -258,13 +245,11 @@ static void take_all(struct sweep_fixture *fixture,
 
     opts.wait_ms = 0;
     grant = scenario_acquire(fixture, blocking);
-    EXPECT_STATUS(fixture, hf_locks_acquire(locks, 3, &opts, &all), HF_EBUSY,
-                  text_of_lock, locks[0]);
+    EXPECT_STATUS(fixture, hf_locks_acquire(locks, 3, &opts, &all), HF_EBUSY);
     CHECK(fixture, all == NULL);
     scenario_release(fixture, grant);
     opts.wait_ms = SCENARIO_TIMEOUT_MS;
-    EXPECT_OK(fixture, hf_locks_acquire(locks, 3, &opts, &all), text_of_lock,
-              locks[0]);
+    EXPECT_OK(fixture, hf_locks_acquire(locks, 3, &opts, &all));
     for (int i = 0; i < 3; i++)
         CHECK(fixture, hf_grant_token_of(all, locks[i]) != 0);
     scenario_release(fixture, all);

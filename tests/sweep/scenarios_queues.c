@@ -44,8 +44,7 @@ static bool was_asked(void *arg)
     if (atomic_load(&queue_fixture->asked) == 0 &&
         is_doubtful(queue_fixture->fixture))
         EXPECT_OK(queue_fixture->fixture,
-                  hf_lock_revoke(queue_fixture->b, NULL, SCENARIO_TIMEOUT_MS),
-                  text_of_lock, queue_fixture->b);
+                  hf_lock_revoke(queue_fixture->b, NULL, SCENARIO_TIMEOUT_MS));
     return atomic_load(&queue_fixture->asked) > 0;
 }
 
@@ -80,8 +79,7 @@ static void set(struct queue_fixture *queue_fixture,
     opts.on_revoke = (struct hf_on_revoke){on_revoke, queue_fixture, NULL};
     opts.on_loss = (struct hf_on_loss){on_loss, queue_fixture, NULL};
     EXPECT_OK(fixture,
-              hf_lock_acquire(queue_fixture->a, &opts, &queue_fixture->grant),
-              text_of_lock, queue_fixture->a);
+              hf_lock_acquire(queue_fixture->a, &opts, &queue_fixture->grant));
     pending_op_init(&queue_fixture->waiting, fixture);
     pending_op_acquire(&queue_fixture->waiting, queue_fixture->b);
 }
@@ -110,8 +108,7 @@ static bool lists_both(void *arg)
 
     EXPECT_OK(queue_fixture->fixture,
               hf_lock_tickets(queue_fixture->b, HF_TICKETS_ALL,
-                              SCENARIO_TIMEOUT_MS, &all),
-              text_of_lock, queue_fixture->b);
+                              SCENARIO_TIMEOUT_MS, &all));
     count = hf_tickets_count(all);
     hf_tickets_free(all);
     return count == 2;
@@ -126,18 +123,12 @@ static void a_queue_is_looked_at(struct sweep_fixture *fixture)
     if (is_doubtful(fixture))
         scenario_until(fixture, lists_both, &queue_fixture,
                        "a list of the two");
-    EXPECT_OK(fixture,
-              hf_lock_tickets(queue_fixture.b, HF_TICKETS_ALL,
-                              SCENARIO_TIMEOUT_MS, &all),
-              text_of_lock, queue_fixture.b);
-    EXPECT_OK(fixture,
-              hf_lock_tickets(queue_fixture.b, HF_TICKETS_HOLDERS,
-                              SCENARIO_TIMEOUT_MS, &holders),
-              text_of_lock, queue_fixture.b);
-    EXPECT_OK(fixture,
-              hf_lock_tickets(queue_fixture.b, HF_TICKETS_WAITERS,
-                              SCENARIO_TIMEOUT_MS, &waiters),
-              text_of_lock, queue_fixture.b);
+    EXPECT_OK(fixture, hf_lock_tickets(queue_fixture.b, HF_TICKETS_ALL,
+                                       SCENARIO_TIMEOUT_MS, &all));
+    EXPECT_OK(fixture, hf_lock_tickets(queue_fixture.b, HF_TICKETS_HOLDERS,
+                                       SCENARIO_TIMEOUT_MS, &holders));
+    EXPECT_OK(fixture, hf_lock_tickets(queue_fixture.b, HF_TICKETS_WAITERS,
+                                       SCENARIO_TIMEOUT_MS, &waiters));
     CHECK(fixture, hf_tickets_count(all) == 2);
     CHECK(fixture, hf_tickets_count(holders) == 1);
     CHECK(fixture, hf_tickets_count(waiters) == 1);
@@ -159,10 +150,8 @@ static void evict(struct queue_fixture *queue_fixture)
     struct hf_tickets *holders;
     hf_status status;
 
-    EXPECT_OK(fixture,
-              hf_lock_tickets(queue_fixture->b, HF_TICKETS_HOLDERS,
-                              SCENARIO_TIMEOUT_MS, &holders),
-              text_of_lock, queue_fixture->b);
+    EXPECT_OK(fixture, hf_lock_tickets(queue_fixture->b, HF_TICKETS_HOLDERS,
+                                       SCENARIO_TIMEOUT_MS, &holders));
     if (is_doubtful(fixture) &&
         (hf_tickets_count(holders) != 1 || hf_tickets_at(holders, 0)->own)) {
         hf_tickets_free(holders);
@@ -171,8 +160,7 @@ static void evict(struct queue_fixture *queue_fixture)
     CHECK(fixture, hf_tickets_count(holders) == 1);
     status = hf_lock_evict(queue_fixture->b, hf_tickets_at(holders, 0)->id,
                            NULL, SCENARIO_TIMEOUT_MS);
-    if (!scenario_is_ok(fixture, "hf_lock_evict", status, text_of_lock,
-                        queue_fixture->b)) {
+    if (!scenario_is_ok(fixture, "hf_lock_evict", status)) {
         status = hf_lock_evict(queue_fixture->b, hf_tickets_at(holders, 0)->id,
                                NULL, SCENARIO_TIMEOUT_MS);
         CHECK(fixture, status == HF_OK || status == HF_EGONE);
@@ -186,8 +174,7 @@ static void a_holder_is_asked_to_let_go(struct sweep_fixture *fixture)
 
     set(&queue_fixture, fixture);
     EXPECT_OK(fixture,
-              hf_lock_revoke(queue_fixture.b, NULL, SCENARIO_TIMEOUT_MS),
-              text_of_lock, queue_fixture.b);
+              hf_lock_revoke(queue_fixture.b, NULL, SCENARIO_TIMEOUT_MS));
     scenario_until(fixture, was_asked, &queue_fixture, "the request to let go");
     scenario_release(fixture, queue_fixture.grant);
     evict_holder(&queue_fixture);
@@ -254,8 +241,7 @@ static void campaign(struct candidate *candidate, struct sweep_fixture *fixture,
     opts.on_ended = (struct hf_on_ended){on_ended, candidate, on_drop};
     status =
         hf_election_open(candidate->client, name, &opts, &candidate->election);
-    if (scenario_is_ok(fixture, "hf_election_open", status, text_of_client,
-                       candidate->client))
+    if (scenario_is_ok(fixture, "hf_election_open", status))
         return;
     CHECK(fixture, atomic_load(&candidate->dropped) == 2);
     atomic_store(&candidate->dropped, 0);
@@ -269,15 +255,13 @@ static bool leads(void *arg)
 
     if (atomic_exchange(&candidate->ended, 0) > 0)
         EXPECT_OK(candidate->fixture,
-                  hf_election_campaign_start(candidate->election),
-                  text_of_election, candidate->election);
+                  hf_election_campaign_start(candidate->election));
     return atomic_load(&candidate->elected) > 0;
 }
 
 static void resign(struct candidate *candidate)
 {
-    EXPECT_OK(candidate->fixture, hf_election_resign(candidate->election),
-              text_of_election, candidate->election);
+    EXPECT_OK(candidate->fixture, hf_election_resign(candidate->election));
     CHECK(candidate->fixture, !hf_election_is_leader(candidate->election));
     hf_election_free(candidate->election);
     scenario_close_client(candidate->fixture, candidate->client);
@@ -295,15 +279,11 @@ static void one_leads_after_the_other(struct sweep_fixture *fixture)
     name = scenario_name(fixture, "leader", &traced);
     campaign(&a, fixture, name);
     campaign(&b, fixture, name);
-    EXPECT_OK(fixture, hf_election_campaign_start(a.election), text_of_election,
-              a.election);
+    EXPECT_OK(fixture, hf_election_campaign_start(a.election));
     scenario_until(fixture, leads, &a, "an election");
-    EXPECT_OK(fixture, hf_election_campaign_start(b.election), text_of_election,
-              b.election);
-    EXPECT_OK(fixture,
-              hf_election_tickets(b.election, HF_TICKETS_HOLDERS,
-                                  SCENARIO_TIMEOUT_MS, &leader),
-              text_of_election, b.election);
+    EXPECT_OK(fixture, hf_election_campaign_start(b.election));
+    EXPECT_OK(fixture, hf_election_tickets(b.election, HF_TICKETS_HOLDERS,
+                                           SCENARIO_TIMEOUT_MS, &leader));
     CHECK(fixture, hf_tickets_count(leader) == 1);
     hf_tickets_free(leader);
     resign(&a);

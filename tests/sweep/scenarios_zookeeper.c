@@ -14,11 +14,6 @@
 
 #define PATH_BYTES 160
 
-static void text_of_zookeeper(const void *zookeeper, struct hf_error *error)
-{
-    hf_zookeeper_error(zookeeper, error);
-}
-
 static void note_log_line(void *arg, enum hf_log_level level, const char *line)
 {
     struct sweep_fixture *fixture = arg;
@@ -32,23 +27,24 @@ static struct hf_zookeeper *open_handle(struct sweep_fixture *fixture)
 {
     struct hf_zookeeper_opts opts = HF_ZOOKEEPER_OPTS_INIT;
     struct hf_zookeeper *zookeeper = NULL;
-    struct hf_error error = {.text = ""};
     hf_status status;
 
     opts.on_log = (struct hf_on_log){note_log_line, fixture, HF_LOG_DEBUG};
     for (int i = 0; i < 2; i++) {
-        status = hf_zookeeper_open(fixture->url, &opts, &zookeeper, &error);
-        if (scenario_ended_ok(fixture, "hf_zookeeper_open", status, error.text))
+        status = hf_zookeeper_open(fixture->url, &opts, &zookeeper);
+        if (scenario_ended_ok(fixture, "hf_zookeeper_open", status,
+                              hf_last_error()->text))
             return zookeeper;
         CHECK(fixture, zookeeper == NULL);
     }
-    scenario_fail(fixture, "hf_zookeeper_open: failed twice: %s", error.text);
+    scenario_fail(fixture, "hf_zookeeper_open: failed twice: %s",
+                  hf_last_error()->text);
 }
 
 static void close_handle(struct sweep_fixture *fixture,
                          struct hf_zookeeper *zookeeper)
 {
-    EXPECT_OK(fixture, hf_zookeeper_close(zookeeper), NULL, NULL);
+    EXPECT_OK(fixture, hf_zookeeper_close(zookeeper));
 }
 
 /* The path of a node that no other process of the sweep uses. */
@@ -69,10 +65,8 @@ static void create(struct sweep_fixture *fixture,
                                        .path = path,
                                        .mode = HF_ZOOKEEPER_EPHEMERAL};
 
-    EXPECT_OK(fixture,
-              hf_zookeeper_create_protected(zookeeper, &op, 0,
-                                            SCENARIO_TIMEOUT_MS, NULL),
-              text_of_zookeeper, zookeeper);
+    EXPECT_OK(fixture, hf_zookeeper_create_protected(
+                           zookeeper, &op, 0, SCENARIO_TIMEOUT_MS, NULL));
 }
 
 /* ----------------------------------------------------------- operations -- */
@@ -138,17 +132,12 @@ static void a_node_is_watched_and_updated(struct sweep_fixture *fixture)
               hf_zookeeper_watch_open(
                   zookeeper, path, HF_ZOOKEEPER_WATCH_DATA,
                   (struct hf_zookeeper_on_event){on_event, &events, NULL},
-                  &watch),
-              text_of_zookeeper, zookeeper);
-    EXPECT_OK(fixture, read_and_watch(zookeeper, path, watch),
-              text_of_zookeeper, zookeeper);
-    EXPECT_OK(
-        fixture,
-        hf_zookeeper_update(zookeeper, path, change, SCENARIO_TIMEOUT_MS, NULL),
-        text_of_zookeeper, zookeeper);
+                  &watch));
+    EXPECT_OK(fixture, read_and_watch(zookeeper, path, watch));
+    EXPECT_OK(fixture, hf_zookeeper_update(zookeeper, path, change,
+                                           SCENARIO_TIMEOUT_MS, NULL));
     scenario_until(fixture, is_not_zero, &events, "the event of the watch");
-    EXPECT_OK(fixture, read_text(fixture, zookeeper, path, "new"),
-              text_of_zookeeper, zookeeper);
+    EXPECT_OK(fixture, read_text(fixture, zookeeper, path, "new"));
     hf_zookeeper_watch_free(watch);
     close_handle(fixture, zookeeper);
 }
@@ -186,12 +175,10 @@ static void a_holder_writes(struct sweep_fixture *fixture)
     char path[PATH_BYTES];
 
     put_path(fixture, "report", path);
-    EXPECT_OK(fixture, hf_client_zookeeper(client, &zookeeper), text_of_client,
-              client);
+    EXPECT_OK(fixture, hf_client_zookeeper(client, &zookeeper));
     create(fixture, zookeeper, path);
     grant = scenario_acquire(fixture, lock);
-    EXPECT_OK(fixture, write_fenced(zookeeper, grant, path), text_of_zookeeper,
-              zookeeper);
+    EXPECT_OK(fixture, write_fenced(zookeeper, grant, path));
     scenario_release(fixture, grant);
     close_handle(fixture, zookeeper);
     hf_lock_free(lock);
@@ -211,21 +198,14 @@ static void a_registration_is_in_a_cache(struct sweep_fixture *fixture)
 
     put_path(fixture, "worker", path);
     EXPECT_OK(fixture,
-              hf_zookeeper_cache_open(zookeeper, path, NULL, nobody, &cache),
-              text_of_zookeeper, zookeeper);
-    EXPECT_OK(fixture,
-              hf_zookeeper_registration_open(zookeeper, path, "x", 1, NULL,
-                                             &registration),
-              text_of_zookeeper, zookeeper);
-    EXPECT_OK(fixture,
-              hf_zookeeper_registration_wait(registration, SCENARIO_TIMEOUT_MS),
-              text_of_zookeeper, zookeeper);
-    EXPECT_OK(fixture, hf_zookeeper_sync(zookeeper, path, SCENARIO_TIMEOUT_MS),
-              text_of_zookeeper, zookeeper);
-    EXPECT_OK(fixture, hf_zookeeper_cache_wait(cache, SCENARIO_TIMEOUT_MS),
-              text_of_zookeeper, zookeeper);
-    EXPECT_OK(fixture, hf_zookeeper_cache_get(cache, path, &node),
-              text_of_zookeeper, zookeeper);
+              hf_zookeeper_cache_open(zookeeper, path, NULL, nobody, &cache));
+    EXPECT_OK(fixture, hf_zookeeper_registration_open(zookeeper, path, "x", 1,
+                                                      NULL, &registration));
+    EXPECT_OK(fixture, hf_zookeeper_registration_wait(registration,
+                                                      SCENARIO_TIMEOUT_MS));
+    EXPECT_OK(fixture, hf_zookeeper_sync(zookeeper, path, SCENARIO_TIMEOUT_MS));
+    EXPECT_OK(fixture, hf_zookeeper_cache_wait(cache, SCENARIO_TIMEOUT_MS));
+    EXPECT_OK(fixture, hf_zookeeper_cache_get(cache, path, &node));
     CHECK(fixture, node->bytes == 1);
     hf_zookeeper_cache_node_free(node);
     hf_zookeeper_cache_free(cache);

@@ -67,6 +67,7 @@ static const struct server_url {
     {"quorum", "HF_QUORUM", "quorum:redis://", ",redis://", "?ttl=4s&rejoin=4s",
      true},
     {"postgres", "HF_PG", "", ",", "?ttl=4s", false},
+    {"etcd", "HF_ETCD", "etcd://", ",", "?ttl=4s", false},
 };
 
 static struct {
@@ -373,11 +374,12 @@ static void sweep(const struct scenario *scenarios, struct leftovers *usual)
 
 static _Noreturn void misuse(const char *what)
 {
-    (void)fprintf(stderr,
-                  "sweep: %s; expected file|zookeeper|redis|redis-cluster|"
-                  "quorum|postgres [--stride N] [--first K] [--scenario NAME] "
-                  "[--point CALL NTH ERROR]\n",
-                  what);
+    (void)fprintf(
+        stderr,
+        "sweep: %s; expected file|zookeeper|redis|redis-cluster|"
+        "quorum|postgres|etcd [--stride N] [--first K] [--scenario NAME] "
+        "[--point CALL NTH ERROR]\n",
+        what);
     exit(64);
 }
 

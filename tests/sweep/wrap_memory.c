@@ -43,7 +43,8 @@ static void *plain_realloc(void *memory, size_t bytes)
 static bool is_refused(const void *caller)
 {
     if (!fault_is_from(caller, "libpq.") &&
-        !fault_is_from(caller, "libhiredis."))
+        !fault_is_from(caller, "libhiredis.") &&
+        !fault_is_from(caller, "libnghttp2."))
         return false;
     if (fault_meets(FAULT_BELOW_ALLOC, caller) == 0)
         return false;

@@ -15,6 +15,8 @@
 
 #include <cmocka.h>
 
+#include "base/engine_host.h"
+#include "base/url.h"
 #include "engines/zookeeper/zookeeper.h"
 
 #define TIMEOUT_MS 10000

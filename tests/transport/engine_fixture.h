@@ -7,6 +7,7 @@
 #ifndef HF_TESTS_TRANSPORT_ENGINE_FIXTURE_H
 #define HF_TESTS_TRANSPORT_ENGINE_FIXTURE_H
 
+#include "base/engine_host.h"
 #include "engines/zookeeper/zookeeper.h"
 #include "link_fixture.h"
 

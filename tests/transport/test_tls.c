@@ -50,6 +50,10 @@ struct tls_setup {
     bool client_wanted;      /* the server insists on one */
     int version;             /* the server's highest */
     size_t step;             /* bytes at a time */
+    const char *protocol;    /* that the client wants (ALPN); NULL: any */
+    /* What the server says to that: NULL: it does not know ALPN; "": it
+     * refuses, as Go's servers do; else what it chooses. */
+    const char *chosen;
 };
 
 struct tls_fixture {
@@ -90,6 +94,21 @@ static struct hf_tls_context *make_context(const struct tls_setup *setup)
     return context;
 }
 
+/* The server's choice of a protocol. */
+static int choose_protocol(SSL *ssl, const unsigned char **chosen,
+                           unsigned char *bytes, const unsigned char *offered,
+                           unsigned offered_bytes, void *arg)
+{
+    const char *choice = arg;
+
+    (void)ssl;
+    assert_int_equal(offered_bytes, 3);
+    assert_memory_equal(offered, "\2h2", 3);
+    *chosen = (const unsigned char *)choice;
+    *bytes = (unsigned char)strlen(choice);
+    return *bytes > 0 ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
 static SSL_CTX *make_server(const struct tls_setup *setup)
 {
     const char *name =
@@ -108,6 +127,9 @@ static SSL_CTX *make_server(const struct tls_setup *setup)
     if (setup->client_wanted)
         SSL_CTX_set_verify(
             server, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+    if (setup->chosen != NULL)
+        SSL_CTX_set_alpn_select_cb(server, choose_protocol,
+                                   (void *)(uintptr_t)setup->chosen);
     if (setup->version != 0) {
         SSL_CTX_set_security_level(server, 0);
         assert_int_equal(SSL_CTX_set_min_proto_version(server, 0), 1);
@@ -124,7 +146,8 @@ static void tls_fixture_start(struct tls_fixture *fixture,
     fixture->received = 0;
     fixture->context = make_context(setup);
     fixture->tls = tls->open(fixture->context,
-                             setup->host != NULL ? setup->host : "127.0.0.1");
+                             setup->host != NULL ? setup->host : "127.0.0.1",
+                             setup->protocol);
     assert_non_null(fixture->tls);
     fixture->server_context = make_server(setup);
     fixture->server = SSL_new(fixture->server_context);
@@ -444,6 +467,50 @@ TEST(a_handshake_may_stop_anywhere)
     }
 }
 
+/* ------------------------------------------------------------- protocols -- */
+
+TEST(a_server_chooses_the_protocol)
+{
+    const struct tls_setup setup = {.protocol = "h2", .chosen = "h2"};
+    struct tls_fixture fixture;
+
+    tls_fixture_start(&fixture, &setup);
+    assert_through(&fixture);
+    tls_fixture_stop(&fixture);
+}
+
+/* One that does not know it, one that refuses, and one that chooses another: in
+ * none of these cases may bytes of the protocol be sent. */
+TEST(a_server_must_choose_the_protocol)
+{
+    static const char *const choices[] = {NULL, "", "http/1.1"};
+
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
+        const struct tls_setup setup = {.protocol = "h2", .chosen = choices[i]};
+        struct tls_fixture fixture;
+
+        tls_fixture_start(&fixture, &setup);
+        assert_int_equal(handshake_step(&fixture), HF_TLS_FAILED);
+        /* OpenSSL itself refuses what was not offered. */
+        if (i < 2) {
+            assert_why(&fixture, "does not choose the protocol \"h2\" (ALPN)");
+            assert_int_equal(tls->status(fixture.tls), HF_EURL);
+        }
+        tls_fixture_stop(&fixture);
+    }
+}
+
+TEST(a_protocol_has_a_name)
+{
+    const struct tls_setup usual = {.step = 0};
+    struct hf_tls_context *context = make_context(&usual);
+
+    assert_null(tls->open(context, "localhost", ""));
+    assert_null(tls->open(context, "localhost", "a-protocol-with-a-long-name"));
+    tls->context_free(context);
+    assert_int_equal(blocks, 0);
+}
+
 /* ---------------------------------------------------------------- hosts -- */
 
 TEST(a_host_must_be_one)
@@ -454,9 +521,9 @@ TEST(a_host_must_be_one)
 
     memset(longest, 'a', sizeof(longest) - 1);
     longest[sizeof(longest) - 1] = '\0';
-    assert_null(tls->open(context, longest));
-    assert_null(tls->open(context, ""));
-    assert_null(tls->open(context, "."));
+    assert_null(tls->open(context, longest, NULL));
+    assert_null(tls->open(context, "", NULL));
+    assert_null(tls->open(context, ".", NULL));
     tls->context_free(context);
     assert_int_equal(blocks, 0);
 }
@@ -485,7 +552,7 @@ static void *handshake_for_ever(void *arg)
     size_t count;
 
     context = make_context(&usual);
-    while ((filter = tls->open(context, "localhost")) != NULL) {
+    while ((filter = tls->open(context, "localhost", "h2")) != NULL) {
         (void)tls->handshake(filter);
         count = tls->pull(filter, bytes, sizeof(bytes));
         (void)tls->push(filter, bytes, count);

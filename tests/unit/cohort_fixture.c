@@ -11,6 +11,7 @@
 #include "tracked_heap.h"
 
 #include "cohort_fixture.h"
+#include "core/cohort.h"
 
 #define TEXT_BYTES 1024
 

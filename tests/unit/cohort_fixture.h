@@ -11,6 +11,7 @@
 #ifndef HF_TESTS_UNIT_COHORT_FIXTURE_H
 #define HF_TESTS_UNIT_COHORT_FIXTURE_H
 
+#include "core/cohort.h"
 #include "core/core.h"
 
 #define COHORT_WAITERS 24
@@ -43,12 +44,9 @@ void cohort_fixture_init(struct cohort_fixture *f);
 /* w1 holds the lock, and w2 to w${count} wait for it. */
 void cohort_fixture_held(struct cohort_fixture *f, size_t count);
 
-/* The first line of a test: the same with a fixture ${f}. */
-#define HELD(f, count)                                                         \
-    struct cohort_fixture cohort_fixture_;                                     \
-    struct cohort_fixture *f = &cohort_fixture_;                               \
-    (void)state;                                                               \
-    cohort_fixture_held(f, count)
+/* A test of f, such a cohort. */
+#define HELD_TEST(name, count)                                                 \
+    TEST_OF(name, cohort_fixture, cohort_fixture_held(f, count), )
 
 /* Read all effects since the last call.  They must be ${expected}. */
 #define expect(f, expected)                                                    \

@@ -74,12 +74,11 @@ void core_fixture_init(struct core_fixture *f, unsigned traits);
 /* The same with a session; its STATE is read already. */
 void core_fixture_connected(struct core_fixture *f, unsigned traits);
 
-/* The first line of a test: a fixture ${f} with a session. */
-#define CORE_FIXTURE(f, traits)                                                \
-    struct core_fixture core_fixture_;                                         \
-    struct core_fixture *f = &core_fixture_;                                   \
-    (void)state;                                                               \
-    core_fixture_connected(f, traits)
+/* A test of f, a core with a session; and of one that ${open}, a call with f,
+ * begins. */
+#define CORE_TEST(name, traits)                                                \
+    CORE_TEST_FROM(name, core_fixture_connected(f, traits))
+#define CORE_TEST_FROM(name, open) TEST_OF(name, core_fixture, open, )
 
 /* Read all effects since the last call.  They must be ${expected}, joined by
  * "; "; "" if there must be none. */

@@ -72,7 +72,7 @@ struct client_request *participants_new_generation(struct engine_client *client,
                                  limit);
 }
 
-bool participants_lower(struct engine_client *client)
+bool participants_clear(struct engine_client *client)
 {
     struct client_request *request = client_double_barrier(
         client, HF_REQUEST_CLEAR_FLAG, BARRIER, fresh_id(), 0);

@@ -29,7 +29,7 @@ struct client_request *participants_new_generation(struct engine_client *client,
                                                    struct hf_ticket_id id,
                                                    uint32_t limit);
 /* Clear the flag.  True if it was set. */
-bool participants_lower(struct engine_client *client);
+bool participants_clear(struct engine_client *client);
 
 /* The path of ${file} in the directory of the barrier; true if it exists. */
 void participants_path(const char *file, char path[BARRIER_PATH_BYTES]);

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "core/cohort.h"
 #include "tracked_heap.h"
 
 const char *const idle_names[IDLE_SORTS] = {

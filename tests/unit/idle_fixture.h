@@ -11,6 +11,7 @@
 #ifndef HF_TESTS_UNIT_IDLE_FIXTURE_H
 #define HF_TESTS_UNIT_IDLE_FIXTURE_H
 
+#include "core/cohort.h"
 #include "core/core.h"
 
 enum idle_sort {
@@ -46,7 +47,7 @@ struct idle_fixture {
     struct hf_cohort cohort;          /* has waiters[0], which holds, */
     struct hf_acquisition waiters[2]; /* and waiters[1], which waits */
     /* The last request of each kind. */
-    struct hf_request *asked[HF_REQUEST_EXAMINE + 1];
+    struct hf_request *asked[HF_REQUEST_WRITE_SUCCESS + 1];
     struct idle_object *idle;
     bool filled; /* all idle objects were added */
 };

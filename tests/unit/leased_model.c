@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/engine_host.h"
 #include "simulator/model/lease_server.h"
 
 #define EVENTS_BYTES 8192

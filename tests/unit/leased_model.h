@@ -25,6 +25,7 @@
 #define HF_TESTS_UNIT_LEASED_MODEL_H
 
 #include "engines/leased/leased.h"
+#include "engines/leased/store.h"
 
 #define MODEL_TTL_MS UINT64_C(10000)
 #define MODEL_START_MS 1000

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/engine_host.h"
 #include "base/time_math.h"
 #include "quorum_cluster_private.h"
 
@@ -484,15 +485,15 @@ static void begin_client(struct quorum_cluster *cluster, size_t number)
                                       .ttl_ms = CLUSTER_TTL_MS,
                                       .clock_drift = HF_CLOCK_DRIFT,
                                       .rejoin_ms = CLUSTER_TTL_MS};
-    const struct hf_quorum_user user = {user_up, user_down, user_answered,
-                                        user_notice, client};
+    const struct hf_quorum_listener listener = {
+        user_up, user_down, user_answered, user_notice, client};
 
     client->cluster = cluster;
     client->number = number;
     client->next_ms = cluster->now_ms + cluster_random_below(cluster, 100);
     hf_random_seed(&leased.random, hf_random_next(&cluster->random));
     hf_random_seed(&quorum.random, hf_random_next(&cluster->random));
-    client->quorum = hf_quorum_new(&quorum, &quorum_ops, client, &user);
+    client->quorum = hf_quorum_new(&quorum, &quorum_ops, client, &listener);
     assert(client->quorum != NULL);
     client->leased =
         hf_leased_new(&leased, &host, &store_ops,

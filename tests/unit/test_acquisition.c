@@ -12,9 +12,8 @@
 
 /* ------------------------------------------------------------- the path -- */
 
-TEST(one_answer_is_enough_for_an_empty_queue)
+CORE_TEST(one_answer_is_enough_for_an_empty_queue, 0)
 {
-    CORE_FIXTURE(f, 0);
     hold_a(f);
     assert_int_equal(f->a.token, 101);
     assert_true(hf_ticket_id_equal(&f->a.ticket_id, &f->own_ids[0][0]));
@@ -70,9 +69,8 @@ TEST(a_wrong_password_is_not_waited_out)
 
 /* A session that was accepted once and is then refused will be accepted
  * again, so the wait goes on. */
-TEST(a_refusal_after_a_connection_is_waited_out)
+CORE_TEST(a_refusal_after_a_connection_is_waited_out, 0)
 {
-    CORE_FIXTURE(f, 0);
     queue_a_behind_x(f);
     suspended(f);
     expect(f, "STATE SUSPENDED");
@@ -83,9 +81,8 @@ TEST(a_refusal_after_a_connection_is_waited_out)
     assert_true(hf_session_usable(&f->core.session));
 }
 
-TEST(a_longer_hold_watches_its_own_ticket)
+CORE_TEST(a_longer_hold_watches_its_own_ticket, 0)
 {
-    CORE_FIXTURE(f, 0);
     hold_a(f);
     advance_to(f, CORE_START_MS + HF_OWN_WATCH_AFTER_MS - 1);
     expect(f, "");
@@ -97,17 +94,15 @@ TEST(a_longer_hold_watches_its_own_ticket)
     expect(f, "a UNWATCH a1; a REMOVE a1");
 }
 
-TEST(fn59_the_one_before_is_watched_and_nobody_else)
+CORE_TEST(fn59_the_one_before_is_watched_and_nobody_else, 0)
 {
-    CORE_FIXTURE(f, 0);
     enqueue_a_in(f, "x y z a1");
     expect(f, "a WAITING 3; a WATCH z; a WATCH a1");
     assert_string_equal(hf_shared_text_get(f->a.holder), "another client");
 }
 
-TEST(a_list_decides_after_the_one_before_went)
+CORE_TEST(a_list_decides_after_the_one_before_went, 0)
 {
-    CORE_FIXTURE(f, 0);
     queue_a_behind_x(f);
     gone(f, "a WATCH x");
     expect(f, "a LIST");
@@ -117,18 +112,16 @@ TEST(a_list_decides_after_the_one_before_went)
     expect(f, "");
 }
 
-TEST(where_nobody_can_come_ahead_no_list_is_needed)
+CORE_TEST(where_nobody_can_come_ahead_no_list_is_needed, HF_ENGINE_GONE_ADMITS)
 {
-    CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
     queue_a_behind_x(f);
     watching(f, "a WATCH x");
     gone(f, "a WATCH x");
     expect(f, "a GRANTED");
 }
 
-TEST(one_of_two_that_goes_does_not_admit)
+CORE_TEST(one_of_two_that_goes_does_not_admit, HF_ENGINE_GONE_ADMITS)
 {
-    CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
     enqueue_a_in(f, "x y a1");
     expect(f, "a WAITING 2; a WATCH y; a WATCH a1");
     gone(f, "a WATCH y");
@@ -139,9 +132,8 @@ TEST(one_of_two_that_goes_does_not_admit)
     expect(f, "a GRANTED");
 }
 
-TEST(a_watch_may_be_answered_gone)
+CORE_TEST(a_watch_may_be_answered_gone, 0)
 {
-    CORE_FIXTURE(f, 0);
     queue_a_behind_x(f);
     gone(f, "a WATCH x");
     expect(f, "a LIST");
@@ -153,9 +145,8 @@ TEST(a_watch_may_be_answered_gone)
 
 /* ----------------------------------- watches of the second ticket ahead -- */
 
-TEST(the_last_step_needs_no_list_in_a_deep_queue)
+CORE_TEST(the_last_step_needs_no_list_in_a_deep_queue, ALL_TRAITS)
 {
-    CORE_FIXTURE(f, ALL_TRAITS);
     enqueue_a_in(f, "v w x y a1");
     expect(f, "a WAITING 4; a WATCH y; a WATCH x; a WATCH a1");
     gone(f, "a WATCH x");
@@ -166,9 +157,8 @@ TEST(the_last_step_needs_no_list_in_a_deep_queue)
     expect(f, "a GRANTED");
 }
 
-TEST(both_may_go_while_the_list_is_under_way)
+CORE_TEST(both_may_go_while_the_list_is_under_way, ALL_TRAITS)
 {
-    CORE_FIXTURE(f, ALL_TRAITS);
     enqueue_a_in(f, "x y a1");
     expect(f, "a WAITING 2; a WATCH y; a WATCH x; a WATCH a1");
     gone(f, "a WATCH x");
@@ -181,9 +171,8 @@ TEST(both_may_go_while_the_list_is_under_way)
     expect(f, "a UNWATCH a1; a REMOVE a1");
 }
 
-TEST(a_list_that_may_be_out_of_date_is_asked_again)
+CORE_TEST(a_list_that_may_be_out_of_date_is_asked_again, HF_ENGINE_WATCHES_TWO)
 {
-    CORE_FIXTURE(f, HF_ENGINE_WATCHES_TWO);
     enqueue_a_in(f, "x y a1");
     expect(f, "a WAITING 2; a WATCH y; a WATCH x; a WATCH a1");
     gone(f, "a WATCH x");
@@ -196,9 +185,8 @@ TEST(a_list_that_may_be_out_of_date_is_asked_again)
     expect(f, "a GRANTED");
 }
 
-TEST(right_watches_are_kept_and_the_others_taken_back)
+CORE_TEST(right_watches_are_kept_and_the_others_taken_back, ALL_TRAITS)
 {
-    CORE_FIXTURE(f, ALL_TRAITS);
     enqueue_a_in(f, "w x y a1");
     expect(f, "a WAITING 3; a WATCH y; a WATCH x; a WATCH a1");
     gone(f, "a WATCH y");
@@ -210,9 +198,8 @@ TEST(right_watches_are_kept_and_the_others_taken_back)
 }
 
 /* GONE and the UNWATCH cross: the watch ends without an effect. */
-TEST(the_end_of_a_watch_taken_back_means_nothing)
+CORE_TEST(the_end_of_a_watch_taken_back_means_nothing, ALL_TRAITS)
 {
-    CORE_FIXTURE(f, ALL_TRAITS);
     enqueue_a_in(f, "w x y a1");
     expect(f, "a WAITING 3; a WATCH y; a WATCH x; a WATCH a1");
     gone(f, "a WATCH y");
@@ -222,9 +209,8 @@ TEST(the_end_of_a_watch_taken_back_means_nothing)
     expect(f, "a WAITING 1; a WATCH w");
 }
 
-TEST(the_place_is_reported_as_often_as_asked)
+CORE_TEST(the_place_is_reported_as_often_as_asked, 0)
 {
-    CORE_FIXTURE(f, 0);
     f->a.report_every_ms = 300;
     enqueue_a_in(f, "x y a1");
     expect(f, "a WAITING 2; a WATCH y; a WATCH a1");
@@ -245,17 +231,15 @@ TEST(the_place_is_reported_as_often_as_asked)
 
 /* ----------------------------------------------------------------- kinds -- */
 
-TEST(readers_enter_together)
+CORE_TEST(readers_enter_together, ALL_TRAITS)
 {
-    CORE_FIXTURE(f, ALL_TRAITS);
     f->a.kind = HF_TICKET_READ;
     enqueue_a_in(f, "x/r y/r a1");
     expect(f, "a GRANTED");
 }
 
-TEST(a_reader_behind_a_writer_enters_when_it_goes)
+CORE_TEST(a_reader_behind_a_writer_enters_when_it_goes, ALL_TRAITS)
 {
-    CORE_FIXTURE(f, ALL_TRAITS);
     f->a.kind = HF_TICKET_READ;
     enqueue_a_in(f, "x/w y/r a1");
     expect(f, "a WAITING 2; a WATCH x; a WATCH a1");
@@ -263,9 +247,8 @@ TEST(a_reader_behind_a_writer_enters_when_it_goes)
     expect(f, "a GRANTED");
 }
 
-TEST(a_writer_behind_a_writer_always_lists)
+CORE_TEST(a_writer_behind_a_writer_always_lists, ALL_TRAITS)
 {
-    CORE_FIXTURE(f, ALL_TRAITS);
     f->a.kind = HF_TICKET_WRITE;
     enqueue_a_in(f, "x/w a1");
     expect(f, "a WAITING 1; a WATCH x; a WATCH a1");
@@ -284,7 +267,9 @@ TEST(unknown_kinds_exclude_each_other)
                                                 HF_TICKET_WRITE};
 
     for (size_t i = 0; i < 2; i++) {
-        CORE_FIXTURE(f, ALL_TRAITS);
+        struct core_fixture fixture, *f = &fixture;
+
+        core_fixture_connected(f, ALL_TRAITS);
         f->a.kind = kinds[i];
         enqueue_a_in(f, "x/x a1/x");
         expect(f, "a WAITING 1; a WATCH x; a WATCH a1");
@@ -295,9 +280,8 @@ TEST(unknown_kinds_exclude_each_other)
     }
 }
 
-TEST(a_reader_passes_no_ticket_of_an_unknown_kind)
+CORE_TEST(a_reader_passes_no_ticket_of_an_unknown_kind, ALL_TRAITS)
 {
-    CORE_FIXTURE(f, ALL_TRAITS);
     f->a.kind = HF_TICKET_READ;
     enqueue_a_in(f, "x/x y/r a1");
     expect(f, "a WAITING 2; a WATCH x; a WATCH a1");
@@ -306,9 +290,8 @@ TEST(a_reader_passes_no_ticket_of_an_unknown_kind)
 }
 
 /* It was a writer and is a reader now. */
-TEST(a_mutex_behind_a_downgrade_learns_whose_name_it_is)
+CORE_TEST(a_mutex_behind_a_downgrade_learns_whose_name_it_is, ALL_TRAITS)
 {
-    CORE_FIXTURE(f, ALL_TRAITS);
     enqueue_a_in(f, "x/x a1/x");
     expect(f, "a WAITING 1; a WATCH x; a WATCH a1");
     gone(f, "a WATCH x");
@@ -319,9 +302,8 @@ TEST(a_mutex_behind_a_downgrade_learns_whose_name_it_is)
     expect(f, "a ENDED HF_EKIND; a DONE");
 }
 
-TEST(another_kind_ahead_ends_it)
+CORE_TEST(another_kind_ahead_ends_it, ALL_TRAITS)
 {
-    CORE_FIXTURE(f, ALL_TRAITS);
     enqueue_a_in(f, "x/w a1");
     expect(f, "a REMOVE a1");
     assert_non_null(strstr(hf_acquisition_text(&f->a), "read/write"));
@@ -353,7 +335,9 @@ TEST(what_the_name_is_in_use_for_is_reported)
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        CORE_FIXTURE(f, ALL_TRAITS);
+        struct core_fixture fixture, *f = &fixture;
+
+        core_fixture_connected(f, ALL_TRAITS);
         f->a.kind = rows[i].wanted;
         enqueue_a_in(f, rows[i].queue);
         expect(f, "a REMOVE a1");
@@ -365,9 +349,8 @@ TEST(what_the_name_is_in_use_for_is_reported)
 
 /* ---------------------------------------------------------------- cancel -- */
 
-TEST(fn09_a_cancelled_wait_ends_when_its_ticket_is_gone)
+CORE_TEST(fn09_a_cancelled_wait_ends_when_its_ticket_is_gone, 0)
 {
-    CORE_FIXTURE(f, 0);
     queue_a_behind_x(f);
     cancel(f, &f->a);
     cancel(f, &f->a);
@@ -376,17 +359,15 @@ TEST(fn09_a_cancelled_wait_ends_when_its_ticket_is_gone)
     expect(f, "a ENDED HF_ECANCELLED; a DONE");
 }
 
-TEST(requests_nobody_has_seen_are_not_made)
+CORE_TEST(requests_nobody_has_seen_are_not_made, 0)
 {
-    CORE_FIXTURE(f, 0);
     want(f, &f->a);
     cancel(f, &f->a);
     expect(f, "a ENDED HF_ECANCELLED; a DONE");
 }
 
-TEST(a_cancel_that_comes_late_changes_nothing)
+CORE_TEST(a_cancel_that_comes_late_changes_nothing, 0)
 {
-    CORE_FIXTURE(f, 0);
     enqueue_a_in(f, "a1");
     cancel(f, &f->a);
     expect(f, "a GRANTED");
@@ -400,9 +381,8 @@ TEST(a_cancel_that_comes_late_changes_nothing)
     expect(f, "a RELEASED HF_OK; a DONE");
 }
 
-TEST(a_list_under_way_does_not_hold_up_a_cancel)
+CORE_TEST(a_list_under_way_does_not_hold_up_a_cancel, 0)
 {
-    CORE_FIXTURE(f, 0);
     queue_a_behind_x(f);
     gone(f, "a WATCH x");
     expect(f, "a LIST");
@@ -416,9 +396,8 @@ TEST(a_list_under_way_does_not_hold_up_a_cancel)
 
 /* -------------------------------------------------------------- eviction -- */
 
-TEST(an_evicted_holder_learns_of_it)
+CORE_TEST(an_evicted_holder_learns_of_it, 0)
 {
-    CORE_FIXTURE(f, 0);
     hold_a(f);
     advance_to(f, 1005);
     expect(f, "a WATCH a1");
@@ -429,9 +408,8 @@ TEST(an_evicted_holder_learns_of_it)
     expect(f, "a RELEASED HF_ELOST; a DONE");
 }
 
-TEST(a_release_before_the_loss_was_received_reports_once)
+CORE_TEST(a_release_before_the_loss_was_received_reports_once, 0)
 {
-    CORE_FIXTURE(f, 0);
     hold_a(f);
     advance_to(f, 1005);
     expect(f, "a WATCH a1");
@@ -441,9 +419,8 @@ TEST(a_release_before_the_loss_was_received_reports_once)
 }
 
 /* Its owner is notified of the loss, and not of the request before it. */
-TEST(a_loss_takes_the_place_of_a_request_to_release)
+CORE_TEST(a_loss_takes_the_place_of_a_request_to_release, 0)
 {
-    CORE_FIXTURE(f, 0);
     hold_a(f);
     advance_to(f, 1005);
     expect(f, "a WATCH a1");
@@ -453,9 +430,8 @@ TEST(a_loss_takes_the_place_of_a_request_to_release)
 }
 
 /* People see in the queue that the release was asked for. */
-TEST(a_text_that_could_not_be_written_is_written_later)
+CORE_TEST(a_text_that_could_not_be_written_is_written_later, 0)
 {
-    CORE_FIXTURE(f, 0);
     hold_a(f);
     advance_to(f, 1005);
     expect(f, "a WATCH a1");
@@ -467,9 +443,8 @@ TEST(a_text_that_could_not_be_written_is_written_later)
     expect(f, "a DESCRIBE a1");
 }
 
-TEST(a_release_takes_the_place_of_a_request_for_it)
+CORE_TEST(a_release_takes_the_place_of_a_request_for_it, 0)
 {
-    CORE_FIXTURE(f, 0);
     hold_a(f);
     advance_to(f, 1005);
     expect(f, "a WATCH a1");
@@ -478,9 +453,8 @@ TEST(a_release_takes_the_place_of_a_request_for_it)
     expect(f, "a UNWATCH a1; a REMOVE a1");
 }
 
-TEST(fn11_a_release_finds_that_somebody_was_faster)
+CORE_TEST(fn11_a_release_finds_that_somebody_was_faster, 0)
 {
-    CORE_FIXTURE(f, 0);
     hold_a(f);
     release(f, &f->a);
     expect(f, "a REMOVE a1");
@@ -490,9 +464,8 @@ TEST(fn11_a_release_finds_that_somebody_was_faster)
 
 /* Only the end of the session removes the ticket, and no release waits for
  * that. */
-TEST(a_release_that_is_denied_says_so_and_is_tried_on)
+CORE_TEST(a_release_that_is_denied_says_so_and_is_tried_on, 0)
 {
-    CORE_FIXTURE(f, 0);
     hold_a(f);
     release(f, &f->a);
     expect(f, "a REMOVE a1");
@@ -510,9 +483,8 @@ TEST(a_release_that_is_denied_says_so_and_is_tried_on)
 }
 
 /* An error that may pass is tried again. */
-TEST(a_release_that_fails_otherwise_is_tried_on_in_silence)
+CORE_TEST(a_release_that_fails_otherwise_is_tried_on_in_silence, 0)
 {
-    CORE_FIXTURE(f, 0);
     hold_a(f);
     release(f, &f->a);
     expect(f, "a REMOVE a1");
@@ -528,9 +500,8 @@ TEST(a_release_that_fails_otherwise_is_tried_on_in_silence)
     expect(f, "a RELEASED HF_OK; a DONE");
 }
 
-TEST(fn06_fn36_an_evicted_waiter_goes_to_the_tail)
+CORE_TEST(fn06_fn36_an_evicted_waiter_goes_to_the_tail, 0)
 {
-    CORE_FIXTURE(f, 0);
     queue_a_behind_x(f);
     gone(f, "a WATCH a1");
     expect(f, "a UNWATCH x");
@@ -553,9 +524,8 @@ TEST(fn06_fn36_an_evicted_waiter_goes_to_the_tail)
     assert_int_equal(f->a.displaced, 2);
 }
 
-TEST(a_late_list_shows_a_holder_its_eviction)
+CORE_TEST(a_late_list_shows_a_holder_its_eviction, ALL_TRAITS)
 {
-    CORE_FIXTURE(f, ALL_TRAITS);
     enqueue_a_in(f, "x y a1");
     expect(f, "a WAITING 2; a WATCH y; a WATCH x; a WATCH a1");
     gone(f, "a WATCH x");
@@ -568,9 +538,8 @@ TEST(a_late_list_shows_a_holder_its_eviction)
 
 /* ----------------------------------------------------------- the session -- */
 
-TEST(a_waiter_rides_out_a_suspension)
+CORE_TEST(a_waiter_rides_out_a_suspension, HF_ENGINE_GONE_ADMITS)
 {
-    CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
     queue_a_behind_x(f);
     suspended(f);
     advance_to(f, 9000);
@@ -585,9 +554,8 @@ TEST(a_waiter_rides_out_a_suspension)
     expect(f, "a GRANTED");
 }
 
-TEST(a_watch_may_end_while_the_link_is_down)
+CORE_TEST(a_watch_may_end_while_the_link_is_down, HF_ENGINE_GONE_ADMITS)
 {
-    CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
     queue_a_behind_x(f);
     suspended(f);
     gone(f, "a WATCH x");
@@ -598,9 +566,8 @@ TEST(a_watch_may_end_while_the_link_is_down)
     expect(f, "a GRANTED");
 }
 
-TEST(a_waiter_starts_again_in_a_new_session)
+CORE_TEST(a_waiter_starts_again_in_a_new_session, 0)
 {
-    CORE_FIXTURE(f, 0);
     queue_a_behind_x(f);
     session_lost(f, HF_ELOST);
     expect(f, "STATE LOST");
@@ -622,9 +589,8 @@ TEST(a_session_refused_for_good_ends_the_wait)
     expect(f, "a ENDED HF_EDENIED; a DONE");
 }
 
-TEST(a_release_waits_for_the_link_or_the_end)
+CORE_TEST(a_release_waits_for_the_link_or_the_end, 0)
 {
-    CORE_FIXTURE(f, 0);
     hold_a(f);
     suspended(f);
     release(f, &f->a);
@@ -636,9 +602,8 @@ TEST(a_release_waits_for_the_link_or_the_end)
 
 /* The session was ended at the server, and another client was admitted before
  * this one released. */
-TEST(a_session_that_ends_confirms_no_release)
+CORE_TEST(a_session_that_ends_confirms_no_release, 0)
 {
-    CORE_FIXTURE(f, 0);
     hold_a(f);
     release(f, &f->a);
     expect(f, "a REMOVE a1");

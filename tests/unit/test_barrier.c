@@ -83,7 +83,7 @@ TEST(fn66_nothing_is_asked_without_an_event)
     assert_int_equal(s.answered, 0);
 }
 
-TEST(a_barrier_raised_anew_was_down)
+TEST(a_barrier_set_anew_was_clear)
 {
     struct operation_fixture s;
 

@@ -6,13 +6,13 @@
 
 #include "cmocka/runner.h"
 #include "cohort_fixture.h"
+#include "core/cohort.h"
 #include "tracked_heap.h"
 
 /* --------------------------------------------------------------- handing -- */
 
-TEST(one_alone_is_as_any_other)
+HELD_TEST(one_alone_is_as_any_other, 1)
 {
-    HELD(f, 1);
     assert_int_equal(safe_until_of(f, 1), COHORT_SAFE_MS);
     assert_int_equal(f->w[1].token, 101);
     assert_string_equal(f->t_payloads[1], "w1");
@@ -25,9 +25,8 @@ TEST(one_alone_is_as_any_other)
     assert_null(f->core.cohorts.first);
 }
 
-TEST(a_release_hands_on_without_a_request)
+HELD_TEST(a_release_hands_on_without_a_request, 3)
 {
-    HELD(f, 3);
     cohort_release(f, 1);
     assert_int_equal(safe_until_of(f, 1), 0);
     assert_int_equal(safe_until_of(f, 2), COHORT_SAFE_MS);
@@ -48,9 +47,8 @@ TEST(a_release_hands_on_without_a_request)
 
 /* After the last handoff that is allowed another ticket is enqueued, and the
  * old one is removed first. */
-TEST(after_so_many_another_ticket_is_taken)
+HELD_TEST(after_so_many_another_ticket_is_taken, COHORT_HANDOFFS + 2)
 {
-    HELD(f, COHORT_HANDOFFS + 2);
     for (size_t i = 1; i <= COHORT_HANDOFFS; i++) {
         char text[80];
 
@@ -74,9 +72,8 @@ TEST(after_so_many_another_ticket_is_taken)
 }
 
 /* A third ticket is enqueued only when one of the two is gone. */
-TEST(no_more_than_two_tickets_at_once)
+HELD_TEST(no_more_than_two_tickets_at_once, 1)
 {
-    HELD(f, 1);
     cohort_release(f, 1);
     expect(f, "REMOVE t1");
     cohort_want(f, 2);
@@ -94,9 +91,8 @@ TEST(no_more_than_two_tickets_at_once)
     expect(f, "w3 GRANTED");
 }
 
-TEST(one_who_joins_while_the_last_leaves_gets_another)
+HELD_TEST(one_who_joins_while_the_last_leaves_gets_another, 1)
 {
-    HELD(f, 1);
     cohort_release(f, 1);
     expect(f, "REMOVE t1");
     cohort_want(f, 2);
@@ -111,9 +107,8 @@ TEST(one_who_joins_while_the_last_leaves_gets_another)
 
 /* ---------------------------------------------------------------- limits -- */
 
-TEST(a_try_is_busy_at_once_while_another_holds)
+HELD_TEST(a_try_is_busy_at_once_while_another_holds, 1)
 {
-    HELD(f, 1);
     f->w[2].only_try = true;
     cohort_want(f, 2);
     expect(f, "w2 ENDED HF_EBUSY; w2 DONE");
@@ -152,9 +147,8 @@ TEST(a_try_that_is_busy_leaves_its_ticket_to_the_next)
     expect(&cohort_fixture, "w2 GRANTED");
 }
 
-TEST(a_limit_ends_only_the_one)
+HELD_TEST(a_limit_ends_only_the_one, 1)
 {
-    HELD(f, 1);
     f->w[2].deadline_at_ms = 3000;
     f->w[3].deadline_at_ms = 2000;
     cohort_want(f, 2);
@@ -219,9 +213,8 @@ TEST(the_ticket_goes_with_the_last_who_waits)
 
 /* ---------------------------------------------------------------- losses -- */
 
-TEST(who_waits_goes_on_behind_another_ticket)
+HELD_TEST(who_waits_goes_on_behind_another_ticket, 2)
 {
-    HELD(f, 2);
     cohort_tick(f, COHORT_START_MS + HF_OWN_WATCH_AFTER_MS);
     expect(f, "WATCH t1");
     cohort_answer(f, HF_EVENT_WATCHING, "WATCH t1", NULL);
@@ -239,9 +232,8 @@ TEST(who_waits_goes_on_behind_another_ticket)
     expect(f, "w2 RELEASED HF_OK; w2 DONE");
 }
 
-TEST(safe_until_ends_the_grant_of_the_waiter)
+HELD_TEST(safe_until_ends_the_grant_of_the_waiter, 2)
 {
-    HELD(f, 2);
     cohort_session(f, HF_EVENT_SUSPENDED);
     expect(f, "SUSPENDED");
     cohort_tick(f, COHORT_SAFE_MS);
@@ -269,9 +261,8 @@ static void hand_on_in_an_outage(struct cohort_fixture *f)
 }
 
 /* The session may exist and be proven again; the handoff happens then. */
-TEST(nobody_is_granted_while_suspended)
+HELD_TEST(nobody_is_granted_while_suspended, 2)
 {
-    HELD(f, 2);
     hand_on_in_an_outage(f);
     cohort_answer(f, HF_EVENT_LISTED, "LIST", "t1");
     expect(f, "w2 GRANTED");
@@ -280,18 +271,16 @@ TEST(nobody_is_granted_while_suspended)
 
 /* The ticket was not visible for a while, so the next one in the queue may
  * hold the lock now. */
-TEST(a_ticket_that_was_evicted_meanwhile_is_not_handed_on)
+HELD_TEST(a_ticket_that_was_evicted_meanwhile_is_not_handed_on, 2)
 {
-    HELD(f, 2);
     hand_on_in_an_outage(f);
     cohort_answer(f, HF_EVENT_LISTED, "LIST", "x");
     expect(f, "UNWATCH t1; REMOVE t1; ENQUEUE t2");
 }
 
 /* Nothing shows that the ticket is there.  The next ticket reports why. */
-TEST(a_ticket_that_may_not_be_looked_for_is_not_handed_on)
+HELD_TEST(a_ticket_that_may_not_be_looked_for_is_not_handed_on, 2)
 {
-    HELD(f, 2);
     hand_on_in_an_outage(f);
     cohort_failed(f, "LIST", HF_FAILURE_FATAL, HF_EDENIED);
     expect(f, "UNWATCH t1; REMOVE t1; ENQUEUE t2");
@@ -301,9 +290,8 @@ TEST(a_ticket_that_may_not_be_looked_for_is_not_handed_on)
 
 /* A list that was made before an outage does not show what was removed during
  * it. */
-TEST(a_list_of_before_an_outage_confirms_nothing)
+HELD_TEST(a_list_of_before_an_outage_confirms_nothing, 2)
 {
-    HELD(f, 2);
     hand_on_in_an_outage(f);
     cohort_session(f, HF_EVENT_SUSPENDED);
     expect(f, "SUSPENDED");
@@ -317,9 +305,8 @@ TEST(a_list_of_before_an_outage_confirms_nothing)
 
 /* A list that fails is made again.  Once the ticket was seen, later handoffs
  * do not wait. */
-TEST(a_ticket_is_looked_for_once_a_connection)
+HELD_TEST(a_ticket_is_looked_for_once_a_connection, 3)
 {
-    HELD(f, 3);
     hand_on_in_an_outage(f);
     cohort_failed(f, "LIST", HF_FAILURE_RETRY, HF_EPROTOCOL);
     expect(f, "");
@@ -331,9 +318,8 @@ TEST(a_ticket_is_looked_for_once_a_connection)
     expect(f, "w3 GRANTED; w2 RELEASED HF_OK; w2 DONE");
 }
 
-TEST(the_last_waiter_waits_for_the_removal_within_a_bound)
+HELD_TEST(the_last_waiter_waits_for_the_removal_within_a_bound, 2)
 {
-    HELD(f, 2);
     cohort_session(f, HF_EVENT_SUSPENDED);
     cohort_release(f, 1);
     expect(f, "SUSPENDED; w1 RELEASED HF_OK; w1 DONE");
@@ -352,11 +338,10 @@ TEST(the_last_waiter_waits_for_the_removal_within_a_bound)
     expect(f, "w2 DONE");
 }
 
-TEST(a_proof_moves_the_safe_until_of_the_one_that_holds)
+HELD_TEST(a_proof_moves_the_safe_until_of_the_one_that_holds, 2)
 {
     struct hf_event proven = {.kind = HF_EVENT_PROVEN};
 
-    HELD(f, 2);
     f->now_ms = 3000;
     proven.as.answer.anchor_ms = 2500;
     cohort_step(f, proven);
@@ -369,9 +354,8 @@ TEST(a_proof_moves_the_safe_until_of_the_one_that_holds)
 
 /* -------------------------------------------------------------- revoking -- */
 
-TEST(the_one_that_holds_is_asked_and_the_ticket_goes)
+HELD_TEST(the_one_that_holds_is_asked_and_the_ticket_goes, 2)
 {
-    HELD(f, 2);
     cohort_tick(f, COHORT_START_MS + HF_OWN_WATCH_AFTER_MS);
     expect(f, "WATCH t1");
     cohort_answer(f, HF_EVENT_WATCHING, "WATCH t1", NULL);
@@ -430,9 +414,8 @@ TEST(an_error_of_the_ticket_is_everybodys)
     assert_true(hf_cohort_is_idle(&cohort_fixture.cohort));
 }
 
-TEST(a_release_that_is_denied_says_so)
+HELD_TEST(a_release_that_is_denied_says_so, 1)
 {
-    HELD(f, 1);
     cohort_release(f, 1);
     expect(f, "REMOVE t1");
     cohort_failed(f, "REMOVE t1", HF_FAILURE_FATAL, HF_EDENIED);
@@ -440,11 +423,10 @@ TEST(a_release_that_is_denied_says_so)
     assert_string_equal(hf_acquisition_text(&f->w[1]), "said the engine");
 }
 
-TEST(a_ticket_that_was_removed_is_a_grant_that_was_lost)
+HELD_TEST(a_ticket_that_was_removed_is_a_grant_that_was_lost, 1)
 {
     struct hf_event event = {.kind = HF_EVENT_REMOVED};
 
-    HELD(f, 1);
     cohort_release(f, 1);
     expect(f, "REMOVE t1");
     event.as.answer.request = cohort_pending(f, "REMOVE t1", true);
@@ -452,9 +434,8 @@ TEST(a_ticket_that_was_removed_is_a_grant_that_was_lost)
     expect(f, "w1 RELEASED HF_ELOST; w1 DONE");
 }
 
-TEST(closing_ends_all_who_wait)
+HELD_TEST(closing_ends_all_who_wait, 3)
 {
-    HELD(f, 3);
     cohort_session(f, HF_EVENT_CLOSE);
     expect(f, "w1 LOST; END; w2 ENDED HF_ECLOSED; w3 ENDED HF_ECLOSED");
     cohort_want(f, 4);
@@ -468,9 +449,8 @@ TEST(closing_ends_all_who_wait)
 }
 
 /* The list failed on the old connection, so its backoff does not count. */
-TEST(a_ticket_is_looked_for_at_once_after_an_outage)
+HELD_TEST(a_ticket_is_looked_for_at_once_after_an_outage, 2)
 {
-    HELD(f, 2);
     hand_on_in_an_outage(f);
     cohort_failed(f, "LIST", HF_FAILURE_RETRY, HF_EPROTOCOL);
     cohort_session(f, HF_EVENT_SUSPENDED);
@@ -479,9 +459,8 @@ TEST(a_ticket_is_looked_for_at_once_after_an_outage)
     expect(f, "CONNECTED; LIST");
 }
 
-TEST(giving_up_spares_the_one_that_holds)
+HELD_TEST(giving_up_spares_the_one_that_holds, 3)
 {
-    HELD(f, 3);
     cohort_session(f, HF_EVENT_SUSPENDED);
     expect(f, "SUSPENDED");
     cohort_session(f, HF_EVENT_GAVE_UP);
@@ -493,11 +472,10 @@ TEST(giving_up_spares_the_one_that_holds)
 /* ---------------------------------------------------------------- memory -- */
 
 /* Of the first turn stays what the core keeps for all of its life. */
-TEST(a_turn_leaves_no_memory)
+HELD_TEST(a_turn_leaves_no_memory, 1)
 {
     size_t blocks = 0;
 
-    HELD(f, 1);
     for (size_t i = 1; i <= 3; i++) {
         char removal[16], enqueue[16], queue[8], text[64];
 
@@ -535,9 +513,8 @@ TEST(without_memory_the_first_waiter_ends)
     expect(&cohort_fixture, "ENQUEUE t1");
 }
 
-TEST(without_memory_the_next_ticket_waits_for_the_one_before)
+HELD_TEST(without_memory_the_next_ticket_waits_for_the_one_before, 2)
 {
-    HELD(f, 2);
     cohort_tick(f, COHORT_START_MS + HF_OWN_WATCH_AFTER_MS);
     expect(f, "WATCH t1");
     cohort_answer(f, HF_EVENT_WATCHING, "WATCH t1", NULL);

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "cmocka/runner.h"
+#include "core/cohort.h"
 #include "idle_fixture.h"
 
 #define FEW 10
@@ -110,7 +111,7 @@ static void finish(struct idle_fixture *f, struct hf_acquisition *a)
     if (ticket != NULL && ticket->request.busy &&
         ticket->request.kind == HF_REQUEST_LIST)
         (void)listed(f, 0);
-    if (ticket != NULL && hf_ticket_description_is_busy(ticket->description))
+    if (ticket != NULL && hf_text_update_is_busy(ticket->text_update))
         (void)answer(f, HF_EVENT_DESCRIBED, HF_REQUEST_DESCRIBE);
     if (hf_acquisition_awaits_removal(a))
         (void)answer(f, HF_EVENT_REMOVED, HF_REQUEST_REMOVE);
@@ -159,7 +160,7 @@ static struct hf_event gone(struct idle_fixture *f)
 
         if (watch != NULL && watch->state == HF_TICKET_WATCH_ASKED &&
             hf_ticket_id_equal(&watch->request.ticket,
-                               &f->a.tickets.current->in.queued.nearest.id))
+                               &f->a.tickets.current->in.queued.ahead[0].id))
             event.as.answer.request = &watch->request;
     }
     return event;
@@ -201,8 +202,7 @@ static uint64_t is_described(struct idle_fixture *f)
     wait_behind(f, HF_TICKET_MUTEX);
     (void)answer(f, HF_EVENT_REVOKED, HF_REQUEST_WATCH);
     cost = answer(f, HF_EVENT_DESCRIBED, HF_REQUEST_DESCRIBE);
-    assert_false(
-        hf_ticket_description_is_busy(f->a.tickets.current->description));
+    assert_false(hf_text_update_is_busy(f->a.tickets.current->text_update));
     return finished(f, cost);
 }
 
@@ -436,6 +436,27 @@ static uint64_t service_is_examined(struct idle_fixture *f)
     return answer(f, HF_EVENT_EXAMINED, HF_REQUEST_EXAMINE);
 }
 
+/* The question ${kind}, which ends when it is answered by ${event}. */
+static uint64_t success(struct idle_fixture *f, enum hf_request_kind kind,
+                        enum hf_event_kind event)
+{
+    question(f);
+    f->operation.kind = kind;
+    f->operation.token = 1;
+    (void)idle_step(f, idle_operation(HF_EVENT_START_OPERATION, &f->operation));
+    return answer(f, event, kind);
+}
+
+static uint64_t success_is_read(struct idle_fixture *f)
+{
+    return success(f, HF_REQUEST_READ_SUCCESS, HF_EVENT_SUCCESS_READ);
+}
+
+static uint64_t success_is_written(struct idle_fixture *f)
+{
+    return success(f, HF_REQUEST_WRITE_SUCCESS, HF_EVENT_SUCCESS_WRITTEN);
+}
+
 static uint64_t recall(struct idle_fixture *f)
 {
     uint64_t cost;
@@ -527,6 +548,8 @@ static const struct cost_case cases[] = {
     {"asked", HF_EVENT_REVOKE_SENT, request_to_let_go, NOTHING},
     {"named", HF_EVENT_NAMED, names_are_named, NOTHING},
     {"examined", HF_EVENT_EXAMINED, service_is_examined, NOTHING},
+    {"success read", HF_EVENT_SUCCESS_READ, success_is_read, NOTHING},
+    {"success written", HF_EVENT_SUCCESS_WRITTEN, success_is_written, NOTHING},
     {"cancel operation", HF_EVENT_CANCEL_OPERATION, recall, NOTHING},
     {"a cohort waiter enters and leaves", HF_EVENT_ACQUIRE, cohort_waiter,
      NOTHING},

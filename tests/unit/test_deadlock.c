@@ -297,11 +297,11 @@ static size_t cycle_in_all(struct model *m, size_t owner, size_t lock)
         snapshot.count = list(m, queue, tickets);
         hf_deadlock_reading_listed(reading, &snapshot);
     }
-    assert_int_equal(reading->status, HF_OK);
-    hf_deadlock_analyse(&reading->locks, false);
-    ticket = hf_deadlock_reading_find(reading, &id);
-    if (ticket->blocked)
-        (void)hf_deadlock_find_cycle(&reading->locks, ticket, &cycle);
+    assert_int_equal(reading->graph.status, HF_OK);
+    hf_deadlock_analyse(&reading->graph, false);
+    ticket = hf_deadlock_reading_subject(reading);
+    if (ticket->state == HF_DEADLOCK_BLOCKED)
+        (void)hf_deadlock_find_cycle(&reading->graph, ticket, &cycle);
     hf_deadlock_reading_free(reading);
     free(reading);
     return cycle.count;

@@ -131,7 +131,9 @@ static void answer(struct simulated_engine *e, struct pending_request *pending)
         break;
     case HF_REQUEST_NAMES:
     case HF_REQUEST_EXAMINE:
-        assert(false && "nobody walks over names or examines here");
+    case HF_REQUEST_READ_SUCCESS:
+    case HF_REQUEST_WRITE_SUCCESS:
+        assert(false && "nobody asks for more than tickets here");
         break;
     case HF_REQUEST_PROVE:
         send(e, pending,

@@ -36,13 +36,15 @@ static struct barrier_case *barrier_case(struct barrier_case *s,
     return s;
 }
 
-static enum hf_enter_answer enter(const char *who, char name, uint32_t parties)
+static enum hf_enter_answer enter(const char *who, char name,
+                                  uint32_t participants)
 {
     struct hf_ticket_id mine = id_of(name);
     struct barrier_case s;
 
     barrier_case(&s, who);
-    return hf_double_barrier_decide_enter(&s.snapshot, &mine, parties).answer;
+    return hf_double_barrier_decide_enter(&s.snapshot, &mine, participants)
+        .answer;
 }
 
 static enum hf_leave_answer leave(const char *who, char name,

@@ -24,9 +24,8 @@ static void begin_downgrade(struct core_fixture *f)
     expect(f, "a UNWATCH a1; a DOWNGRADE a1");
 }
 
-TEST(its_ticket_is_not_watched_meanwhile)
+CORE_TEST(its_ticket_is_not_watched_meanwhile, HF_ENGINE_GONE_ADMITS)
 {
-    CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
     begin_downgrade(f);
     assert_int_equal(f->a.kind, HF_TICKET_WRITE);
     downgraded(f, "a DOWNGRADE a1");
@@ -38,12 +37,11 @@ TEST(its_ticket_is_not_watched_meanwhile)
     expect(f, "a RELEASED HF_OK; a DONE");
 }
 
-TEST(it_is_asked_again_until_answered)
+CORE_TEST(it_is_asked_again_until_answered, HF_ENGINE_GONE_ADMITS)
 {
     static const enum hf_failure failures[] = {HF_FAILURE_RETRY,
                                                HF_FAILURE_UNSURE};
 
-    CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
     begin_downgrade(f);
     for (size_t i = 0; i < 10; i++) {
         failed(f, "a DOWNGRADE a1", failures[i % 2]);
@@ -60,9 +58,8 @@ TEST(it_is_asked_again_until_answered)
     expect(f, "a DOWNGRADED HF_OK; a WATCH a1");
 }
 
-TEST(a_broken_link_is_waited_for)
+CORE_TEST(a_broken_link_is_waited_for, HF_ENGINE_GONE_ADMITS)
 {
-    CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
     hold(f);
     suspended(f);
     expect(f, "STATE SUSPENDED");
@@ -81,9 +78,9 @@ TEST(a_broken_link_is_waited_for)
 
 /* Until the downgrade can be asked for, the ticket is that of a writer, and
  * its safe-until may pass. */
-TEST(a_loss_while_the_link_is_broken_is_reported_first)
+CORE_TEST(a_loss_while_the_link_is_broken_is_reported_first,
+          HF_ENGINE_GONE_ADMITS)
 {
-    CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
     hold(f);
     suspended(f);
     expect(f, "STATE SUSPENDED");
@@ -94,9 +91,8 @@ TEST(a_loss_while_the_link_is_broken_is_reported_first)
     expect(f, "STATE CONNECTED");
 }
 
-TEST(a_ticket_that_is_gone_is_a_loss)
+CORE_TEST(a_ticket_that_is_gone_is_a_loss, HF_ENGINE_GONE_ADMITS)
 {
-    CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
     begin_downgrade(f);
     failed_as(f, "a DOWNGRADE a1", HF_FAILURE_FATAL, HF_ELOST, "gone");
     expect(f, "a LOST; a DOWNGRADED HF_ELOST; a REMOVE a1");
@@ -105,9 +101,8 @@ TEST(a_ticket_that_is_gone_is_a_loss)
     expect(f, "a RELEASED HF_ELOST; a DONE");
 }
 
-TEST(what_is_refused_leaves_a_writer)
+CORE_TEST(what_is_refused_leaves_a_writer, HF_ENGINE_GONE_ADMITS)
 {
-    CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
     begin_downgrade(f);
     failed_as(f, "a DOWNGRADE a1", HF_FAILURE_FATAL, HF_EDENIED, "not you");
     expect(f, "a DOWNGRADED HF_EDENIED; a WATCH a1");
@@ -121,9 +116,9 @@ TEST(what_is_refused_leaves_a_writer)
 
 /* An answer was lost, and the next DOWNGRADE is refused: readers may be in, so
  * the owner is no writer any more, and is notified that this is not certain. */
-TEST(what_is_refused_after_a_lost_answer_may_be_a_reader)
+CORE_TEST(what_is_refused_after_a_lost_answer_may_be_a_reader,
+          HF_ENGINE_GONE_ADMITS)
 {
-    CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
     begin_downgrade(f);
     failed(f, "a DOWNGRADE a1", HF_FAILURE_UNSURE);
     wake(f);
@@ -157,9 +152,8 @@ static enum hf_ticket_kind kind_in(const struct core_fixture *f,
 
 /* It is watched as the write ticket that it was.  If that is gone it may be a
  * read ticket, which nobody must leave in the queue. */
-TEST(one_of_unknown_kind_is_removed_when_it_is_lost)
+CORE_TEST(one_of_unknown_kind_is_removed_when_it_is_lost, HF_ENGINE_GONE_ADMITS)
 {
-    CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
     begin_downgrade(f);
     failed(f, "a DOWNGRADE a1", HF_FAILURE_UNSURE);
     wake(f);
@@ -178,7 +172,9 @@ TEST(one_of_unknown_kind_is_removed_when_it_is_lost)
 TEST(a_release_ends_it)
 {
     for (int answer = 0; answer < 3; answer++) {
-        CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
+        struct core_fixture fixture, *f = &fixture;
+
+        core_fixture_connected(f, HF_ENGINE_GONE_ADMITS);
         begin_downgrade(f);
         release(f, &f->a);
         expect(f, "a DOWNGRADED HF_ECANCELLED; a REMOVE a1");
@@ -194,9 +190,8 @@ TEST(a_release_ends_it)
     }
 }
 
-TEST(a_release_takes_back_what_was_not_asked)
+CORE_TEST(a_release_takes_back_what_was_not_asked, HF_ENGINE_GONE_ADMITS)
 {
-    CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
     hold(f);
     downgrade(f, &f->a);
     release(f, &f->a);
@@ -204,9 +199,8 @@ TEST(a_release_takes_back_what_was_not_asked)
     assert_false(is_pending(f, "a DOWNGRADE a1"));
 }
 
-TEST(a_lost_session_ends_it)
+CORE_TEST(a_lost_session_ends_it, HF_ENGINE_GONE_ADMITS)
 {
-    CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
     begin_downgrade(f);
     failed(f, "a DOWNGRADE a1", HF_FAILURE_UNSURE);
     session_lost(f, HF_ELOST);
@@ -215,9 +209,8 @@ TEST(a_lost_session_ends_it)
     expect(f, "a RELEASED HF_ELOST; a DONE");
 }
 
-TEST(a_close_ends_it)
+CORE_TEST(a_close_ends_it, HF_ENGINE_GONE_ADMITS)
 {
-    CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
     begin_downgrade(f);
     close_core(f);
     expect(f, "a LOST; END; a DOWNGRADED HF_ELOST");
@@ -229,9 +222,8 @@ TEST(a_close_ends_it)
 
 /* Safe-until passes: the ticket may exist under either name, and must be
  * removed. */
-TEST(the_end_of_the_safe_until_ends_it)
+CORE_TEST(the_end_of_the_safe_until_ends_it, HF_ENGINE_GONE_ADMITS)
 {
-    CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
     begin_downgrade(f);
     set_time(f, CORE_SAFE_MS);
     downgraded(f, "a DOWNGRADE a1");
@@ -239,9 +231,8 @@ TEST(the_end_of_the_safe_until_ends_it)
 }
 
 /* The owner asks at the instant at which safe-until passes. */
-TEST(the_safe_until_may_end_as_it_is_asked_for)
+CORE_TEST(the_safe_until_may_end_as_it_is_asked_for, HF_ENGINE_GONE_ADMITS)
 {
-    CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
     hold(f);
     set_time(f, CORE_SAFE_MS);
     downgrade(f, &f->a);
@@ -253,9 +244,8 @@ TEST(the_safe_until_may_end_as_it_is_asked_for)
 
 /* The watch of the writer ends after a list has shown the reader: that is no
  * loss, because another watch is set. */
-TEST(a_reader_is_watched_anew)
+CORE_TEST(a_reader_is_watched_anew, HF_ENGINE_GONE_ADMITS)
 {
-    CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
     f->a.kind = HF_TICKET_WRITE;
     enqueue_a_in(f, "x/w a1");
     expect(f, "a WAITING 1; a WATCH x; a WATCH a1");

@@ -9,15 +9,18 @@
 #include "cmocka/runner.h"
 
 /* a and b have started; a enqueues first. */
-#define BOTH(f)                                                                \
-    CORE_FIXTURE(f, 0);                                                        \
-    want(f, &f->a);                                                            \
-    want(f, &f->b);                                                            \
-    expect(f, "a ENQUEUE a1")
-
-TEST(the_second_asks_when_the_first_has_its_answer)
+static void start_both(struct core_fixture *f)
 {
-    BOTH(f);
+    core_fixture_connected(f, 0);
+    want(f, &f->a);
+    want(f, &f->b);
+    expect(f, "a ENQUEUE a1");
+}
+
+#define BOTH_TEST(name) CORE_TEST_FROM(name, start_both(f))
+
+BOTH_TEST(the_second_asks_when_the_first_has_its_answer)
+{
     enqueued(f, "a ENQUEUE a1", "a1");
     expect(f, "a GRANTED; b ENQUEUE b1");
     enqueued(f, "b ENQUEUE b1", "a1 b1");
@@ -25,9 +28,8 @@ TEST(the_second_asks_when_the_first_has_its_answer)
 }
 
 /* Once the queue has one ticket, all others enqueue at once. */
-TEST(the_rest_asks_together)
+BOTH_TEST(the_rest_asks_together)
 {
-    BOTH(f);
     want(f, &f->c);
     expect(f, "");
     enqueued(f, "a ENQUEUE a1", "x a1");
@@ -35,9 +37,8 @@ TEST(the_rest_asks_together)
 }
 
 /* After a failure those that have not enqueued do so one by one again. */
-TEST(after_a_failure_they_go_one_by_one)
+BOTH_TEST(after_a_failure_they_go_one_by_one)
 {
-    BOTH(f);
     want(f, &f->c);
     expect(f, "");
     enqueued(f, "a ENQUEUE a1", "x a1");
@@ -53,9 +54,8 @@ TEST(after_a_failure_they_go_one_by_one)
     expect(f, "c ENQUEUE c2");
 }
 
-TEST(other_names_do_not_wait)
+CORE_TEST(other_names_do_not_wait, 0)
 {
-    CORE_FIXTURE(f, 0);
     f->b.queue = "another";
     want(f, &f->a);
     want(f, &f->b);
@@ -63,9 +63,8 @@ TEST(other_names_do_not_wait)
 }
 
 /* The others wait for the backoff of the first one. */
-TEST(a_retry_keeps_its_turn)
+BOTH_TEST(a_retry_keeps_its_turn)
 {
-    BOTH(f);
     failed(f, "a ENQUEUE a1", HF_FAILURE_RETRY);
     expect(f, "");
     wake(f);
@@ -74,18 +73,16 @@ TEST(a_retry_keeps_its_turn)
     expect(f, "a WAITING 1; a WATCH x; a WATCH a2; b ENQUEUE b1");
 }
 
-TEST(a_search_keeps_its_turn)
+BOTH_TEST(a_search_keeps_its_turn)
 {
-    BOTH(f);
     failed(f, "a ENQUEUE a1", HF_FAILURE_UNSURE);
     expect(f, "a LIST");
     listed(f, "a LIST", "x a1");
     expect(f, "a WAITING 1; a WATCH x; a WATCH a1; b ENQUEUE b1");
 }
 
-TEST(what_was_not_found_is_asked_for_again_first)
+BOTH_TEST(what_was_not_found_is_asked_for_again_first)
 {
-    BOTH(f);
     failed(f, "a ENQUEUE a1", HF_FAILURE_UNSURE);
     expect(f, "a LIST");
     listed(f, "a LIST", "x");
@@ -96,25 +93,22 @@ TEST(what_was_not_found_is_asked_for_again_first)
     expect(f, "a GRANTED; b ENQUEUE b1");
 }
 
-TEST(one_that_is_cancelled_waits_for_nobody)
+BOTH_TEST(one_that_is_cancelled_waits_for_nobody)
 {
-    BOTH(f);
     cancel(f, &f->a);
     expect(f, "b ENQUEUE b1");
     enqueued(f, "a ENQUEUE a1", "a1");
     expect(f, "a REMOVE a1");
 }
 
-TEST(one_that_is_refused_gives_its_turn_on)
+BOTH_TEST(one_that_is_refused_gives_its_turn_on)
 {
-    BOTH(f);
     failed_as(f, "a ENQUEUE a1", HF_FAILURE_FATAL, HF_EDENIED, "not you");
     expect(f, "a ENDED HF_EDENIED; a DONE; b ENQUEUE b1");
 }
 
-TEST(a_deadline_gives_its_turn_on)
+CORE_TEST(a_deadline_gives_its_turn_on, 0)
 {
-    CORE_FIXTURE(f, 0);
     f->a.deadline_at_ms = CORE_START_MS + 50;
     want(f, &f->a);
     want(f, &f->b);
@@ -125,9 +119,8 @@ TEST(a_deadline_gives_its_turn_on)
 }
 
 /* An acquisition that may not enqueue yet is passed. */
-TEST(a_pause_holds_up_nobody)
+CORE_TEST(a_pause_holds_up_nobody, 0)
 {
-    CORE_FIXTURE(f, 0);
     f->a.not_before_ms = CORE_START_MS + 500;
     want(f, &f->a);
     want(f, &f->b);
@@ -136,9 +129,8 @@ TEST(a_pause_holds_up_nobody)
 
 /* The error of the first enqueue is in the text of the deadline of the
  * second. */
-TEST(a_waiter_for_its_turn_reports_why)
+CORE_TEST(a_waiter_for_its_turn_reports_why, 0)
 {
-    CORE_FIXTURE(f, 0);
     f->b.deadline_at_ms = CORE_START_MS + 40;
     want(f, &f->a);
     want(f, &f->b);
@@ -214,9 +206,8 @@ TEST(a_search_that_fails_has_an_end)
 
 /* A ticket that may not be removed keeps its id.  With all ids in use the
  * first one cannot enqueue, and does not delay others. */
-TEST(without_an_id_the_turn_is_over)
+CORE_TEST(without_an_id_the_turn_is_over, 0)
 {
-    CORE_FIXTURE(f, 0);
     f->core.config.retry.tries = HF_RETRY_UNLIMITED;
     want(f, &f->a);
     expect(f, "a ENQUEUE a1");
@@ -236,9 +227,8 @@ TEST(without_an_id_the_turn_is_over)
 }
 
 /* Those that lost their tickets enqueue again in the old order. */
-TEST(a_lost_session_keeps_the_order)
+BOTH_TEST(a_lost_session_keeps_the_order)
 {
-    BOTH(f);
     enqueued(f, "a ENQUEUE a1", "x a1");
     expect(f, "a WAITING 1; a WATCH x; a WATCH a1; b ENQUEUE b1");
     enqueued(f, "b ENQUEUE b1", "x a1 b1");
@@ -254,9 +244,8 @@ TEST(a_lost_session_keeps_the_order)
 /* The queue's node may be deleted in an outage.  So after it the first one
  * shows again that the queue takes tickets, before the others follow: a create
  * that finds no node is sent again, behind those that followed it. */
-TEST(after_an_outage_the_first_goes_alone)
+BOTH_TEST(after_an_outage_the_first_goes_alone)
 {
-    BOTH(f);
     want(f, &f->c);
     expect(f, "");
     suspended(f);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/engine_host.h"
 #include "cmocka/runner.h"
 #include "conformance/conformance_file.h"
 #include "conformance/engine_client.h"
@@ -52,7 +53,7 @@ static void flag(struct engine_client *client, enum hf_request_kind kind)
 /* As ls -l shows it.  Clearing removes the directory too. */
 FILE_TEST(a_flag_says_whose_it_is)
 {
-    struct engine_client *a = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
     char path[FLAG_BYTES], text[128];
     ssize_t got;
 
@@ -66,13 +67,12 @@ FILE_TEST(a_flag_says_whose_it_is)
     assert_false(is_there(path));
     *strrchr(path, '/') = '\0';
     assert_false(is_there(path));
-    client_close(a);
 }
 
 /* New times, links, other files and other barriers are no event of this one. */
 FILE_TEST(fn66_other_events_wake_nobody)
 {
-    struct engine_client *a = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
     char path[FLAG_BYTES], beside[FLAG_BYTES + 8];
     struct client_request *seen;
 
@@ -90,14 +90,13 @@ FILE_TEST(fn66_other_events_wake_nobody)
     (void)look(a, false);
     flag(a, HF_REQUEST_CLEAR_FLAG); /* the first to find it cleared removes the
                                        rest */
-    client_close(a);
 }
 
 /* Tickets come and go in the same directory. */
 FILE_TEST(a_flag_stays_when_a_queue_runs_empty)
 {
     struct engine_client *a = client_open(&conformance_file);
-    struct engine_client *b = client_open(&conformance_file);
+    OPEN_CLIENT(b, &conformance_file);
     struct hf_ticket_id id = fresh_id();
     struct client_request *seen;
 
@@ -111,7 +110,6 @@ FILE_TEST(a_flag_stays_when_a_queue_runs_empty)
     (void)look(b, true);
     flag(b, HF_REQUEST_CLEAR_FLAG);
     assert_true(client_wait_gone(b, seen));
-    client_close(b);
 }
 
 static void move(const char *from, const char *to)
@@ -123,7 +121,7 @@ static void move(const char *from, const char *to)
  * flag counts as cleared. */
 FILE_TEST(a_flag_that_was_moved_away_is_down)
 {
-    struct engine_client *a = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
     char paths[3][FLAG_BYTES], away[FLAG_BYTES];
     struct client_request *seen;
 
@@ -143,13 +141,12 @@ FILE_TEST(a_flag_that_was_moved_away_is_down)
         (void)look(a, true);
         flag(a, HF_REQUEST_CLEAR_FLAG);
     }
-    client_close(a);
 }
 
 /* Setting a flag makes the directories that are missing. */
 FILE_TEST(a_root_that_is_gone_is_made_again)
 {
-    struct engine_client *a = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
     char locks[FLAG_BYTES];
 
     (void)snprintf(locks, sizeof locks, "%s/locks", conformance_file_root());
@@ -157,7 +154,6 @@ FILE_TEST(a_root_that_is_gone_is_made_again)
     flag(a, HF_REQUEST_SET_FLAG);
     (void)look(a, true);
     flag(a, HF_REQUEST_CLEAR_FLAG);
-    client_close(a);
 }
 
 static struct hf_engine *open_list_only(struct conformance_fixture *fixture,
@@ -239,7 +235,7 @@ FILE_TEST(what_is_no_flag_is_refused)
 {
     static const char *const texts[] = {
         "nonsense", "00000000-0000-0000-0000-000000000000 another"};
-    struct engine_client *a = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
     char path[FLAG_BYTES];
     struct client_request *request;
 
@@ -256,7 +252,6 @@ FILE_TEST(what_is_no_flag_is_refused)
         assert_int_equal(request->status, HF_EDIR);
         flag(a, HF_REQUEST_CLEAR_FLAG);
     }
-    client_close(a);
 }
 
 /* ---------------------------------------------------------- system calls -- */
@@ -295,7 +290,7 @@ FILE_TEST(a_barrier_is_watched_without_inotify)
 /* One client has a watch on each of several barriers. */
 FILE_TEST(barriers_are_watched_side_by_side)
 {
-    struct engine_client *a = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
     struct client_request *looks[3];
     char queue[] = "0";
 
@@ -309,7 +304,6 @@ FILE_TEST(barriers_are_watched_side_by_side)
         (void)client_barrier(a, HF_REQUEST_CLEAR_FLAG, queue);
         assert_true(client_wait_gone(a, looks[i]));
     }
-    client_close(a);
 }
 
 static int error_now;

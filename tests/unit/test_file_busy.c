@@ -51,7 +51,7 @@ static struct client_request *begin_enqueue(struct engine_client *client,
 
 FILE_TEST(an_enqueue_waits_for_the_lock)
 {
-    struct engine_client *a = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
     int fd = lock_directory("q");
     struct hf_ticket_id ids[3] = {fresh_id(), fresh_id(), fresh_id()};
     struct client_request *calls[3];
@@ -71,13 +71,12 @@ FILE_TEST(an_enqueue_waits_for_the_lock)
         places += calls[i]->count;
     }
     assert_int_equal(places, 1 + 2 + 3); /* in whichever order */
-    client_close(a);
 }
 
 /* A stuck lock does not delay another one that is only busy. */
 FILE_TEST(a_stuck_lock_holds_up_no_other)
 {
-    struct engine_client *a = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
     int stuck = lock_directory("stuck");
     int busy = lock_directory("busy");
     struct client_request *first = begin_enqueue(a, "stuck", fresh_id());
@@ -90,7 +89,6 @@ FILE_TEST(a_stuck_lock_holds_up_no_other)
     assert_int_equal(close(stuck), 0);
     (void)client_wait(a, first);
     assert_int_equal(first->answer, HF_EVENT_ENQUEUED);
-    client_close(a);
 }
 
 FILE_TEST(the_end_waits_for_nobody)
@@ -115,7 +113,7 @@ FILE_TEST(the_end_waits_for_nobody)
 
 FILE_TEST(a_removal_catches_up)
 {
-    struct engine_client *a = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
     int fd = lock_directory("q");
     struct hf_ticket_id id = fresh_id();
     struct client_request *request = begin_enqueue(a, "q", id);
@@ -130,7 +128,6 @@ FILE_TEST(a_removal_catches_up)
     assert_int_equal(close(fd), 0);
     request = client_enqueue(a, "q", fresh_id(), HF_TICKET_MUTEX, "");
     assert_int_equal(request->count, 1);
-    client_close(a);
 }
 
 static void lock_and_stop(void *arg)
@@ -149,7 +146,7 @@ static void lock_and_stop(void *arg)
 /* The enqueue fails within a bound, and names the process. */
 FILE_TEST(who_has_the_lock_is_named)
 {
-    struct engine_client *a = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
     pid_t pid;
     struct client_request *request;
     char expected[64];
@@ -171,7 +168,6 @@ FILE_TEST(who_has_the_lock_is_named)
     request = client_enqueue(a, "q", fresh_id(), HF_TICKET_MUTEX, "");
     assert_int_equal(request->answer, HF_EVENT_ENQUEUED);
     assert_int_equal(request->count, 1);
-    client_close(a);
 }
 
 /* ------------------------------------------------------------ wake-ups -- */
@@ -302,7 +298,7 @@ FILE_TEST(leaving_another_directory_wakes_who_waits)
 /* The mapped page of the file must not be touched any more. */
 FILE_TEST(a_counter_that_was_truncated_wakes_nobody)
 {
-    struct engine_client *a = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
     int fd = lock_directory("q");
     char counter[CONFORMANCE_FILE_PATH_BYTES];
     struct client_request *request;
@@ -317,7 +313,6 @@ FILE_TEST(a_counter_that_was_truncated_wakes_nobody)
     hf_file_sys_hook = NULL;
     assert_int_equal(request->answer, HF_EVENT_ENQUEUED);
     assert_int_equal(atomic_load(&visit.sleeps), 0);
-    client_close(a);
 }
 
 /* ------------------------------------------------------------- the disk -- */
@@ -325,7 +320,7 @@ FILE_TEST(a_counter_that_was_truncated_wakes_nobody)
 /* It takes two syncs, on the helper thread, once in a million numbers. */
 FILE_TEST(a_new_block_is_reserved_on_the_side)
 {
-    struct engine_client *a = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
     char path[CONFORMANCE_FILE_PATH_BYTES];
     struct hf_file_token_counter_page *page;
     struct client_request *request;
@@ -347,5 +342,4 @@ FILE_TEST(a_new_block_is_reserved_on_the_side)
     assert_true(atomic_load(&page->limit) > limit);
     (void)munmap(page, HF_TOKEN_COUNTER_BYTES);
     (void)close(fd);
-    client_close(a);
 }

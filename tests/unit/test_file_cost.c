@@ -71,7 +71,7 @@ static struct client_request *watch(struct engine_client *client,
 /* The directory exists and is open from the second time on. */
 FILE_TEST(nobody_else)
 {
-    struct engine_client *client = client_open(&conformance_file);
+    OPEN_CLIENT(client, &conformance_file);
     struct hf_ticket_id id = enqueue(client, HF_TICKET_MUTEX);
 
     leave(client, id);
@@ -81,7 +81,6 @@ FILE_TEST(nobody_else)
     begin_noting();
     leave(client, id);
     assert_noted("unlink unlink");
-    client_close(client);
 }
 
 /* In a root that others may write to, the counter is read and written. */
@@ -107,7 +106,7 @@ FILE_TEST(nobody_else_in_a_shared_root)
 /* The descriptor of inotify is below those of the tickets. */
 FILE_TEST(a_ticket_is_watched)
 {
-    struct engine_client *client = client_open(&conformance_file);
+    OPEN_CLIENT(client, &conformance_file);
     struct hf_ticket_id id = enqueue(client, HF_TICKET_MUTEX);
 
     (void)watch(client, id, HF_TICKET_MUTEX);
@@ -116,13 +115,12 @@ FILE_TEST(a_ticket_is_watched)
     id = enqueue(client, HF_TICKET_MUTEX);
     assert_noted(ENQUEUE);
     leave(client, id);
-    client_close(client);
 }
 
 /* Each ticket keeps one descriptor, also behind another of its session. */
 FILE_TEST(descriptors)
 {
-    struct engine_client *client = client_open(&conformance_file);
+    OPEN_CLIENT(client, &conformance_file);
     unsigned before;
 
     (void)enqueue(client, HF_TICKET_MUTEX);
@@ -131,7 +129,6 @@ FILE_TEST(descriptors)
         (void)enqueue(client, HF_TICKET_MUTEX);
         assert_int_equal(count_descriptors(), before + i);
     }
-    client_close(client);
 }
 
 /* The third of three tickets, which is admitted when the second leaves: the

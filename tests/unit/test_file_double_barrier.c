@@ -44,7 +44,7 @@ static void ticket_path(const struct hf_ticket *ticket,
 /* As ls -l shows it.  The last participant to leave removes the flag. */
 FILE_TEST(what_lies_in_the_directory)
 {
-    struct engine_client *a = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
     struct hf_ticket_id id = participant_enter(a);
     struct client_request *seen = participants_list(a, 1, false);
     char path[BARRIER_PATH_BYTES], text[64];
@@ -65,16 +65,15 @@ FILE_TEST(what_lies_in_the_directory)
     assert_int_equal(participants_files(), 3); /* and what he says of himself */
     participant_leave(a, id);
     assert_int_equal(participants_files(), 1);
-    assert_true(participants_lower(a));
+    assert_true(participants_clear(a));
     assert_int_equal(participants_files(), 0);
-    client_close(a);
 }
 
 /* Participants are in no queue, and no ticket of a queue is a participant. */
 FILE_TEST(a_queue_of_that_name_is_another)
 {
-    struct engine_client *a = client_open(&conformance_file);
-    struct engine_client *b = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
+    OPEN_CLIENT(b, &conformance_file);
     struct hf_ticket_id participant = participant_enter(a);
     struct hf_ticket_id mutex = fresh_id();
     struct client_request *request =
@@ -88,17 +87,15 @@ FILE_TEST(a_queue_of_that_name_is_another)
     assert_int_equal(participants_new_generation(b, mutex, 1)->answer,
                      HF_EVENT_FAILED);
     participant_leave(a, participant);
-    assert_true(participants_lower(a)); /* a mutex is no participant */
+    assert_true(participants_clear(a)); /* a mutex is no participant */
     assert_true(client_ask(b, HF_REQUEST_REMOVE, BARRIER, mutex)->found);
-    client_close(b);
-    client_close(a);
 }
 
 /* An enqueue that is repeated finds the ticket, or makes it if it is not
  * there. */
 FILE_TEST(one_who_comes_twice_is_one)
 {
-    struct engine_client *a = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
     struct hf_ticket_id id = participant_enter(a);
     char path[BARRIER_PATH_BYTES];
     struct client_request *request;
@@ -111,13 +108,12 @@ FILE_TEST(one_who_comes_twice_is_one)
     assert_int_equal(request->answer, HF_EVENT_ENQUEUED);
     (void)participants_list(a, 1, false);
     participant_leave(a, id);
-    client_close(a);
 }
 
 FILE_TEST(a_long_name_is_one_name)
 {
     static char name[401];
-    struct engine_client *a = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
     struct hf_ticket_id id = fresh_id();
     struct client_request *request;
 
@@ -132,7 +128,6 @@ FILE_TEST(a_long_name_is_one_name)
     (void)client_ask(a, HF_REQUEST_REMOVE, name, id);
     assert_true(
         client_double_barrier(a, HF_REQUEST_CLEAR_FLAG, name, id, 0)->found);
-    client_close(a);
 }
 
 FILE_TEST(participants_of_all_users)
@@ -158,7 +153,7 @@ FILE_TEST(what_is_no_generation_is_refused)
 {
     static const char *const texts[] = {"nonsense", "00000000000000000001x",
                                         "1"};
-    struct engine_client *a = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
     struct hf_ticket_id id = participant_enter(a);
     char path[BARRIER_PATH_BYTES];
     struct client_request *request;
@@ -177,8 +172,7 @@ FILE_TEST(what_is_no_generation_is_refused)
     }
     participant_leave(a, id);
     assert_int_equal(symlink("nonsense", path), 0);
-    assert_true(participants_lower(a));
-    client_close(a);
+    assert_true(participants_clear(a));
 }
 
 /* --------------------------------------------------------------- events -- */
@@ -274,8 +268,8 @@ static unsigned watches_of_names(void)
 /* Without a waiter no inotify watch is needed. */
 FILE_TEST(without_a_queue_watch_nothing_is_reported)
 {
-    struct engine_client *a = client_open(&conformance_file);
-    struct engine_client *b = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
+    OPEN_CLIENT(b, &conformance_file);
     struct hf_ticket_id id = participant_enter(a);
     struct client_request *seen = participants_list(a, 1, false);
     struct client_request *own = client_watch(a, BARRIER, &seen->tickets[0]);
@@ -295,15 +289,13 @@ FILE_TEST(without_a_queue_watch_nothing_is_reported)
     assert_int_equal(own->gone, 0);
     participant_leave(a, id);
     assert_int_equal(own->gone, 1);
-    client_close(b);
-    client_close(a);
 }
 
 /* A change that the list shows already, although its event was not read yet. */
 FILE_TEST(an_old_event_wakes_nobody)
 {
-    struct engine_client *a = client_open(&conformance_file);
-    struct engine_client *b = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
+    OPEN_CLIENT(b, &conformance_file);
     struct hf_ticket_id id = participant_enter(a);
     struct client_request *seen = participants_list(a, 1, false);
     struct client_request *own = client_watch(a, BARRIER, &seen->tickets[0]);
@@ -322,15 +314,13 @@ FILE_TEST(an_old_event_wakes_nobody)
     participant_leave(b, other);
     assert_true(client_wait_gone(a, seen));
     participant_leave(a, id);
-    assert_true(participants_lower(a));
-    client_close(b);
-    client_close(a);
+    assert_true(participants_clear(a));
 }
 
 /* Tickets of one session: no FIFO is closed for them. */
 FILE_TEST(ones_own_participants_come_and_go)
 {
-    struct engine_client *a = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
     struct hf_ticket_id first = participant_enter(a), second;
     struct client_request *seen = participants_look(a, 1, false);
 
@@ -345,15 +335,14 @@ FILE_TEST(ones_own_participants_come_and_go)
     seen = participants_look(a, 1, true);
     expect_silence(a, seen);
     participant_leave(a, second);
-    assert_true(participants_lower(a));
-    client_close(a);
+    assert_true(participants_clear(a));
 }
 
 /* Two queue watches at once; each gets the event. */
 FILE_TEST(all_queue_watches_are_notified)
 {
-    struct engine_client *a = client_open(&conformance_file);
-    struct engine_client *b = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
+    OPEN_CLIENT(b, &conformance_file);
     struct hf_ticket_id id = participant_enter(a);
     struct client_request *seen[2] = {participants_look(b, 1, false),
                                       participants_look(b, 1, false)};
@@ -366,16 +355,14 @@ FILE_TEST(all_queue_watches_are_notified)
     participant_leave(a, id);
     for (size_t i = 0; i < 2; i++)
         assert_true(client_wait_gone(b, seen[i]));
-    client_close(b);
-    client_close(a);
 }
 
 /* Their directory, that of all locks, or the root was moved: they do not
  * count. */
 FILE_TEST(participants_that_are_moved_away_are_gone)
 {
-    struct engine_client *a = client_open(&conformance_file);
-    struct engine_client *b = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
+    OPEN_CLIENT(b, &conformance_file);
     char paths[3][BARRIER_PATH_BYTES], away[BARRIER_PATH_BYTES];
     struct client_request *seen;
 
@@ -395,15 +382,13 @@ FILE_TEST(participants_that_are_moved_away_are_gone)
         (void)participants_look(b, 0, false);
         move(away, paths[i]);
     }
-    client_close(b);
-    client_close(a);
 }
 
 /* The directory is removed and made again between two lists. */
 FILE_TEST(a_directory_made_anew_is_watched)
 {
     struct engine_client *a = client_open(&conformance_file);
-    struct engine_client *b = client_open(&conformance_file);
+    OPEN_CLIENT(b, &conformance_file);
     struct hf_ticket_id id;
     struct client_request *seen;
     char path[BARRIER_PATH_BYTES], command[BARRIER_PATH_BYTES + 16];
@@ -425,8 +410,7 @@ FILE_TEST(a_directory_made_anew_is_watched)
     generation(a, id, 2);
     assert_true(client_wait_gone(b, seen));
     client_close(a);
-    assert_true(participants_lower(b));
-    client_close(b);
+    assert_true(participants_clear(b));
 }
 
 static char aside[BARRIER_PATH_BYTES];
@@ -463,8 +447,8 @@ static int replace_under_a_look(const char *request)
 /* The directory that is read must be the one that is watched. */
 FILE_TEST(a_directory_replaced_under_a_look_is_watched)
 {
-    struct engine_client *a = client_open(&conformance_file);
-    struct engine_client *b = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
+    OPEN_CLIENT(b, &conformance_file);
     char path[BARRIER_PATH_BYTES];
     struct client_request *seen;
 
@@ -486,6 +470,4 @@ FILE_TEST(a_directory_replaced_under_a_look_is_watched)
     participant_leave(latecomer, seen->tickets[1].id);
     assert_true(client_wait_gone(a, seen));
     client_close(latecomer);
-    client_close(b);
-    client_close(a);
 }

@@ -26,7 +26,7 @@
 FILE_TEST(a_crash_is_reported)
 {
     pid_t victim = participant_victim_start();
-    struct engine_client *a = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
     struct hf_ticket_id id = participant_enter(a);
     struct client_request *seen = participants_look(a, 2, false);
 
@@ -37,14 +37,13 @@ FILE_TEST(a_crash_is_reported)
                      HF_EVENT_FAILED);
     participant_leave(a, id);
     assert_int_equal(participants_files(), 0);
-    client_close(a);
 }
 
 /* A participant that is dead when they are counted does not count, and is
  * removed. */
 FILE_TEST(a_generation_counts_living_participants)
 {
-    struct engine_client *a = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
     struct hf_ticket_id id = participant_enter(a);
     pid_t victims[3];
     struct client_request *request;
@@ -65,9 +64,8 @@ FILE_TEST(a_generation_counts_living_participants)
                      HF_EVENT_FLAG_UPDATED);
     victim_kill_process(victims[2]);
     participant_leave(a, id);
-    assert_true(participants_lower(a)); /* the dead keep it up no longer */
+    assert_true(participants_clear(a)); /* the dead keep it up no longer */
     assert_int_equal(participants_files(), 0);
-    client_close(a);
 }
 
 /* The last participant of a generation is killed: its flag lets no later
@@ -84,14 +82,14 @@ FILE_TEST(a_generation_left_by_the_dead_does_no_harm)
                      HF_EVENT_FLAG_UPDATED);
     token = participants_list(a, 2, true)->tickets[2].token;
     participant_leave(a, id);
-    assert_false(participants_lower(a));
+    assert_false(participants_clear(a));
     victim_kill_process(victim);
     request = client_enqueue(a, BARRIER, fresh_id(), HF_TICKET_PARTICIPANT, "");
     assert_true(request->tickets[request->count - 1].token > token);
     (void)participants_look(a, 1, true);
     client_close(a);
     a = client_open(&conformance_file);
-    assert_true(participants_lower(a));
+    assert_true(participants_clear(a));
     client_close(a);
 }
 
@@ -100,8 +98,8 @@ FILE_TEST(a_generation_left_by_the_dead_does_no_harm)
 FILE_TEST(a_stopped_participant_is_counted_until_it_is_taken_out)
 {
     pid_t victim = participant_victim_start();
-    struct engine_client *a = client_open(&conformance_file);
-    struct engine_client *b = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
+    OPEN_CLIENT(b, &conformance_file);
     struct hf_ticket_id id = participant_enter(a);
     struct client_request *seen = participants_look(b, 2, false);
 
@@ -115,10 +113,8 @@ FILE_TEST(a_stopped_participant_is_counted_until_it_is_taken_out)
     assert_int_equal(participants_new_generation(a, id, 2)->answer,
                      HF_EVENT_FAILED);
     participant_leave(a, id);
-    assert_true(participants_lower(a));
+    assert_true(participants_clear(a));
     victim_kill_process(victim);
-    client_close(b);
-    client_close(a);
 }
 
 /* ------------------------------------------------- a kill at each call -- */
@@ -165,7 +161,7 @@ static uint64_t meet_alone(void)
     token = request->tickets[1].token;
     assert_true(token > request->tickets[0].token);
     participant_leave(a, id);
-    assert_true(participants_lower(a));
+    assert_true(participants_clear(a));
     client_close(a);
     return token;
 }
@@ -343,7 +339,7 @@ static void look_without(int (*fault)(const char *request))
     participant_leave(b, id); /* by its hang-up */
     assert_true(client_wait_gone(a, seen));
     client_close(b);
-    assert_true(participants_lower(a));
+    assert_true(participants_clear(a));
     client_close(a);
 }
 
@@ -355,7 +351,7 @@ FILE_TEST(participants_are_looked_at_without_inotify)
 
 FILE_TEST(or_it_is_said_that_they_cannot_be)
 {
-    struct engine_client *a = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
     struct hf_ticket_id id = participant_enter(a);
     struct client_request *request;
 
@@ -366,7 +362,6 @@ FILE_TEST(or_it_is_said_that_they_cannot_be)
     assert_int_equal(request->status, HF_ELIMIT);
     assert_non_null(strstr(request->text, "ulimit -n"));
     participant_leave(a, id);
-    client_close(a);
 }
 
 /* --------------------------------------------------- the lock is taken -- */
@@ -397,30 +392,29 @@ static struct client_request *begin_work(struct engine_client *client,
 
 FILE_TEST(generations_wait_for_the_lock)
 {
-    struct engine_client *a = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
     struct hf_ticket_id id = participant_enter(a);
     int fd = take_lock();
     struct client_request *generation =
         begin_work(a, HF_REQUEST_NEW_GENERATION, id);
-    struct client_request *lower = begin_work(a, HF_REQUEST_CLEAR_FLAG, id);
+    struct client_request *clear = begin_work(a, HF_REQUEST_CLEAR_FLAG, id);
 
     (void)participants_list(a, 1, false); /* which needs no lock */
     assert_int_equal(close(fd), 0);
     assert_int_equal(client_wait(a, generation)->answer, HF_EVENT_FLAG_UPDATED);
-    assert_false(client_wait(a, lower)->found);
+    assert_false(client_wait(a, clear)->found);
     fd = take_lock();
-    lower = begin_work(a, HF_REQUEST_CLEAR_FLAG, id);
+    clear = begin_work(a, HF_REQUEST_CLEAR_FLAG, id);
     participant_leave(a, id); /* nor does this */
     assert_int_equal(close(fd), 0);
-    assert_int_equal(client_wait(a, lower)->answer, HF_EVENT_FLAG_UPDATED);
-    assert_true(lower->found);
-    client_close(a);
+    assert_int_equal(client_wait(a, clear)->answer, HF_EVENT_FLAG_UPDATED);
+    assert_true(clear->found);
 }
 
 /* A participant that left before the lock was free makes no generation. */
 FILE_TEST(a_generation_is_overtaken_by_a_removal)
 {
-    struct engine_client *a = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
     struct hf_ticket_id id = participant_enter(a);
     int fd = take_lock();
     struct client_request *generation =
@@ -431,7 +425,6 @@ FILE_TEST(a_generation_is_overtaken_by_a_removal)
     assert_int_equal(client_wait(a, generation)->answer, HF_EVENT_FAILED);
     assert_int_equal(generation->failure, HF_FAILURE_RETRY);
     assert_false(participants_has("ready"));
-    client_close(a);
 }
 
 FILE_TEST(the_end_waits_for_no_lock)
@@ -441,13 +434,13 @@ FILE_TEST(the_end_waits_for_no_lock)
     int fd = take_lock();
     struct client_request *generation =
         begin_work(a, HF_REQUEST_NEW_GENERATION, id);
-    struct client_request *lower = begin_work(a, HF_REQUEST_CLEAR_FLAG, id);
+    struct client_request *clear = begin_work(a, HF_REQUEST_CLEAR_FLAG, id);
     char path[BARRIER_PATH_BYTES];
 
     client_end(a);
     assert_int_equal(generation->answer, HF_EVENT_FAILED);
     assert_int_equal(generation->status, HF_ECLOSED);
-    assert_int_equal(lower->answer, HF_EVENT_FAILED);
+    assert_int_equal(clear->answer, HF_EVENT_FAILED);
     client_free(a);
     assert_int_equal(close(fd), 0);
     assert_int_equal(participants_files(), 0);

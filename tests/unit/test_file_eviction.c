@@ -51,8 +51,8 @@ FILE_TEST(a_stopped_holder_is_evicted)
     struct hf_ticket_id held = fresh_id();
     struct victim *victim =
         conformance_file.victim_start(&conformance_file, "q", held, 0);
-    struct engine_client *a = client_open(&conformance_file);
-    struct engine_client *b = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
+    OPEN_CLIENT(b, &conformance_file);
     struct client_request *first, *second, *evict;
 
     take(a, fresh_id());
@@ -65,8 +65,6 @@ FILE_TEST(a_stopped_holder_is_evicted)
     assert_true(client_wait_gone(b, second));
     assert_int_equal(client_detailed_list(a, "q")->count, 1);
     conformance_file.victim_kill(&conformance_file, victim);
-    client_close(b);
-    client_close(a);
 }
 
 /* Does any ticket of "q" have a payload? */
@@ -88,7 +86,7 @@ FILE_TEST(nothing_stays_that_a_stopped_holder_was_to_read)
     struct hf_ticket_id held = fresh_id();
     struct victim *victim =
         conformance_file.victim_start(&conformance_file, "q", held, 0);
-    struct engine_client *a = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
 
     assert_int_equal(kill(pid_of(victim), SIGSTOP), 0);
     assert_true(client_evict(a, "q", held, "alice@db1")->found);
@@ -96,7 +94,6 @@ FILE_TEST(nothing_stays_that_a_stopped_holder_was_to_read)
     take(a, fresh_id());
     assert_false(has_payload());
     conformance_file.victim_kill(&conformance_file, victim);
-    client_close(a);
 }
 
 /* The payload of a ticket says nothing of an eviction unless it begins as
@@ -110,7 +107,7 @@ FILE_TEST(payloads_are_no_texts_of_evictions)
         {"evicted by ", ""},
         {"evicted by \x1b]0;x\a", "its ticket was evicted by ?]0;x?"},
     };
-    struct engine_client *a = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
     char command[2 * CONFORMANCE_FILE_PATH_BYTES];
     char path[CONFORMANCE_FILE_PATH_BYTES];
     struct hf_ticket_id held;
@@ -126,15 +123,14 @@ FILE_TEST(payloads_are_no_texts_of_evictions)
         assert_true(client_wait_gone(a, own));
         assert_string_equal(own->text, rows[i].why);
     }
-    client_close(a);
 }
 
 /* The holder learns of it by its own watch.  The next client does not depend
  * on that: the FIFO of the ticket is closed for the holder. */
 FILE_TEST(a_ticket_removed_by_hand_holds_nobody_up)
 {
-    struct engine_client *a = client_open(&conformance_file);
-    struct engine_client *b = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
+    OPEN_CLIENT(b, &conformance_file);
     struct hf_ticket_id held = fresh_id();
     struct client_request *own, *before;
 
@@ -147,8 +143,6 @@ FILE_TEST(a_ticket_removed_by_hand_holds_nobody_up)
         client_request_find(client_detailed_list(b, "q"), held));
     assert_true(client_wait_gone(a, own));
     assert_true(client_wait_gone(b, before));
-    client_close(b);
-    client_close(a);
 }
 
 /* A detailed list removes the tickets of dead processes. */
@@ -157,14 +151,13 @@ FILE_TEST(a_detailed_list_has_no_dead_that_nobody_watched)
     struct hf_ticket_id dead = fresh_id();
     struct victim *victim =
         conformance_file.victim_start(&conformance_file, "q", dead, 0);
-    struct engine_client *a = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
     struct hf_ticket_id id = fresh_id();
 
     conformance_file.victim_kill(&conformance_file, victim);
     assert_int_equal(client_detailed_list(a, "q")->count, 0);
     take(a, id);
     assert_int_equal(client_detailed_list(a, "q")->count, 1);
-    client_close(a);
 }
 
 FILE_TEST(the_dead_are_not_asked)
@@ -172,7 +165,7 @@ FILE_TEST(the_dead_are_not_asked)
     struct hf_ticket_id dead = fresh_id();
     struct victim *victim =
         conformance_file.victim_start(&conformance_file, "q", dead, 0);
-    struct engine_client *a = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
     struct client_request *ask;
 
     conformance_file.victim_kill(&conformance_file, victim);
@@ -180,13 +173,12 @@ FILE_TEST(the_dead_are_not_asked)
     assert_int_equal(ask->answer, HF_EVENT_REVOKE_SENT);
     assert_false(ask->found);
     assert_int_equal(client_detailed_list(a, "q")->count, 0);
-    client_close(a);
 }
 
 /* As an administrator asks for it: touch the ticket. */
 FILE_TEST(touching_a_ticket_asks_its_owner)
 {
-    struct engine_client *a = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
     struct hf_ticket_id id = fresh_id();
     char command[2 * CONFORMANCE_FILE_PATH_BYTES];
     char path[CONFORMANCE_FILE_PATH_BYTES];
@@ -200,7 +192,6 @@ FILE_TEST(touching_a_ticket_asks_its_owner)
                    "find %s -type p -exec touch -d @1234567890 {} +", path);
     assert_int_equal(system(command), 0);
     assert_true(client_wait_revoked(a, own, 0));
-    client_close(a);
 }
 
 static bool touched;
@@ -227,7 +218,7 @@ static int touch_at_once(const char *request)
 
 FILE_TEST(a_request_is_not_lost_however_early_it_comes)
 {
-    struct engine_client *a = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
     struct hf_ticket_id id = fresh_id();
 
     touched = false;
@@ -236,5 +227,4 @@ FILE_TEST(a_request_is_not_lost_however_early_it_comes)
     hf_file_sys_hook = NULL;
     assert_true(touched);
     assert_true(client_wait_revoked(a, watch(a, id), 0));
-    client_close(a);
 }

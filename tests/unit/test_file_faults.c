@@ -212,7 +212,7 @@ FILE_TEST(a_digest_serves_one_name)
     static char name[401];
     char path[CONFORMANCE_FILE_PATH_BYTES];
     char inside[CONFORMANCE_FILE_PATH_BYTES + 8];
-    struct engine_client *client = client_open(&conformance_file);
+    OPEN_CLIENT(client, &conformance_file);
     struct hf_ticket_id id = fresh_id();
     struct client_request *request;
 
@@ -227,5 +227,4 @@ FILE_TEST(a_digest_serves_one_name)
     request = client_enqueue(client, name, fresh_id(), HF_TICKET_MUTEX, "");
     assert_int_equal(request->answer, HF_EVENT_FAILED);
     assert_int_equal(request->status, HF_EDIR);
-    client_close(client);
 }

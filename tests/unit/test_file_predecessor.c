@@ -292,7 +292,7 @@ static int count_payloads(const char *request)
 FILE_TEST(only_the_first_payload_is_read)
 {
     enum { MANY = 20 };
-    struct engine_client *client = client_open(&conformance_file);
+    OPEN_CLIENT(client, &conformance_file);
     struct client_request *request = NULL;
 
     hf_file_sys_hook = count_payloads;
@@ -306,7 +306,6 @@ FILE_TEST(only_the_first_payload_is_read)
     assert_string_equal(request->tickets[0].payload, "me");
     assert_true(request->count <= 5);
     assert_int_equal(request->count + request->more, MANY);
-    client_close(client);
 }
 
 /* ------------------------------------------------- one's own, meanwhile -- */

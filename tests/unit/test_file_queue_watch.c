@@ -8,6 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <holdfast/holdfast.h>
+
+#include "base/engine_host.h"
 #include "cmocka/runner.h"
 #include "engines/file/file.h"
 #include "engines/file/syscalls.h"
@@ -18,8 +21,8 @@
 
 FILE_TEST(a_list_says_who_has_how_many)
 {
-    struct engine_client *a = client_open(&conformance_file);
-    struct engine_client *b = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
+    OPEN_CLIENT(b, &conformance_file);
     struct hf_ticket_id first = leases_take(a, 3);
     struct hf_ticket_id second = leases_take(b, HF_WEIGHT_MAX);
     struct client_request *request = leases_look(b, 2);
@@ -30,29 +33,25 @@ FILE_TEST(a_list_says_who_has_how_many)
     assert_string_equal(request->tickets[0].payload, "lease");
     assert_true(hf_ticket_id_equal(&request->tickets[1].id, &second));
     assert_int_equal(request->tickets[1].weight, HF_WEIGHT_MAX);
-    client_close(b);
-    client_close(a);
 }
 
 /* A queue without tickets has no event, and neither has an enqueue. */
 FILE_TEST(a_queue_without_tickets_stays_quiet)
 {
-    struct engine_client *a = client_open(&conformance_file);
-    struct engine_client *b = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
+    OPEN_CLIENT(b, &conformance_file);
     struct client_request *request = leases_look(b, 0);
 
     (void)leases_take(a, 1);
     leases_expect_nothing(b, request);
-    client_close(b);
-    client_close(a);
 }
 
 /* The name of a queue of leases is longer than any name of a lock. */
 FILE_TEST(the_longest_name_has_leases)
 {
     static char name[HF_NAME_BYTES + sizeof(HF_QUEUE_LEASES)];
-    struct engine_client *a = client_open(&conformance_file);
-    struct engine_client *b = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
+    OPEN_CLIENT(b, &conformance_file);
     struct hf_ticket_id id = fresh_id();
     struct client_request *request;
 
@@ -67,8 +66,6 @@ FILE_TEST(the_longest_name_has_leases)
     assert_int_equal(request->count, 2);
     assert_true(client_ask(a, HF_REQUEST_REMOVE, name, id)->found);
     assert_true(client_wait_gone(b, request));
-    client_close(b);
-    client_close(a);
 }
 
 static pthread_t loop_thread;
@@ -84,7 +81,7 @@ static int busy_here(const char *request)
 
 FILE_TEST(a_lease_that_had_to_wait_has_its_weight)
 {
-    struct engine_client *a = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
     struct hf_ticket_id id;
     struct client_request *request;
 
@@ -94,7 +91,6 @@ FILE_TEST(a_lease_that_had_to_wait_has_its_weight)
     hf_file_sys_hook = NULL;
     request = leases_look(a, 1);
     assert_int_equal(client_request_find(request, id)->weight, 5);
-    client_close(a);
 }
 
 static unsigned lists_left;
@@ -132,20 +128,19 @@ static void expect_empty(struct engine_client *client,
 /* As the last client removes it; nothing or some of it was read before. */
 FILE_TEST(a_directory_that_is_removed_is_empty)
 {
-    struct engine_client *a = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
 
     for (unsigned lists = 1; lists <= 2; lists++) {
         expect_empty(a, HF_REQUEST_LIST, lists);
         expect_empty(a, HF_REQUEST_WATCH_QUEUE, lists);
     }
-    client_close(a);
 }
 
 /* ---------------------------------------------------------------- going -- */
 
 FILE_TEST(each_leave_is_reported_once)
 {
-    struct engine_client *a = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
     struct engine_client *b = client_open(&conformance_file);
     struct hf_ticket_id ids[3];
     struct client_request *request;
@@ -164,13 +159,12 @@ FILE_TEST(each_leave_is_reported_once)
     (void)leases_look(b, 0);
     client_drain(b);
     client_close(b); /* which checks that no event came twice */
-    client_close(a);
 }
 
 FILE_TEST(all_going_at_once_is_one_change)
 {
     struct engine_client *a = client_open(&conformance_file);
-    struct engine_client *b = client_open(&conformance_file);
+    OPEN_CLIENT(b, &conformance_file);
     struct client_request *request;
 
     for (unsigned i = 0; i < 5; i++)
@@ -180,14 +174,13 @@ FILE_TEST(all_going_at_once_is_one_change)
     assert_true(client_wait_gone(b, request));
     (void)leases_look(b, 0);
     client_drain(b);
-    client_close(b);
 }
 
 /* Several queue watches of one client, each with its own end. */
 FILE_TEST(looks_do_not_mix)
 {
-    struct engine_client *a = client_open(&conformance_file);
-    struct engine_client *b = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
+    OPEN_CLIENT(b, &conformance_file);
     struct hf_ticket_id id = leases_take(a, 1);
     struct hf_ticket_id other = fresh_id();
     struct client_request *here, *there, *again;
@@ -202,16 +195,14 @@ FILE_TEST(looks_do_not_mix)
     leases_expect_nothing(b, there);
     assert_true(client_ask(a, HF_REQUEST_REMOVE, "t/leases", other)->found);
     assert_true(client_wait_gone(b, there));
-    client_close(b);
-    client_close(a);
 }
 
 /* ------------------------------------------------------------- one's own -- */
 
 FILE_TEST(ones_own_ticket_that_goes_is_reported)
 {
-    struct engine_client *a = client_open(&conformance_file);
-    struct engine_client *b = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
+    OPEN_CLIENT(b, &conformance_file);
     struct hf_ticket_id first = leases_take(a, 1);
     struct hf_ticket_id second = leases_take(a, 1);
     struct client_request *request, *elsewhere;
@@ -225,13 +216,11 @@ FILE_TEST(ones_own_ticket_that_goes_is_reported)
     assert_true(leases_leave(a, second));
     assert_int_equal(request->gone, 1);
     leases_expect_nothing(a, elsewhere);
-    client_close(b);
-    client_close(a);
 }
 
 FILE_TEST(ones_own_take_no_descriptor)
 {
-    struct engine_client *a = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
     unsigned before;
 
     for (unsigned i = 0; i < 5; i++)
@@ -239,14 +228,13 @@ FILE_TEST(ones_own_take_no_descriptor)
     before = leases_open_in_root();
     (void)leases_look(a, 5);
     assert_int_equal(leases_open_in_root(), before);
-    client_close(a);
 }
 
 /* The descriptor was duplicated into another process: the ticket stays in the
  * queue until that is closed too. */
 FILE_TEST(a_copy_keeps_a_lease)
 {
-    struct engine_client *a = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
     struct hf_ticket_id id = leases_take(a, 1);
     struct client_request *request;
     int copy;
@@ -260,7 +248,6 @@ FILE_TEST(a_copy_keeps_a_lease)
     assert_int_equal(close(copy), 0);
     assert_true(client_wait_gone(a, request));
     (void)leases_look(a, 0);
-    client_close(a);
 }
 
 /* A host that loses the ticket at the head of the locks, and then has no use
@@ -299,7 +286,7 @@ FILE_TEST(a_lost_head_is_reported_before_a_change)
 {
     struct head_watch head_watch = {
         .look = {.kind = HF_REQUEST_WATCH_QUEUE, .queue = LEASES}};
-    struct engine_client *b = client_open(&conformance_file);
+    OPEN_CLIENT(b, &conformance_file);
     struct hf_ticket_id lease = leases_take(b, 1);
     struct hf_request end = {.kind = HF_REQUEST_END};
     struct hf_request enqueue = {.kind = HF_REQUEST_ENQUEUE,
@@ -330,7 +317,6 @@ FILE_TEST(a_lost_head_is_reported_before_a_change)
     assert_int_equal(head_watch.changed, 0);
     hf_engine_file.request(head_watch.engine, &end);
     hf_engine_file.free(head_watch.engine);
-    client_close(b);
 }
 
 /* A host that watches the queue again from inside the event. */

@@ -43,8 +43,8 @@ static pid_t victim_start(uint32_t weight)
 FILE_TEST(a_crash_is_reported)
 {
     pid_t victim = victim_start(2);
-    struct engine_client *a = client_open(&conformance_file);
-    struct engine_client *b = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
+    OPEN_CLIENT(b, &conformance_file);
     struct client_request *request;
 
     (void)leases_take(a, 1);
@@ -56,15 +56,13 @@ FILE_TEST(a_crash_is_reported)
         client_ask(a, HF_REQUEST_LIST, LEASES, request->tickets[0].id)->count,
         1);
     (void)leases_look(b, 1);
-    client_close(b);
-    client_close(a);
 }
 
 /* No event came at that time.  A lease does not wait for another, so only a
  * list finds the dead among them. */
 FILE_TEST(the_dead_are_dropped)
 {
-    struct engine_client *a = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
     pid_t victims[VICTIMS_MAX];
     struct hf_ticket_id id;
     struct client_request *request;
@@ -82,12 +80,11 @@ FILE_TEST(the_dead_are_dropped)
     assert_int_equal(request->tickets[0].weight, 7);
     assert_int_equal(files_of_leases(), 2);
     leases_expect_nothing(a, request); /* they had gone before the list */
-    client_close(a);
 }
 
 FILE_TEST(a_queue_of_the_dead_is_removed)
 {
-    struct engine_client *a = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
     pid_t victim = victim_start(1);
     char path[CONFORMANCE_FILE_PATH_BYTES];
 
@@ -95,7 +92,6 @@ FILE_TEST(a_queue_of_the_dead_is_removed)
     (void)leases_look(a, 0);
     conformance_file_path(LEASES, path);
     assert_int_equal(access(path, F_OK), -1);
-    client_close(a);
 }
 
 /* ------------------------------------------------------------- eviction -- */
@@ -104,8 +100,8 @@ FILE_TEST(a_queue_of_the_dead_is_removed)
  * notice. */
 FILE_TEST(an_evicted_lease_is_reported)
 {
-    struct engine_client *a = client_open(&conformance_file);
-    struct engine_client *b = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
+    OPEN_CLIENT(b, &conformance_file);
     struct hf_ticket_id id = leases_take(a, 1);
     struct client_request *mine = leases_look(a, 1);
     struct client_request *own = client_watch(a, LEASES, &mine->tickets[0]);
@@ -118,15 +114,13 @@ FILE_TEST(an_evicted_lease_is_reported)
     assert_false(leases_leave(a, id));
     assert_true(client_wait_gone(b, request));
     (void)leases_look(b, 0);
-    client_close(b);
-    client_close(a);
 }
 
 /* The client that evicts does not wait for the owner. */
 FILE_TEST(ones_own_eviction_is_reported_at_once)
 {
-    struct engine_client *a = client_open(&conformance_file);
-    struct engine_client *b = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
+    OPEN_CLIENT(b, &conformance_file);
     struct hf_ticket_id id = leases_take(a, 1);
     struct client_request *request = leases_look(b, 1);
 
@@ -136,8 +130,6 @@ FILE_TEST(ones_own_eviction_is_reported_at_once)
     assert_false(leases_leave(b, id));
     leases_expect_nothing(b, request);
     assert_false(leases_leave(a, id));
-    client_close(b);
-    client_close(a);
 }
 
 /* An owner that is stopped closes nothing.  Queue watches get the event all
@@ -145,8 +137,8 @@ FILE_TEST(ones_own_eviction_is_reported_at_once)
 FILE_TEST(a_stopped_owner_keeps_no_permit)
 {
     pid_t victim = victim_start(1);
-    struct engine_client *a = client_open(&conformance_file);
-    struct engine_client *b = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
+    OPEN_CLIENT(b, &conformance_file);
     struct client_request *mine = leases_look(a, 1);
     struct client_request *theirs = leases_look(b, 1);
 
@@ -156,29 +148,26 @@ FILE_TEST(a_stopped_owner_keeps_no_permit)
     assert_true(client_wait_gone(b, theirs));
     (void)leases_look(b, 0);
     victim_kill_process(victim);
-    client_close(b);
-    client_close(a);
 }
 
 /* An enqueue that is repeated makes a lease again that was removed. */
 FILE_TEST(a_lease_put_in_anew_has_been_gone)
 {
-    struct engine_client *a = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
     struct hf_ticket_id id = leases_take(a, 1);
     struct client_request *request = leases_look(a, 1);
 
     conformance_file.evict(&conformance_file, LEASES, &request->tickets[0]);
     assert_int_equal(client_lease(a, LEASES, id, 1)->answer, HF_EVENT_ENQUEUED);
     assert_int_equal(request->gone, 1);
-    client_close(a);
 }
 
 /* -------------------------------------------------------------- the end -- */
 
 FILE_TEST(a_forgotten_look_is_silent)
 {
-    struct engine_client *a = client_open(&conformance_file);
-    struct engine_client *b = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
+    OPEN_CLIENT(b, &conformance_file);
     struct hf_ticket_id id = leases_take(a, 1);
     struct client_request *request, *observer;
     unsigned before;
@@ -197,8 +186,6 @@ FILE_TEST(a_forgotten_look_is_silent)
     client_drain(b);
     assert_int_equal(request->gone, 0);
     assert_int_equal(leases_open_in_root(), before - 1);
-    client_close(b);
-    client_close(a);
 }
 
 FILE_TEST(an_end_is_silent)
@@ -278,8 +265,8 @@ static struct client_request *look_with(struct engine_client *client,
 
 FILE_TEST(too_few_descriptors_are_reported)
 {
-    struct engine_client *a = client_open(&conformance_file);
-    struct engine_client *b = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
+    OPEN_CLIENT(b, &conformance_file);
     unsigned before;
 
     for (unsigned i = 0; i < 3; i++)
@@ -298,14 +285,12 @@ FILE_TEST(too_few_descriptors_are_reported)
         assert_int_equal(leases_open_in_root(), before);
     }
     assert_int_equal(look_with(b, 3, EMFILE)->answer, HF_EVENT_LISTED);
-    client_close(b);
-    client_close(a);
 }
 
 FILE_TEST(other_connection_error_is_reported_as_it_is)
 {
-    struct engine_client *a = client_open(&conformance_file);
-    struct engine_client *b = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
+    OPEN_CLIENT(b, &conformance_file);
     struct client_request *request;
 
     (void)leases_take(a, 1);
@@ -313,13 +298,11 @@ FILE_TEST(other_connection_error_is_reported_as_it_is)
     assert_int_equal(request->answer, HF_EVENT_FAILED);
     assert_int_equal(request->status, HF_EDIR);
     assert_non_null(strstr(request->text, "write access"));
-    client_close(b);
-    client_close(a);
 }
 
 FILE_TEST(memory_may_run_out)
 {
-    struct engine_client *a = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
     struct hf_ticket_id nobody = {{0}};
     unsigned before, step = 0;
     struct client_request *request;
@@ -346,7 +329,6 @@ FILE_TEST(memory_may_run_out)
     } while (met);
     assert_true(step > 5);
     assert_int_equal(leases_open_in_root(), before);
-    client_close(a);
 }
 
 TEST_FILE(file_queue_watch_ends)

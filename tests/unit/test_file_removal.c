@@ -105,8 +105,8 @@ FILE_TEST(the_lock_is_removed)
 FILE_TEST(a_ticket_is_removed_before_it_is_watched)
 {
     char path[CONFORMANCE_FILE_PATH_BYTES];
-    struct engine_client *a = client_open(&conformance_file);
-    struct engine_client *b = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
+    OPEN_CLIENT(b, &conformance_file);
     struct hf_ticket_id held = fresh_id();
     struct client_request *others;
 
@@ -119,8 +119,6 @@ FILE_TEST(a_ticket_is_removed_before_it_is_watched)
                      HF_EVENT_GONE);
     assert_true(client_wait_gone(b, others));
     expect_not_found(a, "q", held);
-    client_close(b);
-    client_close(a);
 }
 
 static unsigned looks_left;
@@ -136,7 +134,7 @@ static int no_looks(const char *request)
 FILE_TEST(a_ticket_is_not_seen_for_once)
 {
     char path[CONFORMANCE_FILE_PATH_BYTES];
-    struct engine_client *a = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
     struct client_request *own;
 
     for (unsigned look = 1; look <= 2; look++) {
@@ -154,7 +152,6 @@ FILE_TEST(a_ticket_is_not_seen_for_once)
         shell("rm -r $P", path);
         assert_true(client_wait_gone(a, own));
     }
-    client_close(a);
 }
 
 FILE_TEST(the_lock_is_moved)
@@ -181,8 +178,8 @@ FILE_TEST(the_root_is_moved)
 FILE_TEST(the_lock_is_moved_and_kept)
 {
     char path[CONFORMANCE_FILE_PATH_BYTES];
-    struct engine_client *a = client_open(&conformance_file);
-    struct engine_client *b = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
+    OPEN_CLIENT(b, &conformance_file);
     struct hf_ticket_id id = fresh_id();
     struct client_request *own;
 
@@ -196,14 +193,12 @@ FILE_TEST(the_lock_is_moved_and_kept)
     (void)take(a, "q", fresh_id(), 2);
     assert_int_equal(client_ask(b, HF_REQUEST_LIST, "q", id)->count, 2);
     shell("rm -r $P.aside", path);
-    client_close(b);
-    client_close(a);
 }
 
 FILE_TEST(the_counter_is_removed)
 {
     char path[CONFORMANCE_FILE_PATH_BYTES];
-    struct engine_client *a = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
     struct hf_ticket_id id = fresh_id();
     uint64_t last = take(a, "q", id, 1);
 
@@ -216,7 +211,6 @@ FILE_TEST(the_counter_is_removed)
         assert_true(token > last);
         last = token;
     }
-    client_close(a);
 }
 
 /* ----------------------------------------------------------- no inotify -- */
@@ -259,8 +253,8 @@ FILE_TEST(removal_is_noticed_without_inotify)
 
 FILE_TEST(a_copy_keeps_the_ticket)
 {
-    struct engine_client *a = client_open(&conformance_file);
-    struct engine_client *b = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
+    OPEN_CLIENT(b, &conformance_file);
     struct hf_ticket_id id = fresh_id();
     struct hf_ticket_id next = fresh_id();
     struct client_request *gone, *request;
@@ -278,13 +272,11 @@ FILE_TEST(a_copy_keeps_the_ticket)
     (void)take(a, "q", fresh_id(), 3); /* a newcomer sees it too */
     assert_int_equal(close(copy), 0);
     assert_true(client_wait_gone(b, gone));
-    client_close(b);
-    client_close(a);
 }
 
 FILE_TEST(a_closed_copy_keeps_nothing)
 {
-    struct engine_client *a = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
     struct hf_ticket_id id = fresh_id();
     int copy;
 
@@ -295,7 +287,6 @@ FILE_TEST(a_closed_copy_keeps_nothing)
     (void)take(a, "q", fresh_id(), 1);
     assert_int_equal(hf_engine_file.hold(a->engine, &id, &copy), HF_ELOST);
     assert_int_equal(copy, -1);
-    client_close(a);
 }
 
 struct forking_parent {
@@ -327,7 +318,7 @@ static void be_parent(void *arg)
 FILE_TEST(fn56_a_forked_child_keeps_nothing)
 {
     struct forking_parent forking_parent = {.id = fresh_id()};
-    struct engine_client *b = client_open(&conformance_file);
+    OPEN_CLIENT(b, &conformance_file);
     struct client_request *gone;
     pid_t pid, grandchild;
     int ready_pipe[2];
@@ -344,15 +335,14 @@ FILE_TEST(fn56_a_forked_child_keeps_nothing)
     assert_true(client_wait_gone(b, gone));
     assert_int_equal(kill(grandchild, SIGKILL), 0);
     (void)close(ready_pipe[0]);
-    client_close(b);
 }
 
 /* ---------------------------------------------------------- bystanders -- */
 
 FILE_TEST(bytes_in_the_fifo_wake_nobody)
 {
-    struct engine_client *a = client_open(&conformance_file);
-    struct engine_client *b = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
+    OPEN_CLIENT(b, &conformance_file);
     struct hf_ticket ticket = {.id = fresh_id(), .kind = HF_TICKET_MUTEX};
     char dir[CONFORMANCE_FILE_PATH_BYTES];
     char file[HF_PAYLOAD_FILE_BYTES];
@@ -372,15 +362,13 @@ FILE_TEST(bytes_in_the_fifo_wake_nobody)
     assert_int_equal(gone->gone, 0);
     assert_true(client_ask(a, HF_REQUEST_REMOVE, "q", ticket.id)->found);
     assert_true(client_wait_gone(b, gone));
-    client_close(b);
-    client_close(a);
 }
 
 /* Files in a lock directory that are no tickets stay and block nobody;
  * payloads without a ticket are removed. */
 FILE_TEST(unknown_files_block_nobody)
 {
-    struct engine_client *a = client_open(&conformance_file);
+    OPEN_CLIENT(a, &conformance_file);
     char path[CONFORMANCE_FILE_PATH_BYTES];
 
     (void)take(a, "q", fresh_id(), 1);
@@ -400,7 +388,6 @@ FILE_TEST(unknown_files_block_nobody)
           "0a1b2c3d-0a1b-4c3d-8a1b-0a1b2c3d4e5f.payload",
           path);
     shell("rm $P/README $P/.nfs0001", path);
-    client_close(a);
 }
 
 struct other_user {

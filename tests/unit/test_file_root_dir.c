@@ -76,14 +76,14 @@ FIXTURE_TEST(modes_are_kept_and_checked)
 
     assert_int_equal(root_parse_url("file:/x", &settings, &error), HF_OK);
     assert_false(settings.shared);
-    assert_int_equal(hf_file_root_settings_dir_mode(&settings), 0700);
-    assert_int_equal(hf_file_root_settings_file_mode(&settings), 0600);
+    assert_int_equal(settings.dir_mode, 0700);
+    assert_int_equal(settings.file_mode, 0600);
     assert_int_equal(root_parse_url("file:/x?mode=1777", &settings, &error),
                      HF_OK);
     assert_true(settings.shared);
     assert_int_equal(settings.mode, 01777);
-    assert_int_equal(hf_file_root_settings_dir_mode(&settings), 0777);
-    assert_int_equal(hf_file_root_settings_file_mode(&settings), 0666);
+    assert_int_equal(settings.dir_mode, 0777);
+    assert_int_equal(settings.file_mode, 0666);
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         assert_int_equal(root_parse_url(bad[i], &settings, &error), HF_EURL);
         assert_non_null(strstr(error.text, "0770"));

@@ -60,9 +60,8 @@ TEST(the_next_acquire_begins_again)
     expect(f, "a GRANTED; b ENQUEUE b1");
 }
 
-TEST(giving_up_ends_waits_and_spares_holders)
+CORE_TEST(giving_up_ends_waits_and_spares_holders, 0)
 {
-    CORE_FIXTURE(f, 0);
     hold_a(f);
     want(f, &f->b);
     expect(f, "b ENQUEUE b1");
@@ -105,9 +104,8 @@ TEST(an_error_before_the_connection_is_forgotten)
         strstr(hf_acquisition_text(&f->a), "gave up after 1 retry"));
 }
 
-TEST(a_release_begins_again)
+CORE_TEST(a_release_begins_again, 0)
 {
-    CORE_FIXTURE(f, 0);
     hold_a(f);
     suspended(f);
     gave_up(f, 0, 0);
@@ -119,9 +117,8 @@ TEST(a_release_begins_again)
 }
 
 /* A handle on the session has an operation to send. */
-TEST(another_user_of_the_session_begins_again)
+CORE_TEST(another_user_of_the_session_begins_again, 0)
 {
-    CORE_FIXTURE(f, 0);
     suspended(f);
     gave_up(f, 0, 0);
     expect(f, "STATE SUSPENDED");
@@ -131,9 +128,8 @@ TEST(another_user_of_the_session_begins_again)
     expect(f, "a ENQUEUE a1");
 }
 
-TEST(a_close_does_not)
+CORE_TEST(a_close_does_not, 0)
 {
-    CORE_FIXTURE(f, 0);
     suspended(f);
     gave_up(f, 0, 0);
     expect(f, "STATE SUSPENDED");

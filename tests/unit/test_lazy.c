@@ -6,14 +6,15 @@
 #include "base/time_math.h"
 #include "cmocka/runner.h"
 
-#define LAZY(f, traits)                                                        \
-    struct core_fixture core_fixture_;                                         \
-    struct core_fixture *f = &core_fixture_;                                   \
-    (void)state;                                                               \
-    core_fixture_init(f, traits);                                              \
-    f->lazy = true;                                                            \
-    connected(f, CORE_START_MS - 10, false);                                   \
-    expect(f, "STATE CONNECTED")
+static void connect_lazily(struct core_fixture *f, unsigned traits)
+{
+    core_fixture_init(f, traits);
+    f->lazy = true;
+    connected(f, CORE_START_MS - 10, false);
+    expect(f, "STATE CONNECTED");
+}
+
+#define LAZY_TEST(name, traits) CORE_TEST_FROM(name, connect_lazily(f, traits))
 
 #define LONG_MS (UINT64_C(10) * CORE_TIMEOUT_MS)
 
@@ -34,9 +35,8 @@ static void hold_a_for_long(struct core_fixture *f)
     expect(f, "");
 }
 
-TEST(a_grant_outlasts_its_safe_until)
+LAZY_TEST(a_grant_outlasts_its_safe_until, 0)
 {
-    LAZY(f, 0);
     hold_a_for_long(f);
     assert_int_equal(safe_until(f), CORE_SAFE_MS);
     assert_true(hf_core_wake_at_ms(&f->core) == HF_FOREVER);
@@ -45,9 +45,8 @@ TEST(a_grant_outlasts_its_safe_until)
     assert_int_equal(safe_until(f), 0);
 }
 
-TEST(a_check_has_the_session_proven)
+LAZY_TEST(a_check_has_the_session_proven, 0)
 {
-    LAZY(f, 0);
     hold_a_for_long(f);
     check(f);
     expect(f, "PROVE");
@@ -59,9 +58,8 @@ TEST(a_check_has_the_session_proven)
     assert_true(hf_core_wake_at_ms(&f->core) == HF_FOREVER);
 }
 
-TEST(what_was_proven_just_now_is_not_asked_for)
+LAZY_TEST(what_was_proven_just_now_is_not_asked_for, 0)
 {
-    LAZY(f, 0);
     hold_a_for_long(f);
     check(f);
     expect(f, "PROVE");
@@ -76,9 +74,8 @@ TEST(what_was_proven_just_now_is_not_asked_for)
     expect(f, "PROVE");
 }
 
-TEST(without_a_grant_there_is_nothing_to_check)
+LAZY_TEST(without_a_grant_there_is_nothing_to_check, 0)
 {
-    LAZY(f, 0);
     advance_to(f, LONG_MS);
     check(f);
     expect(f, "");
@@ -87,9 +84,8 @@ TEST(without_a_grant_there_is_nothing_to_check)
 
 /* An answer that is too late proves nothing.  The proof is asked for again at
  * once, and then after a sixteenth of the timeout. */
-TEST(a_proof_that_is_over_is_no_answer)
+LAZY_TEST(a_proof_that_is_over_is_no_answer, 0)
 {
-    LAZY(f, 0);
     hold_a_for_long(f);
     check(f);
     expect(f, "PROVE");
@@ -107,9 +103,8 @@ TEST(a_proof_that_is_over_is_no_answer)
     expect(f, "PROVEN");
 }
 
-TEST(a_check_outlasts_a_link)
+LAZY_TEST(a_check_outlasts_a_link, 0)
 {
-    LAZY(f, 0);
     hold_a_for_long(f);
     suspended(f);
     expect(f, "STATE SUSPENDED");
@@ -122,9 +117,8 @@ TEST(a_check_outlasts_a_link)
     expect(f, "PROVEN");
 }
 
-TEST(a_check_ends_with_the_session)
+LAZY_TEST(a_check_ends_with_the_session, 0)
 {
-    LAZY(f, 0);
     hold_a_for_long(f);
     check(f);
     expect(f, "PROVE");
@@ -134,9 +128,8 @@ TEST(a_check_ends_with_the_session)
 }
 
 /* The server that accepted it may follow a leader that is none any more. */
-TEST(a_resume_is_proven_for_those_who_hold)
+LAZY_TEST(a_resume_is_proven_for_those_who_hold, 0)
 {
-    LAZY(f, 0);
     hold_a_for_long(f);
     suspended(f);
     resuming(f, LONG_MS, 10000);
@@ -149,9 +142,8 @@ TEST(a_resume_is_proven_for_those_who_hold)
     expect(f, "");
 }
 
-TEST(a_resume_that_is_not_proven_is_a_loss)
+LAZY_TEST(a_resume_that_is_not_proven_is_a_loss, 0)
 {
-    LAZY(f, 0);
     hold_a_for_long(f);
     suspended(f);
     resuming(f, LONG_MS, 10000);
@@ -165,9 +157,8 @@ TEST(a_resume_that_is_not_proven_is_a_loss)
     expect(f, "a LOST; a UNWATCH a1; a REMOVE a1");
 }
 
-TEST(an_idle_session_that_is_resumed_is_not_proven)
+LAZY_TEST(an_idle_session_that_is_resumed_is_not_proven, 0)
 {
-    LAZY(f, 0);
     advance_to(f, LONG_MS);
     suspended(f);
     resuming(f, LONG_MS, 10000);
@@ -178,9 +169,8 @@ TEST(an_idle_session_that_is_resumed_is_not_proven)
 
 /* Its turn comes after safe-until, so the session must be proven before it is
  * admitted. */
-TEST(the_next_in_line_is_proven_when_its_turn_comes)
+LAZY_TEST(the_next_in_line_is_proven_when_its_turn_comes, HF_ENGINE_GONE_ADMITS)
 {
-    LAZY(f, HF_ENGINE_GONE_ADMITS);
     queue_a_behind_x(f);
     watching(f, "a WATCH x");
     watching(f, "a WATCH a1");

@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/engine_host.h"
 #include "base/memory.h"
 #include "cmocka/runner.h"
 #include "engines/leased/leased.h"
+#include "engines/leased/store.h"
 
 enum { ROWS = 4 };
 

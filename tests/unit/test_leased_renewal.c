@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cmocka/runner.h"
+#include "engines/leased/store.h"
 #include "heap/heap.h"
 #include "leased_fixture.h"
 

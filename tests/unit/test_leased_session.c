@@ -6,10 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/engine_host.h"
 #include "base/time_math.h"
 #include "cmocka/runner.h"
 #include "core/acquisition.h"
 #include "core/session.h"
+#include "engines/leased/store.h"
 #include "leased_fixture.h"
 
 #define SECOND_MS UINT64_C(1000)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cmocka/runner.h"
+#include "engines/leased/store.h"
 #include "leased_fixture.h"
 
 static struct hf_store *a, *b;

@@ -9,17 +9,15 @@
 
 /* ----------------------------------------------------------------- tries -- */
 
-TEST(a_try_enters_an_empty_queue)
+CORE_TEST(a_try_enters_an_empty_queue, 0)
 {
-    CORE_FIXTURE(f, 0);
     f->a.only_try = true;
     f->a.deadline_at_ms = 0; /* not looked at */
     hold_a(f);
 }
 
-TEST(a_try_does_not_wait)
+CORE_TEST(a_try_does_not_wait, 0)
 {
-    CORE_FIXTURE(f, 0);
     f->a.only_try = true;
     enqueue_a_in(f, "x a1");
     expect(f, "a REMOVE a1");
@@ -29,9 +27,8 @@ TEST(a_try_does_not_wait)
     expect(f, "a ENDED HF_EBUSY; a DONE");
 }
 
-TEST(a_try_gets_an_answer_in_time_or_ends)
+CORE_TEST(a_try_gets_an_answer_in_time_or_ends, 0)
 {
-    CORE_FIXTURE(f, 0);
     f->a.only_try = true;
     set_time(f, 2000);
     enqueue_a(f);
@@ -47,9 +44,8 @@ TEST(a_try_gets_an_answer_in_time_or_ends)
 /* ---------------------------------------------------------------- limits -- */
 
 /* What is known of the queue is old then. */
-TEST(a_deadline_in_an_outage_says_so)
+CORE_TEST(a_deadline_in_an_outage_says_so, 0)
 {
-    CORE_FIXTURE(f, 0);
     f->a.deadline_at_ms = 5000;
     enqueue_a_in(f, "x y a1");
     expect(f, "a WAITING 2; a WATCH y; a WATCH a1");
@@ -64,9 +60,8 @@ TEST(a_deadline_in_an_outage_says_so)
                         "session is SUSPENDED: zk1: connection refused");
 }
 
-TEST(fn31_fn69_a_deadline_in_the_queue_removes_then_reports)
+CORE_TEST(fn31_fn69_a_deadline_in_the_queue_removes_then_reports, 0)
 {
-    CORE_FIXTURE(f, 0);
     f->a.deadline_at_ms = 5000;
     enqueue_a_in(f, "x y a1");
     expect(f, "a WAITING 2; a WATCH y; a WATCH a1");
@@ -82,9 +77,8 @@ TEST(fn31_fn69_a_deadline_in_the_queue_removes_then_reports)
 
 /* A waiter that lists the queue again has the rest of its time, not all of it
  * again. */
-TEST(fn64_those_who_leave_in_front_put_no_deadline_off)
+CORE_TEST(fn64_those_who_leave_in_front_put_no_deadline_off, 0)
 {
-    CORE_FIXTURE(f, 0);
     f->a.deadline_at_ms = 1900;
     enqueue_a_in(f, "w x y z a1");
     expect(f, "a WAITING 4; a WATCH z; a WATCH a1");
@@ -110,9 +104,8 @@ TEST(fn64_those_who_leave_in_front_put_no_deadline_off)
 
 /* Without a link the removal cannot be asked for.  The owner gets its answer
  * after HF_REMOVAL_WAIT_MS, and learns that a ticket may remain. */
-TEST(a_deadline_does_not_wait_for_a_link)
+CORE_TEST(a_deadline_does_not_wait_for_a_link, 0)
 {
-    CORE_FIXTURE(f, 0);
     f->a.deadline_at_ms = 5000;
     queue_a_behind_x(f);
     suspended(f);
@@ -164,9 +157,8 @@ TEST(a_deadline_without_any_connection_says_so)
     assert_non_null(strstr(hf_acquisition_text(&f->a), "within 500ms"));
 }
 
-TEST(a_deadline_before_the_queue_says_what_was_in_the_way)
+CORE_TEST(a_deadline_before_the_queue_says_what_was_in_the_way, 0)
 {
-    CORE_FIXTURE(f, 0);
     f->a.deadline_at_ms = 3000;
     set_time(f, 2000);
     enqueue_a(f);
@@ -182,9 +174,8 @@ TEST(a_deadline_before_the_queue_says_what_was_in_the_way)
     core_fixture_drain(f);
 }
 
-TEST(a_lost_session_is_not_the_first_connection)
+CORE_TEST(a_lost_session_is_not_the_first_connection, 0)
 {
-    CORE_FIXTURE(f, 0);
     f->a.deadline_at_ms = 90000;
     session_lost(f, HF_ELOST);
     want(f, &f->a);
@@ -195,9 +186,8 @@ TEST(a_lost_session_is_not_the_first_connection)
     assert_non_null(strstr(hf_acquisition_text(&f->a), "LOST"));
 }
 
-TEST(first_but_never_proven_is_what_it_says)
+CORE_TEST(first_but_never_proven_is_what_it_says, 0)
 {
-    CORE_FIXTURE(f, 0);
     advance_to(f, 50000);
     f->a.deadline_at_ms = 50100;
     want(f, &f->a);
@@ -215,9 +205,8 @@ TEST(first_but_never_proven_is_what_it_says)
 
 /* A request that was due is made although another event came before the TICK.
  */
-TEST(a_watch_that_is_due_is_asked_for_after_another_event)
+CORE_TEST(a_watch_that_is_due_is_asked_for_after_another_event, 0)
 {
-    CORE_FIXTURE(f, 0);
     hold_a(f);
     set_time(f, CORE_START_MS + HF_OWN_WATCH_AFTER_MS + 1);
     want(f, &f->b);
@@ -227,9 +216,8 @@ TEST(a_watch_that_is_due_is_asked_for_after_another_event)
     assert_int_equal(f->now_ms, CORE_START_MS + HF_OWN_WATCH_AFTER_MS + 1);
 }
 
-TEST(an_enqueue_that_is_due_is_asked_for_after_another_event)
+CORE_TEST(an_enqueue_that_is_due_is_asked_for_after_another_event, 0)
 {
-    CORE_FIXTURE(f, 0);
     enqueue_a(f);
     failed(f, "a ENQUEUE a1", HF_FAILURE_RETRY);
     expect(f, "");

@@ -29,19 +29,14 @@ static void take_first(struct core_fixture *f, struct hf_multi_lock *multi_lock)
     watching(f, "b WATCH b1");
 }
 
-#define TAKEN(f)                                                               \
-    struct hf_multi_lock multi_lock_;                                          \
-    struct core_fixture core_fixture_;                                         \
-    struct core_fixture *f = &core_fixture_;                                   \
-    (void)state;                                                               \
-    take_first(f, &multi_lock_)
+#define TAKEN_TEST(name)                                                       \
+    CORE_TEST_FROM(name, take_first(f, &(struct hf_multi_lock){.count = 0}))
 
-TEST(a_lost_child_has_all_of_them_taken_again)
+TAKEN_TEST(a_lost_child_has_all_of_them_taken_again)
 {
-    TAKEN(f);
     gone(f, "b WATCH b1");
     expect(f, "c UNWATCH x; c UNWATCH c1; c REMOVE c1");
-    assert_true(hf_acquisition_is_waiting(&f->a));
+    assert_int_equal(f->a.state, HF_ACQUISITION_WAITING);
     removed(f, "c REMOVE c1", true);
     expect(f, "b ENQUEUE b2");
     enqueued(f, "b ENQUEUE b2", "b2");
@@ -52,9 +47,8 @@ TEST(a_lost_child_has_all_of_them_taken_again)
 }
 
 /* The ticket stays until the session ends, and no release waits for that. */
-TEST(a_ticket_that_may_not_be_taken_out_ends_the_wait)
+TAKEN_TEST(a_ticket_that_may_not_be_taken_out_ends_the_wait)
 {
-    TAKEN(f);
     gone(f, "b WATCH b1");
     expect(f, "c UNWATCH x; c UNWATCH c1; c REMOVE c1");
     failed_as(f, "c REMOVE c1", HF_FAILURE_FATAL, HF_EDENIED, "no deletes");
@@ -66,9 +60,8 @@ TEST(a_ticket_that_may_not_be_taken_out_ends_the_wait)
     assert_non_null(strstr(hf_acquisition_text(&f->a), "may stay"));
 }
 
-TEST(a_cancel_ends_a_roll_back)
+TAKEN_TEST(a_cancel_ends_a_roll_back)
 {
-    TAKEN(f);
     gone(f, "b WATCH b1");
     expect(f, "c UNWATCH x; c UNWATCH c1; c REMOVE c1");
     cancel(f, &f->a);

@@ -7,9 +7,8 @@
 #include "cmocka/runner.h"
 #include "tracked_heap.h"
 
-TEST(a_ticket_waits_for_memory)
+CORE_TEST(a_ticket_waits_for_memory, 0)
 {
-    CORE_FIXTURE(f, 0);
     tracked_heap_fail(true);
     want(f, &f->a);
     expect(f, "");
@@ -19,9 +18,8 @@ TEST(a_ticket_waits_for_memory)
     expect(f, "a ENQUEUE a1");
 }
 
-TEST(but_not_for_ever)
+CORE_TEST(but_not_for_ever, 0)
 {
-    CORE_FIXTURE(f, 0);
     tracked_heap_fail(true);
     want(f, &f->a);
     for (int tries = 0; tries < 3; tries++) {
@@ -33,9 +31,8 @@ TEST(but_not_for_ever)
 }
 
 /* So that the queue has no ticket whose removal would have to wait. */
-TEST(so_does_one_that_follows_a_lost_answer)
+CORE_TEST(so_does_one_that_follows_a_lost_answer, 0)
 {
-    CORE_FIXTURE(f, 0);
     enqueue_a(f);
     failed(f, "a ENQUEUE a1", HF_FAILURE_UNSURE);
     expect(f, "a LIST");
@@ -48,9 +45,8 @@ TEST(so_does_one_that_follows_a_lost_answer)
     expect(f, "a ENQUEUE a2");
 }
 
-TEST(a_semaphore_looks_when_there_is_memory)
+CORE_TEST(a_semaphore_looks_when_there_is_memory, 0)
 {
-    CORE_FIXTURE(f, 0);
     f->a.kind = HF_TICKET_LEASE;
     f->a.weight = 1;
     f->a.limit = 2;
@@ -62,9 +58,8 @@ TEST(a_semaphore_looks_when_there_is_memory)
     expect(f, "a WATCH_QUEUE");
 }
 
-TEST(a_watch_waits_for_memory)
+CORE_TEST(a_watch_waits_for_memory, 0)
 {
-    CORE_FIXTURE(f, 0);
     hold_a(f);
     tracked_heap_fail(true);
     advance_to(f, 1005);
@@ -76,9 +71,8 @@ TEST(a_watch_waits_for_memory)
     expect(f, "a WATCH a1");
 }
 
-TEST(a_wait_ends_without_memory)
+CORE_TEST(a_wait_ends_without_memory, 0)
 {
-    CORE_FIXTURE(f, 0);
     queue_a_behind_x(f);
     tracked_heap_fail(true);
     cancel(f, &f->a);
@@ -88,9 +82,8 @@ TEST(a_wait_ends_without_memory)
     tracked_heap_fail(false);
 }
 
-TEST(a_release_needs_no_memory)
+CORE_TEST(a_release_needs_no_memory, 0)
 {
-    CORE_FIXTURE(f, 0);
     hold_a(f);
     tracked_heap_fail(true);
     release(f, &f->a);
@@ -100,9 +93,8 @@ TEST(a_release_needs_no_memory)
     tracked_heap_fail(false);
 }
 
-TEST(nor_does_what_a_lost_answer_leaves)
+CORE_TEST(nor_does_what_a_lost_answer_leaves, 0)
 {
-    CORE_FIXTURE(f, 0);
     enqueue_a(f);
     tracked_heap_fail(true);
     failed(f, "a ENQUEUE a1", HF_FAILURE_UNSURE);

@@ -242,3 +242,110 @@ TEST(a_session_that_is_refused_for_good_ends_it)
     operation_fixture_expect_end(&s, HF_EDENIED);
     assert_string_equal(s.operation.text, "wrong password");
 }
+
+/* -------------------------------------------------------------- success -- */
+
+static void read_success(struct operation_fixture *s, int64_t age_ms)
+{
+    struct hf_event event = {.kind = HF_EVENT_SUCCESS_READ};
+
+    assert_int_equal(s->request->kind, HF_REQUEST_READ_SUCCESS);
+    event.as.answer.success = (struct hf_success){
+        .token = 17, .at_utc_ms = 1000000, .age_ms = age_ms};
+    answer(s, event);
+}
+
+static void success_written(struct operation_fixture *s, bool written)
+{
+    struct hf_event event = {.kind = HF_EVENT_SUCCESS_WRITTEN};
+
+    assert_int_equal(s->request->kind, HF_REQUEST_WRITE_SUCCESS);
+    event.as.answer.found = written;
+    answer(s, event);
+}
+
+static void begin_success(struct operation_fixture *s,
+                          enum hf_request_kind kind)
+{
+    begin(s, kind, HF_FOREVER);
+    if (kind == HF_REQUEST_WRITE_SUCCESS)
+        s->operation.token = 20;
+    operation_fixture_connect(s, false);
+    operation_fixture_start(s);
+    assert_int_equal(s->request->ticket.bytes[0], 7);
+}
+
+TEST(a_success_is_read)
+{
+    struct operation_fixture s;
+
+    begin_success(&s, HF_REQUEST_READ_SUCCESS);
+    failed(&s, HF_FAILURE_RETRY, HF_EUNREACHABLE);
+    wake_at_next(&s);
+    read_success(&s, 5000);
+    operation_fixture_expect_end(&s, HF_OK);
+    assert_int_equal(s.operation.success.token, 17);
+    assert_int_equal(s.operation.success.age_ms, 5000);
+}
+
+TEST(a_success_of_the_future_is_written_again)
+{
+    struct operation_fixture s;
+
+    begin_success(&s, HF_REQUEST_READ_SUCCESS);
+    read_success(&s, -5000);
+    assert_non_null(s.request);
+    assert_int_equal(s.request->success_token, 17); /* not that of the reader */
+    failed(&s, HF_FAILURE_UNSURE, HF_EUNREACHABLE);
+    wake_at_next(&s);
+    success_written(&s, true);
+    operation_fixture_expect_end(&s, HF_OK);
+    assert_int_equal(s.operation.success.token, 17);
+    assert_int_equal(s.operation.success.age_ms, 0);
+    assert_int_equal(s.operation.success.at_utc_ms, 1000000 - 5000);
+}
+
+/* A reader that holds nothing does not write. */
+TEST(people_are_shown_a_success_of_the_future)
+{
+    struct operation_fixture s;
+
+    operation_fixture_init(&s, HF_REQUEST_READ_SUCCESS, "q", HF_FOREVER);
+    operation_fixture_connect(&s, false);
+    operation_fixture_start(&s);
+    read_success(&s, -5000);
+    operation_fixture_expect_end(&s, HF_OK);
+    assert_int_equal(s.operation.success.age_ms, -5000);
+}
+
+TEST(a_success_is_written_until_that_is_answered)
+{
+    struct operation_fixture s;
+
+    begin_success(&s, HF_REQUEST_WRITE_SUCCESS);
+    assert_int_equal(s.request->success_token, 20);
+    failed(&s, HF_FAILURE_UNSURE, HF_EUNREACHABLE);
+    wake_at_next(&s);
+    assert_int_equal(s.request->success_token, 20);
+    success_written(&s, true);
+    operation_fixture_expect_end(&s, HF_OK);
+}
+
+TEST(without_a_ticket_no_success_was_written)
+{
+    struct operation_fixture s;
+
+    begin_success(&s, HF_REQUEST_WRITE_SUCCESS);
+    success_written(&s, false);
+    operation_fixture_expect_end(&s, HF_ELOST);
+
+    begin_success(&s, HF_REQUEST_WRITE_SUCCESS);
+    failed(&s, HF_FAILURE_UNSURE, HF_EUNREACHABLE);
+    wake_at_next(&s);
+    success_written(&s, false);
+    operation_fixture_expect_end(&s, HF_EUNSURE); /* the first one may have */
+
+    begin_success(&s, HF_REQUEST_READ_SUCCESS);
+    failed(&s, HF_FAILURE_FATAL, HF_ELOST);
+    operation_fixture_expect_end(&s, HF_ELOST);
+}

@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <holdfast/holdfast.h>
+
 #include "base/url.h"
 #include "base/utf8.h"
 #include "client/owner_text.h"

@@ -6,10 +6,16 @@
 
 #include "cmocka/runner.h"
 
-#define PARTICIPANT(f, parties)                                                \
-    CORE_FIXTURE(f, 0);                                                        \
-    f->a.kind = HF_TICKET_PARTICIPANT;                                         \
-    f->a.limit = parties
+/* a is to be a participant of ${participants}. */
+static void prepare_participant(struct core_fixture *f, uint32_t participants)
+{
+    core_fixture_connected(f, 0);
+    f->a.kind = HF_TICKET_PARTICIPANT;
+    f->a.limit = participants;
+}
+
+#define PARTICIPANT_TEST(name, participants)                                   \
+    CORE_TEST_FROM(name, prepare_participant(f, participants))
 
 /* a is there and waits for one more. */
 static void wait_for_one(struct core_fixture *f)
@@ -27,9 +33,8 @@ static void let_in(struct core_fixture *f)
     assert_int_equal(f->a.generation, 150);
 }
 
-TEST(the_last_to_enter_makes_the_generation)
+PARTICIPANT_TEST(the_last_to_enter_makes_the_generation, 2)
 {
-    PARTICIPANT(f, 2);
     enqueue_a_in(f, "x/m a1");
     expect(f, "a WAITING 2; a NEW_GENERATION a1; a WATCH a1; a WATCH_QUEUE");
     assert_int_equal(f->a.tickets.current->request.limit, 2);
@@ -40,9 +45,8 @@ TEST(the_last_to_enter_makes_the_generation)
     assert_int_equal(f->a.generation, 150);
 }
 
-TEST(fn66_only_a_generation_lets_in)
+PARTICIPANT_TEST(fn66_only_a_generation_lets_in, 3)
 {
-    PARTICIPANT(f, 3);
     wait_for_one(f);
     changed(f, "a WATCH_QUEUE");
     expect(f, "a WATCH_QUEUE");
@@ -58,9 +62,8 @@ TEST(fn66_only_a_generation_lets_in)
     expect(f, "a GRANTED; a UNWATCH");
 }
 
-TEST(a_generation_that_failed_is_looked_for_before_the_next)
+PARTICIPANT_TEST(a_generation_that_failed_is_looked_for_before_the_next, 2)
 {
-    PARTICIPANT(f, 2);
     wait_for_one(f);
     changed(f, "a WATCH_QUEUE");
     expect(f, "a WATCH_QUEUE");
@@ -85,9 +88,8 @@ TEST(a_generation_that_failed_is_looked_for_before_the_next)
     expect(f, "a GRANTED; a UNWATCH");
 }
 
-TEST(a_generation_that_may_not_be_made_ends_it)
+PARTICIPANT_TEST(a_generation_that_may_not_be_made_ends_it, 1)
 {
-    PARTICIPANT(f, 1);
     enqueue_a_in(f, "a1");
     expect(f, "a WAITING 1; a NEW_GENERATION a1; a WATCH a1; a WATCH_QUEUE");
     failed_as(f, "a NEW_GENERATION a1", HF_FAILURE_FATAL, HF_EDENIED,
@@ -97,21 +99,19 @@ TEST(a_generation_that_may_not_be_made_ends_it)
     expect(f, "a ENDED HF_EDENIED; a DONE");
 }
 
-TEST(who_waits_in_vain_is_taken_out)
+PARTICIPANT_TEST(who_waits_in_vain_is_taken_out, 2)
 {
-    PARTICIPANT(f, 2);
     f->a.deadline_at_ms = CORE_START_MS + 500;
     wait_for_one(f);
     advance_to(f, CORE_START_MS + 500);
     expect(f, "a UNWATCH a1; a UNWATCH; a REMOVE a1");
-    assert_non_null(strstr(hf_acquisition_text(&f->a), "1 of 2 parties"));
+    assert_non_null(strstr(hf_acquisition_text(&f->a), "1 of 2 participants"));
     removed(f, "a REMOVE a1", true);
     expect(f, "a ENDED HF_ETIMEDOUT; a DONE");
 }
 
-TEST(who_only_tries_does_not_wait)
+PARTICIPANT_TEST(who_only_tries_does_not_wait, 2)
 {
-    PARTICIPANT(f, 2);
     f->a.only_try = true;
     enqueue_a_in(f, "a1");
     expect(f, "a REMOVE a1");
@@ -120,9 +120,8 @@ TEST(who_only_tries_does_not_wait)
 }
 
 /* The generation of the other session is older than the ticket of this one. */
-TEST(a_lost_session_begins_anew)
+PARTICIPANT_TEST(a_lost_session_begins_anew, 2)
 {
-    PARTICIPANT(f, 2);
     wait_for_one(f);
     session_lost(f, HF_ELOST);
     expect(f, "STATE LOST");
@@ -132,9 +131,8 @@ TEST(a_lost_session_begins_anew)
     expect(f, "a WAITING 1; a WATCH a2; a WATCH_QUEUE");
 }
 
-TEST(who_was_let_in_may_be_lost)
+PARTICIPANT_TEST(who_was_let_in_may_be_lost, 2)
 {
-    PARTICIPANT(f, 2);
     let_in(f);
     session_lost(f, HF_ELOST);
     expect(f, "a LOST; STATE LOST");
@@ -142,9 +140,8 @@ TEST(who_was_let_in_may_be_lost)
     expect(f, "a RELEASED HF_ELOST; a DONE");
 }
 
-TEST(who_is_thrown_out_waits_again)
+PARTICIPANT_TEST(who_is_thrown_out_waits_again, 2)
 {
-    PARTICIPANT(f, 2);
     wait_for_one(f);
     gone(f, "a WATCH a1");
     expect(f, "a UNWATCH");
@@ -153,9 +150,8 @@ TEST(who_is_thrown_out_waits_again)
 }
 
 /* The answer is about the first ticket only. */
-TEST(a_generation_of_a_ticket_that_is_gone_ends_nothing)
+PARTICIPANT_TEST(a_generation_of_a_ticket_that_is_gone_ends_nothing, 1)
 {
-    PARTICIPANT(f, 1);
     enqueue_a_in(f, "a1");
     expect(f, "a WAITING 1; a NEW_GENERATION a1; a WATCH a1; a WATCH_QUEUE");
     gone(f, "a WATCH a1");

@@ -108,14 +108,14 @@ static int begin(void **state)
                                             .rejoin_ms = 10000,
                                             .random = {{1, 2, 3, 4}}};
     const struct hf_quorum_ops ops = {op_connect, op_disconnect, op_call, NULL};
-    const struct hf_quorum_user user = {on_up, on_down, on_answered, on_notice,
-                                        NULL};
+    const struct hf_quorum_listener listener = {on_up, on_down, on_answered,
+                                                on_notice, NULL};
 
     (void)state;
     memset(&events, 0, sizeof events);
     call_count = disconnects = 0;
     now_ms = 1000;
-    quorum = hf_quorum_new(&config, &ops, NULL, &user);
+    quorum = hf_quorum_new(&config, &ops, NULL, &listener);
     assert_non_null(quorum);
     hf_quorum_connect(quorum, "5e55", now_ms);
     return 0;

@@ -275,6 +275,18 @@ FIXTURE_TEST(what_was_late_did_not_happen)
     assert_true(a->server_ms == 1000);
 }
 
+FIXTURE_TEST(the_keys_of_another_release_are_refused)
+{
+    const struct hf_store_answer *a =
+        take(HF_STORE_ENQUEUE, "*3\r\n$4\r\n1000\r\n+layout\r\n+2 \a1\r\n");
+
+    assert_int_equal(a->failure, HF_FAILURE_FATAL);
+    assert_int_equal(a->status, HF_EUNSUPPORTED);
+    assert_non_null(strstr(a->text, "has \"2 \\x071\""));
+    a = take(HF_STORE_ENQUEUE, "*2\r\n$4\r\n1000\r\n+layout\r\n");
+    assert_int_equal(a->status, HF_EPROTOCOL);
+}
+
 FIXTURE_TEST(errors_have_a_status)
 {
     static const struct {

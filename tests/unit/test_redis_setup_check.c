@@ -72,7 +72,7 @@ static void receive_reply(struct hf_redis_connection *wire, const char *text)
     assert_int_equal(redisReaderFeed(reader, text, strlen(text)), REDIS_OK);
     assert_int_equal(redisReaderGetReply(reader, &reply), REDIS_OK);
     assert_non_null(reply);
-    ours->connection_user.reply(ours, wire, reply);
+    ours->connection_listener.reply(ours, wire, reply);
     freeReplyObject(reply);
     redisReaderFree(reader);
 }
@@ -91,8 +91,8 @@ static void receive_info(const char *info)
 static void rise(const char *info)
 {
     ours->state = HF_REDIS_LINK_CONNECTING;
-    ours->connection_user.up(ours, &ours->calls);
-    ours->connection_user.up(ours, &ours->notices);
+    ours->connection_listener.up(ours, &ours->calls);
+    ours->connection_listener.up(ours, &ours->notices);
     receive_info(info);
     receive_reply(&ours->calls,
                   "$40\r\naaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n");
@@ -105,7 +105,7 @@ static void rise(const char *info)
 
 static int begin(void **state)
 {
-    static const struct hf_redis_link_user user = {
+    static const struct hf_redis_link_listener listener = {
         .up = on_up, .down = on_down, .answered = on_answered};
     static struct hf_redis_config config;
 
@@ -118,7 +118,7 @@ static int begin(void **state)
     engine.host.log = on_log;
     base = (struct hf_redis_link_shared){.engine = &engine};
     config.ttl_ms = 10000;
-    ours = hf_redis_link_new(&base, &config, &user);
+    ours = hf_redis_link_new(&base, &config, &listener);
     assert_non_null(ours);
     return 0;
 }
@@ -227,8 +227,8 @@ FIXTURE_TEST(that_it_forgets_since_now_too)
 FIXTURE_TEST(what_may_not_be_seen_is_not_asked_for)
 {
     ours->state = HF_REDIS_LINK_CONNECTING;
-    ours->connection_user.up(ours, &ours->calls);
-    ours->connection_user.up(ours, &ours->notices);
+    ours->connection_listener.up(ours, &ours->calls);
+    ours->connection_listener.up(ours, &ours->notices);
     receive_reply(&ours->calls, "-NOPERM this user\r\n");
     receive_reply(&ours->calls,
                   "$40\r\naaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n");

@@ -37,15 +37,15 @@ void __wrap_hf_redis_store_wake_by(struct hf_store *of, uint64_t at_ms)
 struct hf_redis_link *
 __wrap_hf_redis_link_new(struct hf_redis_link_shared *shared,
                          const struct hf_redis_config *config,
-                         const struct hf_redis_link_user *user);
+                         const struct hf_redis_link_listener *listener);
 struct hf_redis_link *
 __wrap_hf_redis_link_new(struct hf_redis_link_shared *shared,
                          const struct hf_redis_config *config,
-                         const struct hf_redis_link_user *user)
+                         const struct hf_redis_link_listener *listener)
 {
     assert_ptr_equal(shared, &store.shared);
     assert_ptr_equal(config, &ours.config);
-    look.user = *user;
+    look.listener = *listener;
     return &look;
 }
 
@@ -136,7 +136,7 @@ static bool left_for(const char *run_id, const char *replication_id,
     hf_redis_successor_tick(&store);
     assert_int_equal(look.state, HF_REDIS_LINK_CONNECTING);
     set_ids(&look, run_id, replication_id, earlier);
-    look.user.up(look.user.arg, &look, 0);
+    look.listener.up(look.listener.arg, &look, 0);
     assert_int_equal(look.state,
                      HF_REDIS_LINK_CLOSED); /* it has served its purpose */
     return ended > before;
@@ -211,7 +211,7 @@ LOOK(a_look_that_fails_says_nothing)
     now_ms = store.look_at_ms;
     hf_redis_successor_tick(&store);
     look.state = HF_REDIS_LINK_CLOSED;
-    look.user.down(look.user.arg, &look, HF_EUNREACHABLE, "refused");
+    look.listener.down(look.listener.arg, &look, HF_EUNREACHABLE, "refused");
     assert_int_equal(ended, 0);
     assert_true(store.look_at_ms == now_ms + TTL_MS);
 }
@@ -253,7 +253,7 @@ static void examine(const char *run_id, const char *replication_id,
     hf_redis_successor_examine(&store, &examination);
     assert_null(sent); /* it waits */
     set_ids(&look, run_id, replication_id, earlier);
-    look.user.up(look.user.arg, &look, 0);
+    look.listener.up(look.listener.arg, &look, 0);
     assert_ptr_equal(sent, &examination);
     assert_int_equal(look.state, HF_REDIS_LINK_CLOSED);
     assert_int_equal(ended, 0); /* ours is examined, and not left */
@@ -300,7 +300,7 @@ LOOK(an_examination_goes_on_without_a_second_link)
     hf_redis_successor_watch(&store);
     hf_redis_successor_examine(&store, &examination);
     look.state = HF_REDIS_LINK_CLOSED;
-    look.user.down(look.user.arg, &look, HF_EUNREACHABLE, "refused");
+    look.listener.down(look.listener.arg, &look, HF_EUNREACHABLE, "refused");
     assert_ptr_equal(sent, &examination);
     assert_found(HF_SEVERITY_UNKNOWN, "refused");
     sent = NULL;

@@ -77,12 +77,12 @@ static void nothing(void *arg)
     (void)arg;
 }
 
-static const struct hf_redis_connection_user user = {.reply = on_reply,
-                                                     .got_tls_record =
-                                                         on_met_tls,
-                                                     .down = on_down,
-                                                     .enter = nothing,
-                                                     .leave = nothing};
+static const struct hf_redis_connection_listener listener = {.reply = on_reply,
+                                                             .got_tls_record =
+                                                                 on_met_tls,
+                                                             .down = on_down,
+                                                             .enter = nothing,
+                                                             .leave = nothing};
 
 static int begin(void **state)
 {
@@ -92,7 +92,8 @@ static int begin(void **state)
     (void)state;
     replies = tls_records = 0;
     down[0] = '\0';
-    return hf_redis_connection_open(&wire, &way, &user, &status, why) ? 0 : -1;
+    return hf_redis_connection_open(&wire, &way, &listener, &status, why) ? 0
+                                                                          : -1;
 }
 
 static int end(void **state)

@@ -66,18 +66,16 @@ TEST(a_stretched_wait_has_passed_by_a_clock_that_is_fast)
     assert_true(hf_stretched_ms(HF_FOREVER, 9) == HF_FOREVER);
 }
 
-TEST(the_safe_until_counts_from_the_sending)
+CORE_TEST(the_safe_until_counts_from_the_sending, 0)
 {
-    CORE_FIXTURE(f, 0);
     set_time(f, 1500); /* the answer came at 1000, and was sent for at 990 */
     hold_a(f);
     assert_int_equal(safe_until(f), CORE_SAFE_MS);
     assert_int_equal(hf_core_wake_at_ms(&f->core), 1505);
 }
 
-TEST(a_proof_moves_the_safe_until_by_its_anchor)
+CORE_TEST(a_proof_moves_the_safe_until_by_its_anchor, 0)
 {
-    CORE_FIXTURE(f, 0);
     hold_a_until_proof(f);
     set_time(f, 3900);
     proven(f, 3400);
@@ -85,20 +83,18 @@ TEST(a_proof_moves_the_safe_until_by_its_anchor)
     expect(f, "");
 }
 
-TEST(an_older_anchor_does_not_move_it_back)
+CORE_TEST(an_older_anchor_does_not_move_it_back, 0)
 {
-    CORE_FIXTURE(f, 0);
     hold_a_until_proof(f);
     proven(f, 500);
     assert_int_equal(safe_until(f), CORE_SAFE_MS);
 }
 
 /* An engine may see from other answers that the session exists. */
-TEST(a_proof_may_come_unasked)
+CORE_TEST(a_proof_may_come_unasked, 0)
 {
     struct hf_event event = {.kind = HF_EVENT_PROVEN, .now_ms = 1000};
 
-    CORE_FIXTURE(f, 0);
     hold_a(f);
     event.as.answer.anchor_ms = 999;
     hf_core_step(&f->core, &event);
@@ -127,17 +123,15 @@ TEST(without_a_lease_there_is_nothing_to_prove)
 
 /* ---------------------------------------------------------------- proofs -- */
 
-TEST(nobody_holds_and_nothing_is_proven)
+CORE_TEST(nobody_holds_and_nothing_is_proven, 0)
 {
-    CORE_FIXTURE(f, 0);
     assert_true(hf_core_wake_at_ms(&f->core) == HF_FOREVER);
     advance_to(f, 5000);
     expect(f, "");
 }
 
-TEST(a_proof_every_quarter_counted_from_sending)
+CORE_TEST(a_proof_every_quarter_counted_from_sending, 0)
 {
-    CORE_FIXTURE(f, 0);
     hold_a(f);
     wake(f); /* its own ticket */
     expect(f, "a WATCH a1");
@@ -156,9 +150,8 @@ TEST(a_proof_every_quarter_counted_from_sending)
     expect(f, "PROVE");
 }
 
-TEST(fn15_a_failed_proof_is_repeated_soon)
+CORE_TEST(fn15_a_failed_proof_is_repeated_soon, 0)
 {
-    CORE_FIXTURE(f, 0);
     hold_a_until_proof(f);
     failed(f, "PROVE", HF_FAILURE_RETRY);
     expect(f, "");
@@ -170,9 +163,8 @@ TEST(fn15_a_failed_proof_is_repeated_soon)
 
 /* The connection ended in the same turn of the loop, so the engine has not seen
  * the PROVE and answers nothing. */
-TEST(a_proof_that_was_not_requested_is_requested_later)
+CORE_TEST(a_proof_that_was_not_requested_is_requested_later, 0)
 {
-    CORE_FIXTURE(f, 0);
     hold_a(f);
     wake(f);
     expect(f, "a WATCH a1");
@@ -187,9 +179,8 @@ TEST(a_proof_that_was_not_requested_is_requested_later)
 }
 
 /* An answer that proves little leaves half of what it proves for the next. */
-TEST(a_proof_that_leaves_little_is_followed_soon)
+CORE_TEST(a_proof_that_leaves_little_is_followed_soon, 0)
 {
-    CORE_FIXTURE(f, 0);
     advance_to(f, 100000);
     want(f, &f->a);
     expect(f, "PROVE; a ENQUEUE a1");
@@ -204,9 +195,8 @@ TEST(a_proof_that_leaves_little_is_followed_soon)
     expect(f, "PROVE");
 }
 
-TEST(the_next_in_line_proves_and_those_behind_do_not)
+CORE_TEST(the_next_in_line_proves_and_those_behind_do_not, 0)
 {
-    CORE_FIXTURE(f, 0);
     enqueue_a_in(f, "x y a1");
     expect(f, "a WAITING 2; a WATCH y; a WATCH a1");
     advance_to(f, 3490);
@@ -220,9 +210,8 @@ TEST(the_next_in_line_proves_and_those_behind_do_not)
     expect(f, "PROVE");
 }
 
-TEST(fn49_proofs_end_with_the_need_for_them)
+CORE_TEST(fn49_proofs_end_with_the_need_for_them, 0)
 {
-    CORE_FIXTURE(f, 0);
     hold_a(f);
     release(f, &f->a);
     expect(f, "a REMOVE a1");
@@ -234,9 +223,8 @@ TEST(fn49_proofs_end_with_the_need_for_them)
 }
 
 /* One round trip: the proof travels with the enqueue. */
-TEST(a_session_that_was_idle_is_proven_by_the_way)
+CORE_TEST(a_session_that_was_idle_is_proven_by_the_way, 0)
 {
-    CORE_FIXTURE(f, 0);
     advance_to(f, 100000);
     want(f, &f->a);
     expect(f, "PROVE; a ENQUEUE a1");
@@ -246,9 +234,8 @@ TEST(a_session_that_was_idle_is_proven_by_the_way)
     assert_int_equal(safe_until(f), 100000 + 10000 - 100);
 }
 
-TEST(nobody_enters_on_a_session_that_is_not_proven)
+CORE_TEST(nobody_enters_on_a_session_that_is_not_proven, HF_ENGINE_GONE_ADMITS)
 {
-    CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
     advance_to(f, 100000);
     want(f, &f->a);
     expect(f, "PROVE; a ENQUEUE a1");
@@ -276,9 +263,8 @@ TEST(nobody_enters_on_a_session_that_is_not_proven)
 
 /* It stays first and would get an event if its ticket were removed.  A list
  * might take longer than the proof is valid. */
-TEST(who_is_first_enters_with_the_proof)
+CORE_TEST(who_is_first_enters_with_the_proof, HF_ENGINE_GONE_ADMITS)
 {
-    CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
     advance_to(f, 100000);
     want(f, &f->a);
     expect(f, "PROVE; a ENQUEUE a1");
@@ -297,9 +283,8 @@ TEST(who_is_first_enters_with_the_proof)
 
 /* ------------------------------------------------------------------ loss -- */
 
-TEST(loss_is_reported_when_safe_until_passes)
+CORE_TEST(loss_is_reported_when_safe_until_passes, 0)
 {
-    CORE_FIXTURE(f, 0);
     hold_a_until_proof(f);
     advance_to(f, CORE_SAFE_MS - 1);
     expect(f, "");
@@ -310,9 +295,8 @@ TEST(loss_is_reported_when_safe_until_passes)
 }
 
 /* Any event may come first after safe-until, and late. */
-TEST(fn20_loss_is_reported_before_a_late_event_is_received)
+CORE_TEST(fn20_loss_is_reported_before_a_late_event_is_received, 0)
 {
-    CORE_FIXTURE(f, 0);
     hold_a_until_proof(f);
     set_time(f, 99999999);
     proven(f, 99999999);
@@ -324,9 +308,8 @@ TEST(fn20_loss_is_reported_before_a_late_event_is_received)
     expect(f, "a RELEASED HF_ELOST; a DONE");
 }
 
-TEST(everyone_is_notified_before_anything_is_done)
+CORE_TEST(everyone_is_notified_before_anything_is_done, 0)
 {
-    CORE_FIXTURE(f, 0);
     f->a.kind = f->b.kind = HF_TICKET_READ;
     hold_a(f);
     want(f, &f->b);
@@ -338,9 +321,8 @@ TEST(everyone_is_notified_before_anything_is_done)
     expect(f, "a LOST; b LOST; a REMOVE a1; b REMOVE b1");
 }
 
-TEST(a_lost_session_is_reported_to_holders_first)
+CORE_TEST(a_lost_session_is_reported_to_holders_first, 0)
 {
-    CORE_FIXTURE(f, 0);
     hold_a(f);
     session_lost(f, HF_ELOST);
     assert_int_equal(safe_until(f), 0);
@@ -352,9 +334,8 @@ TEST(a_lost_session_is_reported_to_holders_first)
 /* ----------------------------------------------- losses while SUSPENDED -- */
 
 /* The ticket still exists, and is removed once that can be asked for. */
-TEST(a_holder_learns_of_a_link_that_is_down)
+CORE_TEST(a_holder_learns_of_a_link_that_is_down, 0)
 {
-    CORE_FIXTURE(f, 0);
     f->core.session.loss_at = HF_LOSS_AT_SUSPENDED;
     hold_a(f);
     suspended(f);
@@ -369,9 +350,8 @@ TEST(a_holder_learns_of_a_link_that_is_down)
 }
 
 /* A release while the link is down. */
-TEST(its_release_says_that_it_was_lost)
+CORE_TEST(its_release_says_that_it_was_lost, 0)
 {
-    CORE_FIXTURE(f, 0);
     f->core.session.loss_at = HF_LOSS_AT_SUSPENDED;
     hold_a(f);
     suspended(f);
@@ -384,9 +364,8 @@ TEST(its_release_says_that_it_was_lost)
     expect(f, "a RELEASED HF_ELOST; a DONE");
 }
 
-TEST(a_waiter_keeps_its_position_all_the_same)
+CORE_TEST(a_waiter_keeps_its_position_all_the_same, HF_ENGINE_GONE_ADMITS)
 {
-    CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
     f->core.session.loss_at = HF_LOSS_AT_SUSPENDED;
     queue_a_behind_x(f);
     suspended(f);
@@ -398,14 +377,13 @@ TEST(a_waiter_keeps_its_position_all_the_same)
 }
 
 /* The locks that a wait for several has so far are no grant yet. */
-TEST(a_wait_for_several_keeps_what_it_has)
+CORE_TEST(a_wait_for_several_keeps_what_it_has, HF_ENGINE_GONE_ADMITS)
 {
     struct hf_acquisition whole = {.queue = "q",
                                    .payload = "owner",
                                    .kind = HF_TICKET_MUTEX,
                                    .deadline_at_ms = HF_FOREVER};
     struct hf_multi_lock multi_lock = {.count = 2};
-    CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
 
     f->core.session.loss_at = HF_LOSS_AT_SUSPENDED;
     multi_lock.children = &f->a;
@@ -425,9 +403,8 @@ TEST(a_wait_for_several_keeps_what_it_has)
 
 /* --------------------------------------------------------------- resumes -- */
 
-TEST(an_unanswered_resume_caps_the_safe_until)
+CORE_TEST(an_unanswered_resume_caps_the_safe_until, 0)
 {
-    CORE_FIXTURE(f, 0);
     hold_a(f);
     suspended(f);
     expect(f, "STATE SUSPENDED");
@@ -441,9 +418,8 @@ TEST(an_unanswered_resume_caps_the_safe_until)
     expect(f, "STATE CONNECTED; a WATCH a1");
 }
 
-TEST(a_resume_does_not_lengthen_a_safe_until)
+CORE_TEST(a_resume_does_not_lengthen_a_safe_until, 0)
 {
-    CORE_FIXTURE(f, 0);
     hold_a(f);
     suspended(f);
     expect(f, "STATE SUSPENDED");
@@ -454,9 +430,8 @@ TEST(a_resume_does_not_lengthen_a_safe_until)
     expect(f, "a LOST");
 }
 
-TEST(a_cap_may_have_passed_already)
+CORE_TEST(a_cap_may_have_passed_already, 0)
 {
-    CORE_FIXTURE(f, 0);
     hold_a(f);
     suspended(f);
     expect(f, "STATE SUSPENDED");
@@ -467,9 +442,8 @@ TEST(a_cap_may_have_passed_already)
 }
 
 /* The server may have granted less than before. */
-TEST(a_shorter_timeout_after_a_resume_holds)
+CORE_TEST(a_shorter_timeout_after_a_resume_holds, 0)
 {
-    CORE_FIXTURE(f, 0);
     hold_a(f);
     suspended(f);
     resuming(f, 2000, 4000);
@@ -484,9 +458,8 @@ TEST(a_shorter_timeout_after_a_resume_holds)
 }
 
 /* Also if nothing was proven since the resume was sent. */
-TEST(a_resume_that_grants_less_shortens_the_safe_until)
+CORE_TEST(a_resume_that_grants_less_shortens_the_safe_until, 0)
 {
-    CORE_FIXTURE(f, 0);
     hold_a(f);
     suspended(f);
     resuming(f, 2000, 10000);
@@ -500,9 +473,8 @@ TEST(a_resume_that_grants_less_shortens_the_safe_until)
 }
 
 /* The proof may have been sent before the resume whose answer is missing. */
-TEST(a_cap_stays_until_something_sent_later_is_proven)
+CORE_TEST(a_cap_stays_until_something_sent_later_is_proven, 0)
 {
-    CORE_FIXTURE(f, 0);
     hold_a(f);
     suspended(f);
     resuming(f, 2000, 4000);
@@ -520,9 +492,8 @@ TEST(a_cap_stays_until_something_sent_later_is_proven)
     assert_int_equal(safe_until(f), 2000 + 10000 - 100);
 }
 
-TEST(a_cap_ends_with_its_session)
+CORE_TEST(a_cap_ends_with_its_session, 0)
 {
-    CORE_FIXTURE(f, 0);
     suspended(f);
     resuming(f, 1000, 100);
     session_lost(f, HF_ELOST);
@@ -549,10 +520,9 @@ static uint64_t end_reading(struct core_fixture *f,
 }
 
 /* A reader may be interrupted for as long as a signal handler or a day. */
-TEST(a_reader_that_is_interrupted_takes_no_other_session)
+CORE_TEST(a_reader_that_is_interrupted_takes_no_other_session, 0)
 {
     struct hf_safe_until_reading reading;
-    CORE_FIXTURE(f, 0);
 
     hold_a(f);
     begin_reading(f, &reading);
@@ -563,10 +533,9 @@ TEST(a_reader_that_is_interrupted_takes_no_other_session)
     assert_int_equal(end_reading(f, &reading), 0);
 }
 
-TEST(a_reader_that_began_before_a_proof_may_miss_it)
+CORE_TEST(a_reader_that_began_before_a_proof_may_miss_it, 0)
 {
     struct hf_safe_until_reading reading;
-    CORE_FIXTURE(f, 0);
 
     hold_a_until_proof(f);
     begin_reading(f, &reading);
@@ -576,10 +545,9 @@ TEST(a_reader_that_began_before_a_proof_may_miss_it)
 }
 
 /* No TICK came: a grant that has ended is lost before the proof counts. */
-TEST(a_proof_brings_no_lost_grant_back)
+CORE_TEST(a_proof_brings_no_lost_grant_back, 0)
 {
     struct hf_safe_until_reading reading;
-    CORE_FIXTURE(f, 0);
 
     hold_a_until_proof(f);
     begin_reading(f, &reading);
@@ -590,10 +558,9 @@ TEST(a_proof_brings_no_lost_grant_back)
     assert_int_equal(safe_until(f), 0);
 }
 
-TEST(the_word_is_nothing_between_sessions_and_after_the_last)
+CORE_TEST(the_word_is_nothing_between_sessions_and_after_the_last, 0)
 {
     const _Atomic uint64_t *word;
-    CORE_FIXTURE(f, 0);
 
     word = &f->core.session.published.ms;
     hold_a(f);
@@ -608,9 +575,8 @@ TEST(the_word_is_nothing_between_sessions_and_after_the_last)
 
 /* ---------------------------------------------------------------- states -- */
 
-TEST(another_session_without_a_loss_counts_as_one)
+CORE_TEST(another_session_without_a_loss_counts_as_one, 0)
 {
-    CORE_FIXTURE(f, 0);
     hold_a(f);
     connected(f, 1000, false);
     expect(f, "a LOST; STATE LOST; STATE CONNECTED");
@@ -629,9 +595,8 @@ TEST(the_first_session_is_never_a_resumed_one)
     assert_int_equal(f->core.session.number, 1);
 }
 
-TEST(the_last_state_is_reported_and_every_loss)
+CORE_TEST(the_last_state_is_reported_and_every_loss, 0)
 {
-    CORE_FIXTURE(f, 0);
     suspended(f);
     connected(f, 1000, true);
     suspended(f);
@@ -666,9 +631,8 @@ TEST(what_says_nothing_new_is_not_reported)
 
 /* ----------------------------------------------------------------- close -- */
 
-TEST(closing_reports_to_holders_before_it_closes_the_session)
+CORE_TEST(closing_reports_to_holders_before_it_closes_the_session, 0)
 {
-    CORE_FIXTURE(f, 0);
     hold_a(f);
     want(f, &f->b);
     expect(f, "b ENQUEUE b1");
@@ -683,9 +647,8 @@ TEST(closing_reports_to_holders_before_it_closes_the_session)
     expect(f, "a RELEASED HF_ELOST; a DONE");
 }
 
-TEST(a_release_under_way_ends_with_the_close)
+CORE_TEST(a_release_under_way_ends_with_the_close, 0)
 {
-    CORE_FIXTURE(f, 0);
     hold_a(f);
     release(f, &f->a);
     expect(f, "a REMOVE a1");
@@ -716,9 +679,8 @@ TEST(a_client_that_never_connected_can_close)
 }
 
 /* The session is lost while it closes, and END is answered all the same. */
-TEST(a_session_may_be_lost_while_it_closes)
+CORE_TEST(a_session_may_be_lost_while_it_closes, 0)
 {
-    CORE_FIXTURE(f, 0);
     hold_a(f);
     close_core(f);
     expect(f, "a LOST; END");
@@ -732,9 +694,8 @@ TEST(a_session_may_be_lost_while_it_closes)
     expect(f, "STATE CLOSED");
 }
 
-TEST(a_close_that_fails_closes_all_the_same)
+CORE_TEST(a_close_that_fails_closes_all_the_same, 0)
 {
-    CORE_FIXTURE(f, 0);
     close_core(f);
     expect(f, "END");
     failed(f, "END", HF_FAILURE_UNSURE);

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "cli/session_table.h"
 #include "cmocka/runner.h"
+#include <holdfast/holdfast.h>
 
 #define ROOM HF_DEADLOCK_SESSION_HOLDS
 

@@ -7,9 +7,14 @@
 
 #include "cmocka/runner.h"
 
-#define WAITS_FOR_REMOVAL(f)                                                   \
-    CORE_FIXTURE(f, 0);                                                        \
-    f->a.user.waits_for_removal = true
+/* a is to end only when its ticket is gone. */
+static void prepare_waiting(struct core_fixture *f)
+{
+    core_fixture_connected(f, 0);
+    f->a.user.waits_for_removal = true;
+}
+
+#define WAITS_TEST(name) CORE_TEST_FROM(name, prepare_waiting(f))
 
 /* a1 got no answer and was not found, and a2 waits in the queue. */
 static void queue_a2(struct core_fixture *f)
@@ -19,9 +24,8 @@ static void queue_a2(struct core_fixture *f)
     expect(f, "a WAITING 1; a WATCH x; a WATCH a2");
 }
 
-TEST(a_cancelled_wait_ends_when_the_ticket_is_gone)
+WAITS_TEST(a_cancelled_wait_ends_when_the_ticket_is_gone)
 {
-    WAITS_FOR_REMOVAL(f);
     queue_a_behind_x(f);
     cancel(f, &f->a);
     expect(f, "a UNWATCH x; a UNWATCH a1; a REMOVE a1");
@@ -34,9 +38,8 @@ TEST(a_cancelled_wait_ends_when_the_ticket_is_gone)
 }
 
 /* For any time; no TICK is due meanwhile. */
-TEST(it_waits_for_the_answer_of_its_enqueue)
+WAITS_TEST(it_waits_for_the_answer_of_its_enqueue)
 {
-    WAITS_FOR_REMOVAL(f);
     enqueue_a(f);
     cancel(f, &f->a);
     expect(f, "");
@@ -49,9 +52,8 @@ TEST(it_waits_for_the_answer_of_its_enqueue)
     expect(f, "a ENDED HF_ECANCELLED; a DONE");
 }
 
-TEST(what_may_yet_appear_is_waited_for)
+WAITS_TEST(what_may_yet_appear_is_waited_for)
 {
-    WAITS_FOR_REMOVAL(f);
     enqueue_a(f);
     cancel(f, &f->a);
     failed(f, "a ENQUEUE a1", HF_FAILURE_UNSURE);
@@ -62,9 +64,8 @@ TEST(what_may_yet_appear_is_waited_for)
     expect(f, "a ENDED HF_ECANCELLED; a DONE");
 }
 
-TEST(a_release_waits_for_it_too)
+WAITS_TEST(a_release_waits_for_it_too)
 {
-    WAITS_FOR_REMOVAL(f);
     queue_a2(f);
     gone(f, "a WATCH x");
     expect(f, "a LIST");
@@ -82,9 +83,8 @@ TEST(a_release_waits_for_it_too)
     expect(f, "a RELEASED HF_OK; a DONE");
 }
 
-TEST(the_end_of_the_session_ends_it)
+WAITS_TEST(the_end_of_the_session_ends_it)
 {
-    WAITS_FOR_REMOVAL(f);
     queue_a_behind_x(f);
     cancel(f, &f->a);
     expect(f, "a UNWATCH x; a UNWATCH a1; a REMOVE a1");
@@ -96,9 +96,8 @@ TEST(the_end_of_the_session_ends_it)
     expect(f, "STATE LOST; a ENDED HF_ECANCELLED; a DONE");
 }
 
-TEST(what_may_not_be_taken_out_is_reported)
+WAITS_TEST(what_may_not_be_taken_out_is_reported)
 {
-    WAITS_FOR_REMOVAL(f);
     queue_a_behind_x(f);
     cancel(f, &f->a);
     expect(f, "a UNWATCH x; a UNWATCH a1; a REMOVE a1");
@@ -113,9 +112,8 @@ TEST(what_may_not_be_taken_out_is_reported)
     expect(f, "a DONE");
 }
 
-TEST(nor_what_appeared_late)
+WAITS_TEST(nor_what_appeared_late)
 {
-    WAITS_FOR_REMOVAL(f);
     enqueue_a(f);
     cancel(f, &f->a);
     failed(f, "a ENQUEUE a1", HF_FAILURE_UNSURE);
@@ -124,9 +122,8 @@ TEST(nor_what_appeared_late)
     expect(f, "a ENDED HF_EDENIED");
 }
 
-TEST(a_close_ends_it)
+WAITS_TEST(a_close_ends_it)
 {
-    WAITS_FOR_REMOVAL(f);
     queue_a_behind_x(f);
     close_core(f);
     core_fixture_drain(f);
@@ -136,9 +133,8 @@ TEST(a_close_ends_it)
 
 /* ---------------------------------------------------------------------- */
 
-TEST(no_ticket_is_taken_too_early)
+WAITS_TEST(no_ticket_is_taken_too_early)
 {
-    WAITS_FOR_REMOVAL(f);
     f->a.not_before_ms = CORE_START_MS + 70;
     want(f, &f->a);
     expect(f, "");

@@ -59,8 +59,7 @@ TEST(usual_values)
     assert_int_equal(config.url.session.tick_ms, 0);
     assert_int_equal(config.token_floor, 0);
     assert_false(config.url.session.private_nodes);
-    assert_false(config.url.session.strict_proof);
-    assert_false(config.url.session.lazy_proof);
+    assert_int_equal(config.url.session.proof, HF_ZK_PROOF_EAGER);
     assert_false(config.url.session.tls);
     assert_good("zks://h", &config);
     assert_true(config.url.session.tls);
@@ -257,8 +256,7 @@ TEST(options_are_taken)
     assert_int_equal(config.url.session.timeout_floor_ms, 4000);
     assert_int_equal(config.url.session.tick_ms, 2000);
     assert_int_equal(config.url.session.clock_drift, 1);
-    assert_true(config.url.session.strict_proof);
-    assert_false(config.url.session.lazy_proof);
+    assert_int_equal(config.url.session.proof, HF_ZK_PROOF_STRICT);
     assert_int_equal(config.token_floor, 42);
     assert_int_equal(config.layout, HF_ZK_CURATOR);
     assert_true(config.url.session.private_nodes);
@@ -267,11 +265,9 @@ TEST(options_are_taken)
     assert_true(config.token_floor == INT64_MAX);
     assert_int_equal(config.url.session.clock_drift, 9);
     assert_good("zk://h?proof=lazy", &config);
-    assert_true(config.url.session.lazy_proof);
-    assert_false(config.url.session.strict_proof);
+    assert_int_equal(config.url.session.proof, HF_ZK_PROOF_LAZY);
     assert_good("zk://h?proof=eager", &config);
-    assert_false(config.url.session.lazy_proof);
-    assert_false(config.url.session.strict_proof);
+    assert_int_equal(config.url.session.proof, HF_ZK_PROOF_EAGER);
     assert_good("zks://h?ca=/ca.pem&cert=/cert.pem&key=/key.pem", &config);
     assert_int_equal(config.layout, HF_ZK_CURATOR);
     assert_string_equal(config.url.files.ca, "/ca.pem");

@@ -17,76 +17,60 @@ static void begin(struct zk_fixture *f)
     done(f);
 }
 
-TEST(each_ticket_is_asked_about)
+ZK_TEST_FROM(each_ticket_is_asked_about, begin(f))
 {
-    struct zk_fixture f;
-
-    begin(&f);
-    children(&f, "y#2 x#1");
-    assert_string_equal(zk_fixture_sent(&f), "DATA q/y#2; DATA q/x#1");
-    data(&f, "her", 18, 1);
-    data(&f, "him", 17, 1);
-    assert_string_equal(zk_fixture_events(&f),
+    children(f, "y#2 x#1");
+    assert_string_equal(zk_fixture_sent(f), "DATA q/y#2; DATA q/x#1");
+    data(f, "her", 18, 1);
+    data(f, "him", 17, 1);
+    assert_string_equal(zk_fixture_events(f),
                         "LISTED z: x#1@17=him y#2@18=her");
-    zk_fixture_close(&f);
 }
 
 /* The first two from a sequence on are read by one call, or each by itself at a
  * server that refuses that call; the next list asks such a server no more. */
-TEST(only_texts_that_are_wanted_are_read)
+ZK_TEST_FROM(only_texts_that_are_wanted_are_read, begin(f))
 {
-    struct zk_fixture f;
-
-    begin(&f);
-    children(&f, "");
-    (void)zk_fixture_events(&f);
-    f.texts = (struct hf_text_range){2, 2};
+    children(f, "");
+    (void)zk_fixture_events(f);
+    f->texts = (struct hf_text_range){2, 2};
     for (int i = 0; i < 2; i++) {
-        ask(&f, HF_REQUEST_LIST, "z");
-        (void)zk_fixture_sent(&f);
-        done(&f);
-        children(&f, "w#4 y#2 x#1 v#3");
+        ask(f, HF_REQUEST_LIST, "z");
+        (void)zk_fixture_sent(f);
+        done(f);
+        children(f, "w#4 y#2 x#1 v#3");
         if (i == 0) {
-            assert_string_equal(zk_fixture_sent(&f), "MULTIREAD 2");
-            refused(&f, HF_ZK_UNIMPLEMENTED);
+            assert_string_equal(zk_fixture_sent(f), "MULTIREAD 2");
+            refused(f, HF_ZK_UNIMPLEMENTED);
         }
-        assert_string_equal(zk_fixture_sent(&f), "DATA q/y#2; DATA q/v#3");
-        data(&f, "her", 18, 1);
-        data(&f, "him", 19, 1);
-        assert_string_equal(zk_fixture_events(&f),
+        assert_string_equal(zk_fixture_sent(f), "DATA q/y#2; DATA q/v#3");
+        data(f, "her", 18, 1);
+        data(f, "him", 19, 1);
+        assert_string_equal(zk_fixture_events(f),
                             "LISTED z: x#1 y#2@18=her v#3@19=him w#4");
     }
-    zk_fixture_close(&f);
 }
 
-TEST(who_has_gone_since_is_not_shown)
+ZK_TEST_FROM(who_has_gone_since_is_not_shown, begin(f))
 {
-    struct zk_fixture f;
-
-    begin(&f);
-    children(&f, "x#1 y#2");
-    refused(&f, HF_ZK_NO_NODE);
-    data(&f, "her", 18, 1);
-    assert_string_equal(zk_fixture_events(&f), "LISTED z: y#2@18=her");
-    zk_fixture_close(&f);
+    children(f, "x#1 y#2");
+    refused(f, HF_ZK_NO_NODE);
+    data(f, "her", 18, 1);
+    assert_string_equal(zk_fixture_events(f), "LISTED z: y#2@18=her");
 }
 
-TEST(a_denied_read_says_what_to_check)
+ZK_TEST_FROM(a_denied_read_says_what_to_check, zk_fixture_init(f))
 {
-    struct zk_fixture f;
-
-    zk_fixture_init(&f);
-    (void)snprintf(f.config.url.session.auth, sizeof f.config.url.session.auth,
-                   "u:p");
-    assert_true(zk_fixture_open(&f));
-    link_up(&f);
-    accept_session(&f);
-    f.detailed = true;
-    ask(&f, HF_REQUEST_LIST, "z");
-    done(&f);
-    refused(&f, HF_ZK_NO_AUTH);
-    assert_non_null(strstr(f.text, "our user and password"));
-    zk_fixture_close(&f);
+    (void)snprintf(f->config.url.session.auth,
+                   sizeof f->config.url.session.auth, "u:p");
+    assert_true(zk_fixture_open(f));
+    link_up(f);
+    accept_session(f);
+    f->detailed = true;
+    ask(f, HF_REQUEST_LIST, "z");
+    done(f);
+    refused(f, HF_ZK_NO_AUTH);
+    assert_non_null(strstr(f->text, "our user and password"));
 }
 
 /* Also a ticket that this client may not read. */
@@ -112,17 +96,13 @@ TEST(what_it_may_be_answered)
     zk_fixture_close(&f);
 }
 
-TEST(nothing_is_asked_behind_a_close)
+ZK_TEST_FROM(nothing_is_asked_behind_a_close, begin(f))
 {
-    struct zk_fixture f;
-
-    begin(&f);
-    ask(&f, HF_REQUEST_END, "");
-    (void)zk_fixture_sent(&f);
-    children(&f, "x#1");
-    assert_string_equal(zk_fixture_sent(&f), "");
-    assert_string_equal(zk_fixture_events(&f), "FAILED LIST z RETRY");
-    zk_fixture_close(&f);
+    ask(f, HF_REQUEST_END, "");
+    (void)zk_fixture_sent(f);
+    children(f, "x#1");
+    assert_string_equal(zk_fixture_sent(f), "");
+    assert_string_equal(zk_fixture_events(f), "FAILED LIST z RETRY");
 }
 
 TEST(names_that_are_none)

@@ -29,143 +29,115 @@ static void enter(struct zk_fixture *f)
 
 /* --------------------------------------------------------------- coming -- */
 
-TEST(a_participant_is_one_plain_node)
+ZK_TEST_FROM(a_participant_is_one_plain_node, begin(f))
 {
-    struct zk_fixture f;
-
-    begin(&f);
-    enter(&f);
-    ask(&f, HF_REQUEST_ENQUEUE, "x"); /* there already */
-    assert_string_equal(zk_fixture_sent(&f), "LIST q");
-    children(&f, "x/m");
-    refused(&f, HF_ZK_NO_NODE);
-    assert_string_equal(zk_fixture_events(&f), "ENQUEUED x: x/m@17");
-    ask(&f, HF_REQUEST_REMOVE, "x");
-    assert_string_equal(zk_fixture_sent(&f), "EXISTS q/ready | DELETE q/x/m");
-    done(&f);
-    assert_string_equal(zk_fixture_events(&f), "REMOVED x found");
-    zk_fixture_close(&f);
+    enter(f);
+    ask(f, HF_REQUEST_ENQUEUE, "x"); /* there already */
+    assert_string_equal(zk_fixture_sent(f), "LIST q");
+    children(f, "x/m");
+    refused(f, HF_ZK_NO_NODE);
+    assert_string_equal(zk_fixture_events(f), "ENQUEUED x: x/m@17");
+    ask(f, HF_REQUEST_REMOVE, "x");
+    assert_string_equal(zk_fixture_sent(f), "EXISTS q/ready | DELETE q/x/m");
+    done(f);
+    assert_string_equal(zk_fixture_events(f), "REMOVED x found");
 }
 
 /* In the order in which they entered, not in that of names. */
-TEST(what_a_list_does_not_report_is_asked_once)
+ZK_TEST_FROM(what_a_list_does_not_report_is_asked_once, begin(f))
 {
-    struct zk_fixture f;
-
-    begin(&f);
-    enter(&f);
-    ask(&f, HF_REQUEST_LIST, "x");
-    children(&f, "a/m x/m ready b/m");
-    assert_string_equal(zk_fixture_sent(&f),
+    enter(f);
+    ask(f, HF_REQUEST_LIST, "x");
+    children(f, "a/m x/m ready b/m");
+    assert_string_equal(zk_fixture_sent(f),
                         "LIST q | EXISTS q/ready; EXISTS q/a/m; EXISTS q/b/m");
-    exists(&f, 19, 0);
-    exists(&f, 18, 7);
-    exists(&f, 12, 7);
-    assert_string_equal(zk_fixture_events(&f),
+    exists(f, 19, 0);
+    exists(f, 18, 7);
+    exists(f, 12, 7);
+    assert_string_equal(zk_fixture_events(f),
                         "LISTED x: b/m@12 x/m@17 a/m@18 ready@19");
-    ask(&f, HF_REQUEST_LIST, "x");
-    children(&f, "a/m x/m b/m ready");
-    assert_string_equal(zk_fixture_sent(&f), "LIST q | EXISTS q/ready");
-    exists(&f, 23, 0);
-    assert_string_equal(zk_fixture_events(&f),
+    ask(f, HF_REQUEST_LIST, "x");
+    children(f, "a/m x/m b/m ready");
+    assert_string_equal(zk_fixture_sent(f), "LIST q | EXISTS q/ready");
+    exists(f, 23, 0);
+    assert_string_equal(zk_fixture_events(f),
                         "LISTED x: b/m@12 x/m@17 a/m@18 ready@23");
-    zk_fixture_close(&f);
 }
 
-TEST(who_has_gone_since_is_not_shown)
+ZK_TEST_FROM(who_has_gone_since_is_not_shown, begin(f))
 {
-    struct zk_fixture f;
-
-    begin(&f);
-    enter(&f);
-    ask(&f, HF_REQUEST_LIST, "x");
-    children(&f, "a/m x/m b/m");
-    refused(&f, HF_ZK_NO_NODE);
-    exists(&f, 18, 7);
-    refused(&f, HF_ZK_NO_NODE);
-    assert_string_equal(zk_fixture_events(&f), "LISTED x: x/m@17 a/m@18");
-    zk_fixture_close(&f);
+    enter(f);
+    ask(f, HF_REQUEST_LIST, "x");
+    children(f, "a/m x/m b/m");
+    refused(f, HF_ZK_NO_NODE);
+    exists(f, 18, 7);
+    refused(f, HF_ZK_NO_NODE);
+    assert_string_equal(zk_fixture_events(f), "LISTED x: x/m@17 a/m@18");
 }
 
 /* In several steps of a few calls each. */
-TEST(many_participants_are_asked_about_in_turns)
+ZK_TEST_FROM(many_participants_are_asked_about_in_turns, begin(f))
 {
-    struct zk_fixture f;
-
-    begin(&f);
-    enter(&f);
-    ask(&f, HF_REQUEST_LIST, "x");
-    children(&f, "a/m b/m c/m d/m e/m f/m g/m x/m");
-    assert_string_equal(zk_fixture_sent(&f),
+    enter(f);
+    ask(f, HF_REQUEST_LIST, "x");
+    children(f, "a/m b/m c/m d/m e/m f/m g/m x/m");
+    assert_string_equal(zk_fixture_sent(f),
                         "LIST q | EXISTS q/ready; EXISTS q/a/m; EXISTS q/b/m; "
                         "EXISTS q/c/m; EXISTS q/d/m; EXISTS q/e/m");
-    refused(&f, HF_ZK_NO_NODE);
+    refused(f, HF_ZK_NO_NODE);
     for (int i = 1; i <= 5; i++)
-        exists(&f, i, 7);
-    assert_string_equal(zk_fixture_events(&f), "");
-    assert_string_equal(zk_fixture_sent(&f), "EXISTS q/f/m; EXISTS q/g/m");
-    exists(&f, 6, 7);
-    exists(&f, 7, 7);
-    assert_string_equal(zk_fixture_events(&f),
+        exists(f, i, 7);
+    assert_string_equal(zk_fixture_events(f), "");
+    assert_string_equal(zk_fixture_sent(f), "EXISTS q/f/m; EXISTS q/g/m");
+    exists(f, 6, 7);
+    exists(f, 7, 7);
+    assert_string_equal(zk_fixture_events(f),
                         "LISTED x: a/m@1 b/m@2 c/m@3 d/m@4 e/m@5 f/m@6 g/m@7 "
                         "x/m@17");
-    zk_fixture_close(&f);
 }
 
 /* A name that is not exactly a UUID. */
-TEST(what_is_no_participant_does_not_count)
+ZK_TEST_FROM(what_is_no_participant_does_not_count, begin(f))
 {
-    struct zk_fixture f;
-
-    begin(&f);
-    enter(&f);
-    ask(&f, HF_REQUEST_LIST, "x");
-    children(&f, "a#4 b/l#5 x/m strange Ready ready2 "
-                 "61616161-6161-6161-6161-61616161616 "
-                 "61616161-6161-6161-6161-616161616161-");
-    assert_string_equal(zk_fixture_sent(&f), "LIST q | EXISTS q/ready");
-    refused(&f, HF_ZK_NO_NODE);
-    assert_string_equal(zk_fixture_events(&f), "LISTED x: x/m@17");
-    f.kind = HF_TICKET_MUTEX; /* nor is a participant a ticket of a lock */
-    ask(&f, HF_REQUEST_LIST, "z");
-    done(&f);
-    children(&f, "a#4 x/m ready");
-    assert_string_equal(zk_fixture_sent(&f), "SYNC q; LIST q | DATA q/a#4");
-    data(&f, "him", 4, 7);
-    assert_string_equal(zk_fixture_events(&f), "LISTED z: a#4=him");
-    zk_fixture_close(&f);
+    enter(f);
+    ask(f, HF_REQUEST_LIST, "x");
+    children(f, "a#4 b/l#5 x/m strange Ready ready2 "
+                "61616161-6161-6161-6161-61616161616 "
+                "61616161-6161-6161-6161-616161616161-");
+    assert_string_equal(zk_fixture_sent(f), "LIST q | EXISTS q/ready");
+    refused(f, HF_ZK_NO_NODE);
+    assert_string_equal(zk_fixture_events(f), "LISTED x: x/m@17");
+    f->kind = HF_TICKET_MUTEX; /* nor is a participant a ticket of a lock */
+    ask(f, HF_REQUEST_LIST, "z");
+    done(f);
+    children(f, "a#4 x/m ready");
+    assert_string_equal(zk_fixture_sent(f), "SYNC q; LIST q | DATA q/a#4");
+    data(f, "him", 4, 7);
+    assert_string_equal(zk_fixture_events(f), "LISTED z: a#4=him");
 }
 
-TEST(parents_are_made_when_they_are_missing)
+ZK_TEST_FROM(parents_are_made_when_they_are_missing, begin(f))
 {
-    struct zk_fixture f;
-
-    begin(&f);
-    ask(&f, HF_REQUEST_ENQUEUE, "x");
-    refused(&f, HF_ZK_NO_NODE);
-    refused(&f, HF_ZK_NO_NODE);
-    assert_string_equal(zk_fixture_sent(&f),
+    ask(f, HF_REQUEST_ENQUEUE, "x");
+    refused(f, HF_ZK_NO_NODE);
+    refused(f, HF_ZK_NO_NODE);
+    assert_string_equal(zk_fixture_sent(f),
                         "CREATE2 q/x/m; LIST q | "
                         "CONTAINER q; MULTI ?q +q/x/m; LIST q");
-    done(&f);
-    participant_created(&f, 17);
-    children(&f, "x/m");
-    refused(&f, HF_ZK_NO_NODE);
-    assert_string_equal(zk_fixture_events(&f), "ENQUEUED x: x/m@17");
-    zk_fixture_close(&f);
+    done(f);
+    participant_created(f, 17);
+    children(f, "x/m");
+    refused(f, HF_ZK_NO_NODE);
+    assert_string_equal(zk_fixture_events(f), "ENQUEUED x: x/m@17");
 }
 
-TEST(nobody_is_there_where_there_is_no_node)
+ZK_TEST_FROM(nobody_is_there_where_there_is_no_node, begin(f))
 {
-    struct zk_fixture f;
-
-    begin(&f);
-    ask(&f, HF_REQUEST_LIST, "x");
-    done(&f);
-    refused(&f, HF_ZK_NO_NODE);
-    refused(&f, HF_ZK_NO_NODE);
-    assert_string_equal(zk_fixture_events(&f), "LISTED x:");
-    zk_fixture_close(&f);
+    ask(f, HF_REQUEST_LIST, "x");
+    done(f);
+    refused(f, HF_ZK_NO_NODE);
+    refused(f, HF_ZK_NO_NODE);
+    assert_string_equal(zk_fixture_events(f), "LISTED x:");
 }
 
 /* ---------------------------------------------------------- lost answers -- */
@@ -181,79 +153,63 @@ static void be_unsure(struct zk_fixture *f)
     resume(f);
 }
 
-TEST(one_without_an_answer_is_found)
+ZK_TEST_FROM(one_without_an_answer_is_found, be_unsure(f))
 {
-    struct zk_fixture f;
-
-    be_unsure(&f);
-    ask(&f, HF_REQUEST_LIST, "x");
-    assert_string_equal(zk_fixture_sent(&f), "SYNC q; LIST q");
-    done(&f);
-    children(&f, "x/m a/m");
-    assert_string_equal(zk_fixture_sent(&f), "EXISTS q/x/m");
-    exists(&f, 17, f.session);
-    assert_string_equal(zk_fixture_sent(&f), "EXISTS q/ready; EXISTS q/a/m");
-    refused(&f, HF_ZK_NO_NODE);
-    exists(&f, 3, 7);
-    assert_string_equal(zk_fixture_events(&f), "LISTED x: a/m@3 x/m@17");
-    zk_fixture_close(&f);
+    ask(f, HF_REQUEST_LIST, "x");
+    assert_string_equal(zk_fixture_sent(f), "SYNC q; LIST q");
+    done(f);
+    children(f, "x/m a/m");
+    assert_string_equal(zk_fixture_sent(f), "EXISTS q/x/m");
+    exists(f, 17, f->session);
+    assert_string_equal(zk_fixture_sent(f), "EXISTS q/ready; EXISTS q/a/m");
+    refused(f, HF_ZK_NO_NODE);
+    exists(f, 3, 7);
+    assert_string_equal(zk_fixture_events(f), "LISTED x: a/m@3 x/m@17");
 }
 
 /* A participant of another session counts, but is not ours. */
-TEST(one_of_another_session_is_not_ours)
+ZK_TEST_FROM(one_of_another_session_is_not_ours, be_unsure(f))
 {
     const char *events;
-    struct zk_fixture f;
 
-    be_unsure(&f);
-    ask(&f, HF_REQUEST_LIST, "x");
-    done(&f);
-    children(&f, "x/m");
-    exists(&f, 17, 7);
-    refused(&f, HF_ZK_NO_NODE);
-    exists(&f, 17, 7);
-    events = zk_fixture_events(&f);
+    ask(f, HF_REQUEST_LIST, "x");
+    done(f);
+    children(f, "x/m");
+    exists(f, 17, 7);
+    refused(f, HF_ZK_NO_NODE);
+    exists(f, 17, 7);
+    events = zk_fixture_events(f);
     assert_null(strstr(events, " x/m"));
     assert_non_null(strstr(events, "/m@17"));
-    zk_fixture_close(&f);
 }
 
-TEST(one_that_never_came_is_not_found)
+ZK_TEST_FROM(one_that_never_came_is_not_found, be_unsure(f))
 {
-    struct zk_fixture f;
-
-    be_unsure(&f);
-    ask(&f, HF_REQUEST_LIST, "x");
-    done(&f);
-    children(&f, "a/m");
-    refused(&f, HF_ZK_NO_NODE);
-    exists(&f, 3, 7);
-    assert_string_equal(zk_fixture_events(&f), "LISTED x: a/m@3");
-    zk_fixture_close(&f);
+    ask(f, HF_REQUEST_LIST, "x");
+    done(f);
+    children(f, "a/m");
+    refused(f, HF_ZK_NO_NODE);
+    exists(f, 3, 7);
+    assert_string_equal(zk_fixture_events(f), "LISTED x: a/m@3");
 }
 
-TEST(what_the_questions_may_be_answered)
+ZK_TEST_FROM(what_the_questions_may_be_answered, begin(f))
 {
-    struct zk_fixture f;
-
-    begin(&f);
-    enter(&f);
-    ask(&f, HF_REQUEST_LIST, "x");
-    children(&f, "x/m a/m");
-    refused(&f, HF_ZK_NO_AUTH); /* of the generation */
-    exists(&f, 3, 7);
-    assert_string_equal(zk_fixture_events(&f), "FAILED LIST x FATAL");
-    ask(&f, HF_REQUEST_LIST, "x");
-    children(&f, "x/m b/m");
-    refused(&f, HF_ZK_NO_NODE);
-    refused(&f, HF_ZK_NO_AUTH); /* about b */
-    assert_string_equal(zk_fixture_events(&f), "FAILED LIST x FATAL");
-    ask(&f, HF_REQUEST_LIST, "x");
-    children(&f, "x/m b/m");
-    link_down(&f, "reset");
-    assert_string_equal(zk_fixture_events(&f),
-                        "SUSPENDED; FAILED LIST x RETRY");
-    zk_fixture_close(&f);
+    enter(f);
+    ask(f, HF_REQUEST_LIST, "x");
+    children(f, "x/m a/m");
+    refused(f, HF_ZK_NO_AUTH); /* of the generation */
+    exists(f, 3, 7);
+    assert_string_equal(zk_fixture_events(f), "FAILED LIST x FATAL");
+    ask(f, HF_REQUEST_LIST, "x");
+    children(f, "x/m b/m");
+    refused(f, HF_ZK_NO_NODE);
+    refused(f, HF_ZK_NO_AUTH); /* about b */
+    assert_string_equal(zk_fixture_events(f), "FAILED LIST x FATAL");
+    ask(f, HF_REQUEST_LIST, "x");
+    children(f, "x/m b/m");
+    link_down(f, "reset");
+    assert_string_equal(zk_fixture_events(f), "SUSPENDED; FAILED LIST x RETRY");
 }
 
 /* ----------------------------------------------------------- generation -- */
@@ -272,67 +228,54 @@ static void begin_generation(struct zk_fixture *f, int64_t flag)
         refused(f, HF_ZK_NO_NODE);
 }
 
-TEST(a_generation_is_one_transaction)
+ZK_TEST_FROM(a_generation_is_one_transaction, begin(f))
 {
-    struct zk_fixture f;
-
-    begin(&f);
-    enter(&f);
-    begin_generation(&f, 0);
-    assert_string_equal(zk_fixture_sent(&f), "MULTI q/x/m q/z/m +q/ready");
-    assert_string_equal(zk_fixture_events(&f), "");
-    multi_done(&f);
-    assert_string_equal(zk_fixture_events(&f), "FLAG_UPDATED");
-    begin_generation(&f, 19);
-    assert_string_equal(zk_fixture_sent(&f),
+    enter(f);
+    begin_generation(f, 0);
+    assert_string_equal(zk_fixture_sent(f), "MULTI q/x/m q/z/m +q/ready");
+    assert_string_equal(zk_fixture_events(f), "");
+    multi_done(f);
+    assert_string_equal(zk_fixture_events(f), "FLAG_UPDATED");
+    begin_generation(f, 19);
+    assert_string_equal(zk_fixture_sent(f),
                         "MULTI q/x/m q/z/m -q/ready +q/ready");
-    multi_done(&f);
-    assert_string_equal(zk_fixture_events(&f), "FLAG_UPDATED found");
-    zk_fixture_close(&f);
+    multi_done(f);
+    assert_string_equal(zk_fixture_events(f), "FLAG_UPDATED found");
 }
 
-TEST(so_many_are_checked_as_are_waited_for)
+ZK_TEST_FROM(so_many_are_checked_as_are_waited_for, begin(f))
 {
-    struct zk_fixture f;
-
-    begin(&f);
-    enter(&f);
-    f.limit = 1;
-    begin_generation(&f, 0);
-    assert_string_equal(zk_fixture_sent(&f), "MULTI q/x/m +q/ready");
-    multi_done(&f);
-    f.limit = 3;
-    begin_generation(&f, 0);
-    assert_string_equal(zk_fixture_sent(&f),
-                        "MULTI q/x/m q/z/m q/y/m +q/ready");
-    multi_done(&f);
-    (void)zk_fixture_events(&f);
-    f.limit = 4;
-    begin_generation(&f, 0);
-    assert_string_equal(zk_fixture_sent(&f), "");
-    assert_string_equal(zk_fixture_events(&f), "FAILED NEW_GENERATION x RETRY");
-    zk_fixture_close(&f);
+    enter(f);
+    f->limit = 1;
+    begin_generation(f, 0);
+    assert_string_equal(zk_fixture_sent(f), "MULTI q/x/m +q/ready");
+    multi_done(f);
+    f->limit = 3;
+    begin_generation(f, 0);
+    assert_string_equal(zk_fixture_sent(f), "MULTI q/x/m q/z/m q/y/m +q/ready");
+    multi_done(f);
+    (void)zk_fixture_events(f);
+    f->limit = 4;
+    begin_generation(f, 0);
+    assert_string_equal(zk_fixture_sent(f), "");
+    assert_string_equal(zk_fixture_events(f), "FAILED NEW_GENERATION x RETRY");
 }
 
-TEST(a_missing_participant_makes_no_generation)
+ZK_TEST_FROM(a_missing_participant_makes_no_generation, begin(f))
 {
-    struct zk_fixture f;
-
-    begin(&f);
-    ask(&f, HF_REQUEST_NEW_GENERATION, "x");
-    children(&f, "z/m y/m");
-    refused(&f, HF_ZK_NO_NODE);
-    assert_string_equal(zk_fixture_sent(&f), "LIST q; EXISTS q/ready");
-    assert_string_equal(zk_fixture_events(&f), "FAILED NEW_GENERATION x RETRY");
-    ask(&f, HF_REQUEST_NEW_GENERATION, "x");
-    refused(&f, HF_ZK_NO_NODE);
-    refused(&f, HF_ZK_NO_NODE);
-    assert_string_equal(zk_fixture_events(&f), "FAILED NEW_GENERATION x RETRY");
-    zk_fixture_close(&f);
+    ask(f, HF_REQUEST_NEW_GENERATION, "x");
+    children(f, "z/m y/m");
+    refused(f, HF_ZK_NO_NODE);
+    assert_string_equal(zk_fixture_sent(f), "LIST q; EXISTS q/ready");
+    assert_string_equal(zk_fixture_events(f), "FAILED NEW_GENERATION x RETRY");
+    ask(f, HF_REQUEST_NEW_GENERATION, "x");
+    refused(f, HF_ZK_NO_NODE);
+    refused(f, HF_ZK_NO_NODE);
+    assert_string_equal(zk_fixture_events(f), "FAILED NEW_GENERATION x RETRY");
 }
 
 /* After any of these the core asks again. */
-TEST(what_may_come_between)
+ZK_TEST_FROM(what_may_come_between, begin(f))
 {
     static const struct {
         int32_t nth;
@@ -343,58 +286,50 @@ TEST(what_may_come_between)
         {2, HF_ZK_NO_NODE},
         {3, HF_ZK_NODE_EXISTS},
     };
-    struct zk_fixture f;
 
-    begin(&f);
-    enter(&f);
+    enter(f);
     for (size_t i = 0; i < 4; i++) {
-        begin_generation(&f, 19);
-        multi_failed(&f, faults[i].nth, faults[i].error);
-        assert_string_equal(zk_fixture_events(&f),
+        begin_generation(f, 19);
+        multi_failed(f, faults[i].nth, faults[i].error);
+        assert_string_equal(zk_fixture_events(f),
                             "FAILED NEW_GENERATION x RETRY");
     }
-    begin_generation(&f, 0);
-    multi_failed(&f, 2, HF_ZK_NO_AUTH);
-    assert_string_equal(zk_fixture_events(&f), "FAILED NEW_GENERATION x FATAL");
-    assert_int_equal(f.status, HF_EDENIED);
-    begin_generation(&f, 0);
-    answer_with(&f, "\0\0\0\1", 4);
-    assert_string_equal(zk_fixture_events(&f),
-                        "FAILED NEW_GENERATION x UNSURE");
-    zk_fixture_close(&f);
+    begin_generation(f, 0);
+    multi_failed(f, 2, HF_ZK_NO_AUTH);
+    assert_string_equal(zk_fixture_events(f), "FAILED NEW_GENERATION x FATAL");
+    assert_int_equal(f->status, HF_EDENIED);
+    begin_generation(f, 0);
+    answer_with(f, "\0\0\0\1", 4);
+    assert_string_equal(zk_fixture_events(f), "FAILED NEW_GENERATION x UNSURE");
 }
 
-TEST(what_a_generation_may_be_answered)
+ZK_TEST_FROM(what_a_generation_may_be_answered, begin(f))
 {
-    struct zk_fixture f;
-
-    begin(&f);
-    enter(&f);
-    ask(&f, HF_REQUEST_NEW_GENERATION, "x");
-    refused(&f, HF_ZK_NO_AUTH);
-    refused(&f, HF_ZK_NO_NODE);
-    assert_string_equal(zk_fixture_events(&f), "FAILED NEW_GENERATION x FATAL");
-    ask(&f, HF_REQUEST_NEW_GENERATION, "x");
-    children(&f, "x/m y/m");
-    refused(&f, HF_ZK_NO_AUTH);
-    assert_string_equal(zk_fixture_events(&f), "FAILED NEW_GENERATION x FATAL");
-    ask(&f, HF_REQUEST_NEW_GENERATION, "x");
-    link_down(&f, "reset");
-    assert_string_equal(zk_fixture_events(&f),
+    enter(f);
+    ask(f, HF_REQUEST_NEW_GENERATION, "x");
+    refused(f, HF_ZK_NO_AUTH);
+    refused(f, HF_ZK_NO_NODE);
+    assert_string_equal(zk_fixture_events(f), "FAILED NEW_GENERATION x FATAL");
+    ask(f, HF_REQUEST_NEW_GENERATION, "x");
+    children(f, "x/m y/m");
+    refused(f, HF_ZK_NO_AUTH);
+    assert_string_equal(zk_fixture_events(f), "FAILED NEW_GENERATION x FATAL");
+    ask(f, HF_REQUEST_NEW_GENERATION, "x");
+    link_down(f, "reset");
+    assert_string_equal(zk_fixture_events(f),
                         "SUSPENDED; FAILED NEW_GENERATION x UNSURE");
-    resume(&f);
-    begin_generation(&f, 0);
-    link_down(&f, "reset");
-    assert_string_equal(zk_fixture_events(&f),
+    resume(f);
+    begin_generation(f, 0);
+    link_down(f, "reset");
+    assert_string_equal(zk_fixture_events(f),
                         "SUSPENDED; FAILED NEW_GENERATION x UNSURE");
-    ask(&f, HF_REQUEST_NEW_GENERATION, "x");
-    assert_string_equal(zk_fixture_events(&f), "FAILED NEW_GENERATION x RETRY");
-    zk_fixture_close(&f);
+    ask(f, HF_REQUEST_NEW_GENERATION, "x");
+    assert_string_equal(zk_fixture_events(f), "FAILED NEW_GENERATION x RETRY");
 }
 
-/* ---------------------------------------------------------------- lower -- */
+/* ---------------------------------------------------------------- clear -- */
 
-static void lower(struct zk_fixture *f)
+static void clear(struct zk_fixture *f)
 {
     (void)zk_fixture_sent(f);
     f->kind = HF_TICKET_READY;
@@ -403,28 +338,24 @@ static void lower(struct zk_fixture *f)
 }
 
 /* The parent node of participants is missing, so there are none. */
-TEST(the_flag_goes_with_the_last)
+ZK_TEST_FROM(the_flag_goes_with_the_last, begin(f))
 {
-    struct zk_fixture f;
-
-    begin(&f);
-    lower(&f);
-    checked(&f);
-    assert_string_equal(zk_fixture_events(&f), "FLAG_UPDATED found");
-    lower(&f);
-    multi_failed(&f, 0, HF_ZK_NO_NODE);
-    assert_string_equal(zk_fixture_events(&f), "FLAG_UPDATED");
-    lower(&f);
-    multi_failed(&f, 1, HF_ZK_NOT_EMPTY);
-    assert_string_equal(zk_fixture_events(&f), "FLAG_UPDATED");
-    lower(&f);
-    multi_failed(&f, 0, HF_ZK_NO_AUTH);
-    assert_string_equal(zk_fixture_events(&f), "FAILED CLEAR_FLAG x FATAL");
-    lower(&f);
-    link_down(&f, "reset");
-    assert_string_equal(zk_fixture_events(&f),
+    clear(f);
+    checked(f);
+    assert_string_equal(zk_fixture_events(f), "FLAG_UPDATED found");
+    clear(f);
+    multi_failed(f, 0, HF_ZK_NO_NODE);
+    assert_string_equal(zk_fixture_events(f), "FLAG_UPDATED");
+    clear(f);
+    multi_failed(f, 1, HF_ZK_NOT_EMPTY);
+    assert_string_equal(zk_fixture_events(f), "FLAG_UPDATED");
+    clear(f);
+    multi_failed(f, 0, HF_ZK_NO_AUTH);
+    assert_string_equal(zk_fixture_events(f), "FAILED CLEAR_FLAG x FATAL");
+    clear(f);
+    link_down(f, "reset");
+    assert_string_equal(zk_fixture_events(f),
                         "SUSPENDED; FAILED CLEAR_FLAG x UNSURE");
-    zk_fixture_close(&f);
 }
 
 /* ---------------------------------------------------------- queue watch -- */
@@ -439,42 +370,34 @@ static struct hf_request *look(struct zk_fixture *f)
     return request;
 }
 
-TEST(a_look_is_at_all_of_it)
+ZK_TEST_FROM(a_look_is_at_all_of_it, begin(f))
 {
-    struct zk_fixture f;
-
-    begin(&f);
-    look(&f);
-    done(&f);
-    children(&f, "a/m ready");
-    assert_string_equal(zk_fixture_events(&f), "");
-    assert_string_equal(zk_fixture_sent(&f), "EXISTS q/ready; EXISTS q/a/m");
-    exists(&f, 19, 0);
-    exists(&f, 18, 7);
-    assert_string_equal(zk_fixture_events(&f), "LISTED z: a/m@18 ready@19");
-    event(&f, HF_ZK_NODE_CHILDREN_CHANGED, "q/");
-    assert_string_equal(zk_fixture_events(&f), "QUEUE_CHANGED z");
-    event(&f, HF_ZK_NODE_CHILDREN_CHANGED, "q/");
-    assert_string_equal(zk_fixture_events(&f), "");
-    zk_fixture_close(&f);
+    look(f);
+    done(f);
+    children(f, "a/m ready");
+    assert_string_equal(zk_fixture_events(f), "");
+    assert_string_equal(zk_fixture_sent(f), "EXISTS q/ready; EXISTS q/a/m");
+    exists(f, 19, 0);
+    exists(f, 18, 7);
+    assert_string_equal(zk_fixture_events(f), "LISTED z: a/m@18 ready@19");
+    event(f, HF_ZK_NODE_CHILDREN_CHANGED, "q/");
+    assert_string_equal(zk_fixture_events(f), "QUEUE_CHANGED z");
+    event(f, HF_ZK_NODE_CHILDREN_CHANGED, "q/");
+    assert_string_equal(zk_fixture_events(f), "");
 }
 
 /* A change while the list is collected is reported after it. */
-TEST(events_wait_for_the_queue_watch)
+ZK_TEST_FROM(events_wait_for_the_queue_watch, begin(f))
 {
-    struct zk_fixture f;
-
-    begin(&f);
-    look(&f);
-    done(&f);
-    children(&f, "a/m");
-    event(&f, HF_ZK_NODE_CHILDREN_CHANGED, "q/");
-    assert_string_equal(zk_fixture_events(&f), "");
-    exists(&f, 19, 0);
-    exists(&f, 18, 7);
-    assert_string_equal(zk_fixture_events(&f),
+    look(f);
+    done(f);
+    children(f, "a/m");
+    event(f, HF_ZK_NODE_CHILDREN_CHANGED, "q/");
+    assert_string_equal(zk_fixture_events(f), "");
+    exists(f, 19, 0);
+    exists(f, 18, 7);
+    assert_string_equal(zk_fixture_events(f),
                         "LISTED z: a/m@18 ready@19; QUEUE_CHANGED z");
-    zk_fixture_close(&f);
 }
 
 TEST(a_look_can_be_taken_back_at_any_time)

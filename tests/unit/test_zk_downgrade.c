@@ -27,75 +27,64 @@ static void downgrade(struct zk_fixture *f)
     assert_string_equal(zk_fixture_sent(f), CHANGE);
 }
 
-TEST(one_transaction_for_both)
+ZK_TEST_FROM(one_transaction_for_both, begin(f))
 {
-    struct zk_fixture f;
-
-    begin(&f);
-    downgrade(&f);
-    downgrade_done(&f);
-    assert_string_equal(zk_fixture_events(&f), "DOWNGRADED a");
-    ask(&f, HF_REQUEST_DOWNGRADE, "a");
-    assert_string_equal(zk_fixture_sent(&f), "");
-    assert_string_equal(zk_fixture_events(&f), "DOWNGRADED a");
-    ask(&f, HF_REQUEST_LIST, "a");
-    children(&f, "a/r#5");
-    assert_string_equal(zk_fixture_events(&f), "LISTED a: a/r#5@17");
-    ask(&f, HF_REQUEST_PROVE, "");
-    assert_string_equal(zk_fixture_sent(&f), "LIST q | MULTI q/a/r#5");
-    checked(&f);
-    (void)zk_fixture_events(&f);
-    ask(&f, HF_REQUEST_REMOVE, "a");
-    assert_string_equal(zk_fixture_sent(&f), "DELETE q/a/r#5");
-    done(&f);
-    assert_string_equal(zk_fixture_events(&f), "REMOVED a found");
-    zk_fixture_close(&f);
+    downgrade(f);
+    downgrade_done(f);
+    assert_string_equal(zk_fixture_events(f), "DOWNGRADED a");
+    ask(f, HF_REQUEST_DOWNGRADE, "a");
+    assert_string_equal(zk_fixture_sent(f), "");
+    assert_string_equal(zk_fixture_events(f), "DOWNGRADED a");
+    ask(f, HF_REQUEST_LIST, "a");
+    children(f, "a/r#5");
+    assert_string_equal(zk_fixture_events(f), "LISTED a: a/r#5@17");
+    ask(f, HF_REQUEST_PROVE, "");
+    assert_string_equal(zk_fixture_sent(f), "LIST q | MULTI q/a/r#5");
+    checked(f);
+    (void)zk_fixture_events(f);
+    ask(f, HF_REQUEST_REMOVE, "a");
+    assert_string_equal(zk_fixture_sent(f), "DELETE q/a/r#5");
+    done(f);
+    assert_string_equal(zk_fixture_events(f), "REMOVED a found");
 }
 
 /* The watch of the old name fires before the answer. */
-TEST(its_old_name_goes_with_it)
+ZK_TEST_FROM(its_old_name_goes_with_it, begin(f))
 {
     struct hf_request *watch;
-    struct zk_fixture f;
 
-    begin(&f);
-    watch = ask(&f, HF_REQUEST_WATCH, "a");
-    data(&f, "", 17, ZK_FIXTURE_SESSION);
-    forget(&f, watch);
-    (void)zk_fixture_events(&f);
-    (void)zk_fixture_sent(&f);
-    ask(&f, HF_REQUEST_DOWNGRADE, "a"); /* its text is known */
-    assert_string_equal(zk_fixture_sent(&f), CHANGE);
-    event(&f, HF_ZK_NODE_DELETED, "q/a/w#5");
-    assert_string_equal(zk_fixture_events(&f), "");
-    downgrade_done(&f);
-    assert_string_equal(zk_fixture_events(&f), "DOWNGRADED a");
-    f.kind = HF_TICKET_READ;
-    ask(&f, HF_REQUEST_WATCH, "a");
-    assert_string_equal(zk_fixture_sent(&f), "DATA q/a/r#5 w");
-    data(&f, "", 18, ZK_FIXTURE_SESSION);
-    assert_string_equal(zk_fixture_events(&f), "WATCHING a");
-    event(&f, HF_ZK_NODE_DELETED, "q/a/r#5");
-    assert_string_equal(zk_fixture_events(&f), "GONE a");
-    zk_fixture_close(&f);
+    watch = ask(f, HF_REQUEST_WATCH, "a");
+    data(f, "", 17, ZK_FIXTURE_SESSION);
+    forget(f, watch);
+    (void)zk_fixture_events(f);
+    (void)zk_fixture_sent(f);
+    ask(f, HF_REQUEST_DOWNGRADE, "a"); /* its text is known */
+    assert_string_equal(zk_fixture_sent(f), CHANGE);
+    event(f, HF_ZK_NODE_DELETED, "q/a/w#5");
+    assert_string_equal(zk_fixture_events(f), "");
+    downgrade_done(f);
+    assert_string_equal(zk_fixture_events(f), "DOWNGRADED a");
+    f->kind = HF_TICKET_READ;
+    ask(f, HF_REQUEST_WATCH, "a");
+    assert_string_equal(zk_fixture_sent(f), "DATA q/a/r#5 w");
+    data(f, "", 18, ZK_FIXTURE_SESSION);
+    assert_string_equal(zk_fixture_events(f), "WATCHING a");
+    event(f, HF_ZK_NODE_DELETED, "q/a/r#5");
+    assert_string_equal(zk_fixture_events(f), "GONE a");
 }
 
 /* No proof checks this ticket, because its name is not certain. */
-TEST(a_proof_does_without_it)
+ZK_TEST_FROM(a_proof_does_without_it, begin(f))
 {
-    struct zk_fixture f;
-
-    begin(&f);
-    downgrade(&f);
-    ask(&f, HF_REQUEST_PROVE, "");
-    assert_string_equal(zk_fixture_sent(&f), "MULTI /");
-    downgrade_done(&f);
-    checked(&f);
-    (void)zk_fixture_events(&f);
-    ask(&f, HF_REQUEST_PROVE, "");
-    assert_string_equal(zk_fixture_sent(&f), "MULTI q/a/r#5");
-    checked(&f);
-    zk_fixture_close(&f);
+    downgrade(f);
+    ask(f, HF_REQUEST_PROVE, "");
+    assert_string_equal(zk_fixture_sent(f), "MULTI /");
+    downgrade_done(f);
+    checked(f);
+    (void)zk_fixture_events(f);
+    ask(f, HF_REQUEST_PROVE, "");
+    assert_string_equal(zk_fixture_sent(f), "MULTI q/a/r#5");
+    checked(f);
 }
 
 static void cut(struct zk_fixture *f)
@@ -138,112 +127,89 @@ TEST(without_an_answer_it_is_asked_again)
 }
 
 /* The data of the writer is copied to the reader, whose watch reports it. */
-TEST(a_request_to_let_go_is_taken_over)
+ZK_TEST_FROM(a_request_to_let_go_is_taken_over, begin(f))
 {
-    struct zk_fixture f;
-
-    begin(&f);
-    ask(&f, HF_REQUEST_DOWNGRADE, "a");
-    f.payload = HF_ZK_REVOKE; /* what the transaction is to write */
-    data(&f, HF_ZK_REVOKE, 17, ZK_FIXTURE_SESSION);
-    assert_string_equal(zk_fixture_sent(&f), "DATA q/a/w#5 | " CHANGE);
-    downgrade_done(&f);
-    assert_string_equal(zk_fixture_events(&f), "DOWNGRADED a");
-    zk_fixture_close(&f);
+    ask(f, HF_REQUEST_DOWNGRADE, "a");
+    f->payload = HF_ZK_REVOKE; /* what the transaction is to write */
+    data(f, HF_ZK_REVOKE, 17, ZK_FIXTURE_SESSION);
+    assert_string_equal(zk_fixture_sent(f), "DATA q/a/w#5 | " CHANGE);
+    downgrade_done(f);
+    assert_string_equal(zk_fixture_events(f), "DOWNGRADED a");
 }
 
 /* The data was written since it was read: it is read again, a bounded number
  * of times. */
-TEST(another_version_is_read_first)
+ZK_TEST_FROM(another_version_is_read_first, begin(f))
 {
-    struct zk_fixture f;
     int iterations = 0;
 
-    begin(&f);
-    downgrade(&f);
-    multi_failed(&f, 1, HF_ZK_BAD_VERSION);
-    assert_string_equal(zk_fixture_sent(&f), "DATA q/a/w#5");
-    f.payload = HF_ZK_REVOKE;
-    data(&f, HF_ZK_REVOKE, 17, ZK_FIXTURE_SESSION);
-    assert_string_equal(zk_fixture_sent(&f), CHANGE);
-    while (f.first != NULL && iterations++ < 100) {
-        multi_failed(&f, 1, HF_ZK_BAD_VERSION);
-        if (f.first != NULL)
-            data(&f, HF_ZK_REVOKE, 17, ZK_FIXTURE_SESSION);
+    downgrade(f);
+    multi_failed(f, 1, HF_ZK_BAD_VERSION);
+    assert_string_equal(zk_fixture_sent(f), "DATA q/a/w#5");
+    f->payload = HF_ZK_REVOKE;
+    data(f, HF_ZK_REVOKE, 17, ZK_FIXTURE_SESSION);
+    assert_string_equal(zk_fixture_sent(f), CHANGE);
+    while (f->first != NULL && iterations++ < 100) {
+        multi_failed(f, 1, HF_ZK_BAD_VERSION);
+        if (f->first != NULL)
+            data(f, HF_ZK_REVOKE, 17, ZK_FIXTURE_SESSION);
     }
     assert_in_range(iterations, 2, 20);
-    assert_string_equal(zk_fixture_events(&f), "FAILED DOWNGRADE a RETRY");
-    zk_fixture_close(&f);
+    assert_string_equal(zk_fixture_events(f), "FAILED DOWNGRADE a RETRY");
 }
 
 /* Removed while its data is read: nothing is created. */
-TEST(a_removal_ends_the_reading)
+ZK_TEST_FROM(a_removal_ends_the_reading, begin(f))
 {
-    struct zk_fixture f;
-
-    begin(&f);
-    ask(&f, HF_REQUEST_DOWNGRADE, "a");
-    ask(&f, HF_REQUEST_REMOVE, "a");
-    assert_string_equal(zk_fixture_sent(&f), "DATA q/a/w#5 | DELETE q/a/w#5");
-    data(&f, "me", 17, ZK_FIXTURE_SESSION);
-    assert_string_equal(zk_fixture_sent(&f), "");
-    done(&f);
-    assert_string_equal(zk_fixture_events(&f),
+    ask(f, HF_REQUEST_DOWNGRADE, "a");
+    ask(f, HF_REQUEST_REMOVE, "a");
+    assert_string_equal(zk_fixture_sent(f), "DATA q/a/w#5 | DELETE q/a/w#5");
+    data(f, "me", 17, ZK_FIXTURE_SESSION);
+    assert_string_equal(zk_fixture_sent(f), "");
+    done(f);
+    assert_string_equal(zk_fixture_events(f),
                         "FAILED DOWNGRADE a FATAL; REMOVED a found");
-    zk_fixture_close(&f);
 }
 
-TEST(a_ticket_that_is_gone_is_lost)
+ZK_TEST_FROM(a_ticket_that_is_gone_is_lost, begin(f))
 {
-    struct zk_fixture f;
-
-    begin(&f);
-    downgrade(&f);
-    multi_failed(&f, 1, HF_ZK_NO_NODE);
-    done(&f);
-    children(&f, "x/w#6");
-    assert_string_equal(zk_fixture_events(&f), "FAILED DOWNGRADE a FATAL");
-    assert_int_equal(f.status, HF_ELOST);
-    (void)zk_fixture_sent(&f);
-    ask(&f, HF_REQUEST_DOWNGRADE, "a");
-    assert_string_equal(zk_fixture_sent(&f), "");
-    assert_string_equal(zk_fixture_events(&f), "FAILED DOWNGRADE a FATAL");
-    assert_int_equal(f.status, HF_ELOST);
-    zk_fixture_close(&f);
+    downgrade(f);
+    multi_failed(f, 1, HF_ZK_NO_NODE);
+    done(f);
+    children(f, "x/w#6");
+    assert_string_equal(zk_fixture_events(f), "FAILED DOWNGRADE a FATAL");
+    assert_int_equal(f->status, HF_ELOST);
+    (void)zk_fixture_sent(f);
+    ask(f, HF_REQUEST_DOWNGRADE, "a");
+    assert_string_equal(zk_fixture_sent(f), "");
+    assert_string_equal(zk_fixture_events(f), "FAILED DOWNGRADE a FATAL");
+    assert_int_equal(f->status, HF_ELOST);
 }
 
 /* The transaction was refused because of a node that a list does not show. */
-TEST(a_refusal_without_a_reason_is_asked_again)
+ZK_TEST_FROM(a_refusal_without_a_reason_is_asked_again, begin(f))
 {
-    struct zk_fixture f;
-
-    begin(&f);
-    downgrade(&f);
-    multi_failed(&f, 0, HF_ZK_NODE_EXISTS);
-    done(&f);
-    children(&f, "a/w#5");
-    assert_string_equal(zk_fixture_events(&f), "FAILED DOWNGRADE a RETRY");
-    (void)zk_fixture_sent(&f);
-    downgrade(&f);
-    downgrade_done(&f);
-    assert_string_equal(zk_fixture_events(&f), "DOWNGRADED a");
-    zk_fixture_close(&f);
+    downgrade(f);
+    multi_failed(f, 0, HF_ZK_NODE_EXISTS);
+    done(f);
+    children(f, "a/w#5");
+    assert_string_equal(zk_fixture_events(f), "FAILED DOWNGRADE a RETRY");
+    (void)zk_fixture_sent(f);
+    downgrade(f);
+    downgrade_done(f);
+    assert_string_equal(zk_fixture_events(f), "DOWNGRADED a");
 }
 
-TEST(a_refusal_leaves_a_writer)
+ZK_TEST_FROM(a_refusal_leaves_a_writer, begin(f))
 {
-    struct zk_fixture f;
-
-    begin(&f);
-    downgrade(&f);
-    multi_failed(&f, 0, HF_ZK_NO_AUTH);
-    assert_string_equal(zk_fixture_events(&f), "FAILED DOWNGRADE a FATAL");
-    assert_int_equal(f.status, HF_EDENIED);
-    ask(&f, HF_REQUEST_REMOVE, "a");
-    assert_string_equal(zk_fixture_sent(&f), "DELETE q/a/w#5");
-    done(&f);
-    assert_string_equal(zk_fixture_events(&f), "REMOVED a found");
-    zk_fixture_close(&f);
+    downgrade(f);
+    multi_failed(f, 0, HF_ZK_NO_AUTH);
+    assert_string_equal(zk_fixture_events(f), "FAILED DOWNGRADE a FATAL");
+    assert_int_equal(f->status, HF_EDENIED);
+    ask(f, HF_REQUEST_REMOVE, "a");
+    assert_string_equal(zk_fixture_sent(f), "DELETE q/a/w#5");
+    done(f);
+    assert_string_equal(zk_fixture_events(f), "REMOVED a found");
 }
 
 /* It is refused now and may have taken effect before: a list shows which. */

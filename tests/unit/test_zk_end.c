@@ -24,41 +24,33 @@ static void assert_over(struct zk_fixture *f)
     assert_string_equal(zk_fixture_events(f), "");
 }
 
-TEST(a_close_is_answered)
+ZK_TEST(a_close_is_answered)
 {
-    struct zk_fixture f;
-
-    zk_fixture_connected(&f);
-    end_(&f);
-    assert_string_equal(zk_fixture_sent(&f), "CLOSE");
-    assert_string_equal(zk_fixture_events(&f), "");
-    done(&f);
-    assert_string_equal(zk_fixture_events(&f), "CLOSED");
-    assert_over(&f);
-    zk_fixture_close(&f);
+    end_(f);
+    assert_string_equal(zk_fixture_sent(f), "CLOSE");
+    assert_string_equal(zk_fixture_events(f), "");
+    done(f);
+    assert_string_equal(zk_fixture_events(f), "CLOSED");
+    assert_over(f);
 }
 
-TEST(what_was_asked_before_is_answered_before)
+ZK_TEST(what_was_asked_before_is_answered_before)
 {
-    struct zk_fixture f;
-
-    zk_fixture_connected(&f);
-    ask(&f, HF_REQUEST_ENQUEUE, "a");
-    ask(&f, HF_REQUEST_LIST, "b");
-    end_(&f);
-    ask(&f, HF_REQUEST_LIST, "c"); /* too late */
-    assert_string_equal(zk_fixture_events(&f), "FAILED LIST c RETRY");
-    created(&f, 1, 17);
-    children(&f, "x#0 a#1"); /* whose head would be asked for */
-    done(&f);
-    children(&f, "");
-    assert_string_equal(zk_fixture_events(&f),
+    ask(f, HF_REQUEST_ENQUEUE, "a");
+    ask(f, HF_REQUEST_LIST, "b");
+    end_(f);
+    ask(f, HF_REQUEST_LIST, "c"); /* too late */
+    assert_string_equal(zk_fixture_events(f), "FAILED LIST c RETRY");
+    created(f, 1, 17);
+    children(f, "x#0 a#1"); /* whose head would be asked for */
+    done(f);
+    children(f, "");
+    assert_string_equal(zk_fixture_events(f),
                         "ENQUEUED a: x#0 a#1@17; LISTED b:");
-    done(&f);
-    assert_string_equal(zk_fixture_events(&f), "CLOSED");
-    assert_string_equal(zk_fixture_sent(&f),
+    done(f);
+    assert_string_equal(zk_fixture_events(f), "CLOSED");
+    assert_string_equal(zk_fixture_sent(f),
                         "CREATE2 q/a; LIST q | SYNC q; LIST q | CLOSE");
-    zk_fixture_close(&f);
 }
 
 /* Answers after which a request would make its next call. */
@@ -130,50 +122,42 @@ TEST(no_step_is_made_behind_a_close)
     zk_fixture_close(&f);
 }
 
-TEST(events_behind_a_close)
+ZK_TEST(events_behind_a_close)
 {
-    struct zk_fixture f;
-
-    zk_fixture_connected(&f);
-    ask(&f, HF_REQUEST_ENQUEUE, "a");
-    created(&f, 1, 17);
-    children(&f, "x#0 a#1");
-    data(&f, "him", 1, 1);
-    ask(&f, HF_REQUEST_WATCH, "x");
-    ask(&f, HF_REQUEST_WATCH, "a");
-    data(&f, "me", 17, f.session);
-    end_(&f);
-    (void)zk_fixture_events(&f);
-    (void)zk_fixture_sent(&f);
-    event(&f, HF_ZK_NODE_DATA_CHANGED, "q/x#0"); /* would be set anew */
-    event(&f, HF_ZK_NODE_DATA_CHANGED, "q/x#0");
-    assert_string_equal(zk_fixture_sent(&f), "");
-    event(&f, HF_ZK_NODE_DELETED, "q/a#1");
-    assert_string_equal(zk_fixture_events(&f), "GONE a");
-    done(&f);
-    assert_string_equal(zk_fixture_events(&f), "CLOSED");
-    zk_fixture_close(&f);
+    ask(f, HF_REQUEST_ENQUEUE, "a");
+    created(f, 1, 17);
+    children(f, "x#0 a#1");
+    data(f, "him", 1, 1);
+    ask(f, HF_REQUEST_WATCH, "x");
+    ask(f, HF_REQUEST_WATCH, "a");
+    data(f, "me", 17, f->session);
+    end_(f);
+    (void)zk_fixture_events(f);
+    (void)zk_fixture_sent(f);
+    event(f, HF_ZK_NODE_DATA_CHANGED, "q/x#0"); /* would be set anew */
+    event(f, HF_ZK_NODE_DATA_CHANGED, "q/x#0");
+    assert_string_equal(zk_fixture_sent(f), "");
+    event(f, HF_ZK_NODE_DELETED, "q/a#1");
+    assert_string_equal(zk_fixture_events(f), "GONE a");
+    done(f);
+    assert_string_equal(zk_fixture_events(f), "CLOSED");
 }
 
 /* --------------------------------------------- closes without an answer */
 
-TEST(a_close_has_its_timeout)
+ZK_TEST(a_close_has_its_timeout)
 {
-    struct zk_fixture f;
-
-    zk_fixture_connected(&f);
-    ask(&f, HF_REQUEST_ENQUEUE, "a");
-    set_time(&f, 2000);
-    end_(&f);
-    assert_int_equal(hf_zk_session_wake_at_ms(hf_zk_engine_session(f.zk)),
+    ask(f, HF_REQUEST_ENQUEUE, "a");
+    set_time(f, 2000);
+    end_(f);
+    assert_int_equal(hf_zk_session_wake_at_ms(hf_zk_engine_session(f->zk)),
                      3000);
-    advance_to(&f, 2999);
-    assert_string_equal(zk_fixture_events(&f), "");
-    advance_to(&f, 3000);
-    assert_string_equal(zk_fixture_events(&f),
+    advance_to(f, 2999);
+    assert_string_equal(zk_fixture_events(f), "");
+    advance_to(f, 3000);
+    assert_string_equal(zk_fixture_events(f),
                         "FAILED ENQUEUE a UNSURE; CLOSED");
-    assert_over(&f);
-    zk_fixture_close(&f);
+    assert_over(f);
 }
 
 TEST(whatever_ends_the_connection_ends_the_close)
@@ -242,27 +226,24 @@ TEST(without_a_connection_the_end_is_at_once)
     }
 }
 
-TEST(the_link_may_still_say_something)
+ZK_TEST(the_link_may_still_say_something)
 {
-    struct zk_fixture f;
     uint64_t number;
 
-    zk_fixture_connected(&f);
-    number = f.connection_number;
-    end_(&f);
-    done(&f);
-    (void)zk_fixture_events(&f);
-    hf_zk_session_receive(hf_zk_engine_session(f.zk), number, f.now_ms,
+    number = f->connection_number;
+    end_(f);
+    done(f);
+    (void)zk_fixture_events(f);
+    hf_zk_session_receive(hf_zk_engine_session(f->zk), number, f->now_ms,
                           "\xff\xff\xff\xff", 4);
-    hf_zk_session_connection_down(hf_zk_engine_session(f.zk), number, f.now_ms,
-                                  HF_EUNREACHABLE, "closed");
-    hf_zk_session_connection_up(hf_zk_engine_session(f.zk), number, f.now_ms);
-    zk_fixture_process(&f);
-    assert_over(&f);
-    f.closed = false; /* a request that is made now is answered all the same */
-    ask(&f, HF_REQUEST_LIST, "a");
-    assert_string_equal(zk_fixture_events(&f), "FAILED LIST a RETRY");
-    zk_fixture_close(&f);
+    hf_zk_session_connection_down(hf_zk_engine_session(f->zk), number,
+                                  f->now_ms, HF_EUNREACHABLE, "closed");
+    hf_zk_session_connection_up(hf_zk_engine_session(f->zk), number, f->now_ms);
+    zk_fixture_process(f);
+    assert_over(f);
+    f->closed = false; /* a request that is made now is answered all the same */
+    ask(f, HF_REQUEST_LIST, "a");
+    assert_string_equal(zk_fixture_events(f), "FAILED LIST a RETRY");
 }
 
 /* --------------------------------------------------- from inside an event */
@@ -408,29 +389,25 @@ static void ask_again(struct zk_fixture *f, const struct hf_event *event_)
     depth--;
 }
 
-TEST(requests_from_inside_any_event)
+ZK_TEST_FROM(requests_from_inside_any_event, zk_fixture_init(f))
 {
-    struct zk_fixture f;
-
-    zk_fixture_init(&f);
-    assert_true(zk_fixture_open(&f));
-    f.event_hook = ask_again;
+    assert_true(zk_fixture_open(f));
+    f->event_hook = ask_again;
     end_at = HF_EVENT_TICK; /* never */
     ended = false;
-    link_up(&f);
-    accept_session(&f);
-    (void)zk_fixture_sent(&f);
-    while (f.calls > 0 && f.answered < 1000)
-        refused(&f, HF_ZK_THROTTLED);
-    link_down(&f, "reset");
-    assert_int_equal(f.under_way, 0);
-    wake(&f);
-    link_up(&f);
-    refuse_session(&f);
-    assert_int_equal(f.under_way, 0);
-    (void)zk_fixture_events(&f); /* more than is kept */
-    end_(&f);
-    assert_string_equal(zk_fixture_events(&f), "CLOSED");
-    assert_over(&f);
-    zk_fixture_close(&f);
+    link_up(f);
+    accept_session(f);
+    (void)zk_fixture_sent(f);
+    while (f->calls > 0 && f->answered < 1000)
+        refused(f, HF_ZK_THROTTLED);
+    link_down(f, "reset");
+    assert_int_equal(f->under_way, 0);
+    wake(f);
+    link_up(f);
+    refuse_session(f);
+    assert_int_equal(f->under_way, 0);
+    (void)zk_fixture_events(f); /* more than is kept */
+    end_(f);
+    assert_string_equal(zk_fixture_events(f), "CLOSED");
+    assert_over(f);
 }

@@ -10,6 +10,7 @@
 
 #include "base/time_math.h"
 #include "cmocka/runner.h"
+#include "zk_server_frames.h"
 #include "zookeeper/zk_calls.h"
 
 #define TIMEOUT_MS 10000
@@ -154,19 +155,27 @@ static void on_proven(void *user, uint64_t anchor_ms)
     note_event(user, what);
 }
 
+/* Add a watcher that the server has set. */
+static void add_armed(struct listener_fixture *f, struct test_watcher *observer)
+{
+    hf_zk_watch_set_add(&f->session.watches, &observer->watcher);
+    hf_zk_watcher_move(&observer->watcher, HF_ZK_WATCHER_ARMED);
+}
+
 static void on_fired(struct hf_zk_watcher *watcher,
                      const struct hf_zk_watch_event *event)
 {
     struct test_watcher *observer = (struct test_watcher *)(void *)watcher;
     struct listener_fixture *f = watcher->user;
 
-    assert_int_equal(watcher->armed, watcher->mode == HF_ZK_WATCH_PERSISTENT);
+    assert_int_equal(hf_zk_watcher_is_armed(watcher),
+                     watcher->mode == HF_ZK_WATCH_PERSISTENT);
     fire_event(f, "%s %d", observer->name, (int)event->type);
     if (observer->removes != NULL)
         hf_zk_watch_set_remove(&f->session.watches,
                                &observer->removes->watcher);
     if (observer->adds != NULL)
-        hf_zk_watch_set_add(&f->session.watches, &observer->adds->watcher);
+        add_armed(f, observer->adds);
 }
 
 static void on_begin(void *user, void *work)
@@ -199,40 +208,20 @@ static void append_frames(struct listener_fixture *f)
 /* Answer the handshake; ${id} 0: the session has ended. */
 static void accept_handshake(struct listener_fixture *f, int64_t id)
 {
-    static const uint8_t password[HF_ZK_PASSWORD_BYTES] = {7};
-    size_t begin = hf_jute_begin_frame(&f->server);
-
-    hf_jute_put_int(&f->server, 0);
-    hf_jute_put_int(&f->server, id == 0 ? 0 : TIMEOUT_MS);
-    hf_jute_put_long(&f->server, id);
-    hf_jute_put_buffer(&f->server, password, sizeof password);
-    hf_jute_end_frame(&f->server, begin);
+    zk_server_old_session(&f->server, TIMEOUT_MS, id);
     append_frames(f);
 }
 
 static void answer(struct listener_fixture *f, int32_t xid, int32_t error)
 {
-    size_t begin = hf_jute_begin_frame(&f->server);
-
-    hf_jute_put_int(&f->server, xid);
-    hf_jute_put_long(&f->server, 77);
-    hf_jute_put_int(&f->server, error);
-    hf_jute_end_frame(&f->server, begin);
+    zk_server_header(&f->server, xid, 77, error);
     append_frames(f);
 }
 
 static void fire(struct listener_fixture *f, enum hf_zk_event_type type,
                  const char *path)
 {
-    size_t begin = hf_jute_begin_frame(&f->server);
-
-    hf_jute_put_int(&f->server, HF_ZK_XID_EVENT);
-    hf_jute_put_long(&f->server, -1);
-    hf_jute_put_int(&f->server, 0);
-    hf_jute_put_int(&f->server, (int32_t)type);
-    hf_jute_put_int(&f->server, 3);
-    hf_jute_put_string(&f->server, path);
-    hf_jute_end_frame(&f->server, begin);
+    zk_server_event(&f->server, -1, (int32_t)type, path);
     append_frames(f);
 }
 
@@ -330,6 +319,8 @@ static void end(struct listener_fixture *f)
     hf_jute_free(&f->server);
 }
 
+#define FIXTURE_TEST(name, open) TEST_OF(name, listener_fixture, open, end(f))
+
 static struct hf_zk_call *call(struct listener_fixture *f, size_t i)
 {
     f->calls[i].answered = answered;
@@ -363,174 +354,165 @@ static enum hf_zk_watch_mode mode_of(const char *name)
 static void watch(struct listener_fixture *f, struct test_watcher *observer,
                   const char *name, const char *path)
 {
-    *observer = (struct test_watcher){.name = name,
-                                      .watcher = {.user = f,
-                                                  .fired = on_fired,
-                                                  .path = path,
-                                                  .armed = true,
-                                                  .mode = mode_of(name)}};
-    hf_zk_watch_set_add(&f->session.watches, &observer->watcher);
+    *observer = (struct test_watcher){
+        .name = name,
+        .watcher = {
+            .user = f, .fired = on_fired, .path = path, .mode = mode_of(name)}};
+    add_armed(f, observer);
 }
 
-TEST(listeners_are_called_in_the_order_of_adding)
+FIXTURE_TEST(listeners_are_called_in_the_order_of_adding, begin(f, 0))
 {
-    struct test_listener a, b;
-    struct listener_fixture f;
+    static struct test_listener a, b;
 
-    begin(&f, 0);
-    listen(&f, &a, "a ");
-    listen(&f, &b, "b ");
-    cut(&f);
-    expect_events(&f,
+    listen(f, &a, "a ");
+    listen(f, &b, "b ");
+    cut(f);
+    expect_events(f,
                   "ERROR h:2181: reset; a ERROR h:2181: reset; "
                   "b ERROR h:2181: reset; SUSPENDED; a SUSPENDED; b SUSPENDED");
-    hf_zk_listeners_remove(&f.session.listeners, &a.listener);
-    hf_zk_session_close(&f.session);
-    expect_events(&f, "CLOSED; b CLOSED");
-    end(&f);
+    hf_zk_listeners_remove(&f->session.listeners, &a.listener);
+    hf_zk_session_close(&f->session);
+    expect_events(f, "CLOSED; b CLOSED");
 }
 
 /* Itself, the next one, and one before it. */
-TEST(a_listener_may_remove_any_from_its_callback)
+FIXTURE_TEST(a_listener_may_remove_any_from_its_callback, begin(f, 0))
 {
-    struct test_listener a, b, c;
-    struct listener_fixture f;
+    static struct test_listener a, b, c;
 
-    begin(&f, 0);
-    listen(&f, &a, "a ");
-    listen(&f, &b, "b ");
-    listen(&f, &c, "c ");
+    listen(f, &a, "a ");
+    listen(f, &b, "b ");
+    listen(f, &c, "c ");
     a.removes = &a;
     b.removes = &c;
-    cut(&f);
-    expect_events(&f, "ERROR h:2181: reset; a ERROR h:2181: reset; "
-                      "b ERROR h:2181: reset; SUSPENDED; b SUSPENDED");
-    b.removes = &f.listener;
-    hf_zk_session_close(&f.session);
-    expect_events(&f, "CLOSED; b CLOSED");
-    assert_ptr_equal(f.session.listeners.first, &b.listener);
-    end(&f);
+    cut(f);
+    expect_events(f, "ERROR h:2181: reset; a ERROR h:2181: reset; "
+                     "b ERROR h:2181: reset; SUSPENDED; b SUSPENDED");
+    b.removes = &f->listener;
+    hf_zk_session_close(&f->session);
+    expect_events(f, "CLOSED; b CLOSED");
+    assert_ptr_equal(f->session.listeners.first, &b.listener);
 }
 
 /* A listener that ends the connection on UP: those behind it get SUSPENDED,
  * and no UP after it. */
-TEST(a_connection_that_ended_is_not_reported)
+FIXTURE_TEST(a_connection_that_ended_is_not_reported, begin(f, 0))
 {
-    struct test_listener a, b;
-    struct listener_fixture f;
+    static struct test_listener a, b;
 
-    begin(&f, 0);
-    listen(&f, &a, "a ");
-    listen(&f, &b, "b ");
-    cut(&f);
-    f.expect_events[0] = '\0';
+    listen(f, &a, "a ");
+    listen(f, &b, "b ");
+    cut(f);
+    f->expect_events[0] = '\0';
     a.drops = true;
-    set_time(&f, 3000);
-    hf_zk_session_tick(&f.session, f.now_ms);
-    link_up(&f);
-    expect_events(&f, "RESUMING 10000; a RESUMING 10000; b RESUMING 10000");
-    accept_handshake(&f, ID);
-    expect_events(&f, "RESUMED; a RESUMED; ERROR h:2181: not wanted; "
-                      "a ERROR h:2181: not wanted; b ERROR h:2181: not wanted; "
-                      "SUSPENDED; a SUSPENDED; b SUSPENDED");
-    end(&f);
+    set_time(f, 3000);
+    hf_zk_session_tick(&f->session, f->now_ms);
+    link_up(f);
+    expect_events(f, "RESUMING 10000; a RESUMING 10000; b RESUMING 10000");
+    accept_handshake(f, ID);
+    expect_events(f, "RESUMED; a RESUMED; ERROR h:2181: not wanted; "
+                     "a ERROR h:2181: not wanted; b ERROR h:2181: not wanted; "
+                     "SUSPENDED; a SUSPENDED; b SUSPENDED");
 }
 
-TEST(a_session_that_is_to_end_is_not_reported)
+FIXTURE_TEST(a_session_that_is_to_end_is_not_reported, begin(f, 0))
 {
-    struct test_listener a, b;
-    struct listener_fixture f;
+    static struct test_listener a, b;
 
-    begin(&f, 0);
-    listen(&f, &a, "a ");
-    listen(&f, &b, "b ");
-    cut(&f);
-    f.expect_events[0] = '\0';
+    listen(f, &a, "a ");
+    listen(f, &b, "b ");
+    cut(f);
+    f->expect_events[0] = '\0';
     a.ends = true;
-    set_time(&f, 3000);
-    hf_zk_session_tick(&f.session, f.now_ms);
-    link_up(&f);
-    f.expect_events[0] = '\0';
-    accept_handshake(&f, ID);
-    expect_events(&f, "RESUMED; a RESUMED");
-    answer(&f, 1, HF_ZK_OK);
-    expect_events(&f, "CLOSED; a CLOSED; b CLOSED");
-    end(&f);
+    set_time(f, 3000);
+    hf_zk_session_tick(&f->session, f->now_ms);
+    link_up(f);
+    f->expect_events[0] = '\0';
+    accept_handshake(f, ID);
+    expect_events(f, "RESUMED; a RESUMED");
+    answer(f, 1, HF_ZK_OK);
+    expect_events(f, "CLOSED; a CLOSED; b CLOSED");
 }
 
-TEST(calls_are_answered_in_order_and_events_reported)
+FIXTURE_TEST(calls_are_answered_in_order_and_events_reported, begin(f, 0))
 {
-    struct test_watcher b;
-    struct listener_fixture f;
+    static struct test_watcher b;
 
-    begin(&f, 0);
-    watch(&f, &b, "b", "/b");
-    hf_zk_send_get_data(&f.session, call(&f, 0), "/a", true);
-    hf_zk_send_delete(&f.session, call(&f, 1), "/b");
-    send_out(&f);
-    answer(&f, 1, HF_ZK_NO_NODE);
-    fire(&f, HF_ZK_NODE_DELETED, "/b");
-    f.now_ms = 1100;
-    answer(&f, 2, HF_ZK_OK);
-    expect_events(&f, "ANSWER 0: -101; b 2; ANSWER 1: 0");
-    assert_int_equal(f.session.zxid, 77);
-    end(&f);
+    watch(f, &b, "b", "/b");
+    hf_zk_send_get_data(&f->session, call(f, 0), "/a", true);
+    hf_zk_send_delete(&f->session, call(f, 1), "/b");
+    send_out(f);
+    answer(f, 1, HF_ZK_NO_NODE);
+    fire(f, HF_ZK_NODE_DELETED, "/b");
+    f->now_ms = 1100;
+    answer(f, 2, HF_ZK_OK);
+    expect_events(f, "ANSWER 0: -101; b 2; ANSWER 1: 0");
+    assert_int_equal(f->session.zxid, 77);
 }
 
-TEST(an_event_is_reported_to_each_of_its_mode_and_path)
+/* Their owners have read again. */
+static void arm_again(struct listener_fixture *f)
 {
-    struct test_watcher a, b, c, other, children;
-    struct listener_fixture f;
+    struct hf_zk_watcher *watcher = f->session.watches.first;
 
-    begin(&f, 0);
-    watch(&f, &a, "a", "/x");
-    watch(&f, &b, "b", "/x");
-    watch(&f, &c, "c", "/x");
-    watch(&f, &other, "other", "/xy");
-    watch(&f, &children, "children", "/x");
-    fire(&f, HF_ZK_NODE_CHILDREN_CHANGED, "/x");
-    expect_events(&f, "children 4");
-    fire(&f, HF_ZK_NODE_DATA_CHANGED, "/x");
-    expect_events(&f, "a 3; c 3; b 3");
-    fire(&f, HF_ZK_NODE_DELETED, "/x");
-    expect_events(&f, "a 2; c 2; b 2; children 2");
+    for (; watcher != NULL; watcher = watcher->next)
+        hf_zk_watcher_move(watcher, HF_ZK_WATCHER_ARMED);
+}
+
+FIXTURE_TEST(an_event_is_reported_to_each_of_its_mode_and_path, begin(f, 0))
+{
+    static struct test_watcher a, b, c, other, children;
+
+    watch(f, &a, "a", "/x");
+    watch(f, &b, "b", "/x");
+    watch(f, &c, "c", "/x");
+    watch(f, &other, "other", "/xy");
+    watch(f, &children, "children", "/x");
+    fire(f, HF_ZK_NODE_CHILDREN_CHANGED, "/x");
+    expect_events(f, "children 4");
+    arm_again(f);
+    fire(f, HF_ZK_NODE_DATA_CHANGED, "/x");
+    expect_events(f, "a 3; c 3; b 3");
+    arm_again(f);
+    fire(f, HF_ZK_NODE_DELETED, "/x");
+    expect_events(f, "a 2; c 2; b 2; children 2");
+    arm_again(f);
     /* In the middle, at the end, at the beginning, and the last one. */
-    hf_zk_watch_set_remove(&f.session.watches, &c.watcher);
-    fire(&f, HF_ZK_NODE_DATA_CHANGED, "/x");
-    expect_events(&f, "a 3; b 3");
-    hf_zk_watch_set_remove(&f.session.watches, &a.watcher);
-    hf_zk_watch_set_remove(&f.session.watches, &a.watcher);
-    fire(&f, HF_ZK_NODE_DATA_CHANGED, "/x");
-    expect_events(&f, "b 3");
-    hf_zk_watch_set_remove(&f.session.watches, &b.watcher);
-    fire(&f, HF_ZK_NODE_DATA_CHANGED, "/x");
-    expect_events(&f, "");
-    end(&f);
+    hf_zk_watch_set_remove(&f->session.watches, &c.watcher);
+    fire(f, HF_ZK_NODE_DATA_CHANGED, "/x");
+    expect_events(f, "a 3; b 3");
+    arm_again(f);
+    hf_zk_watch_set_remove(&f->session.watches, &a.watcher);
+    hf_zk_watch_set_remove(&f->session.watches, &a.watcher);
+    fire(f, HF_ZK_NODE_DATA_CHANGED, "/x");
+    expect_events(f, "b 3");
+    hf_zk_watch_set_remove(&f->session.watches, &b.watcher);
+    fire(f, HF_ZK_NODE_DATA_CHANGED, "/x");
+    expect_events(f, "");
 }
 
 /* Also those of another listener: a callback may end anything. */
-TEST(a_notified_listener_may_remove_and_add_others)
+FIXTURE_TEST(a_notified_listener_may_remove_and_add_others, begin(f, 0))
 {
-    struct test_watcher a, b, c, late;
-    struct listener_fixture f;
+    static struct test_watcher a, b, c, late;
 
-    begin(&f, 0);
-    watch(&f, &a, "a", "/x");
-    watch(&f, &b, "b", "/x");
-    watch(&f, &c, "c", "/x");
+    watch(f, &a, "a", "/x");
+    watch(f, &b, "b", "/x");
+    watch(f, &c, "c", "/x");
     late = c; /* and not in the set */
     late.name = "late";
-    late.watcher.in_set = false;
+    late.watcher.state = HF_ZK_WATCHER_OUT;
     a.removes = &a;
     a.adds = &late;
     c.removes = &b;
     c.adds = &b;
-    fire(&f, HF_ZK_NODE_DATA_CHANGED, "/x");
-    expect_events(&f, "a 3; c 3");
-    assert_true(late.watcher.armed);
-    fire(&f, HF_ZK_NODE_DATA_CHANGED, "/x");
-    expect_events(&f, "c 3; late 3");
-    end(&f);
+    fire(f, HF_ZK_NODE_DATA_CHANGED, "/x");
+    expect_events(f, "a 3; c 3");
+    assert_true(hf_zk_watcher_is_armed(&late.watcher));
+    arm_again(f);
+    fire(f, HF_ZK_NODE_DATA_CHANGED, "/x");
+    expect_events(f, "c 3; late 3");
 }
 
 static void expect_paths(struct hf_jute_reader *body, const char *const *paths,
@@ -545,42 +527,41 @@ static void expect_paths(struct hf_jute_reader *body, const char *const *paths,
     }
 }
 
-TEST(a_new_connection_has_each_path_set_again_once)
+FIXTURE_TEST(a_new_connection_has_each_path_set_again_once, begin(f, 0))
 {
     static const char *const data[] = {"/y", "/x"};
     static const char *const children[] = {"/x"};
-    struct test_watcher unarmed, a, b, y, idle, under;
+    static struct test_watcher unarmed, a, b, y, idle, under;
     struct hf_jute_reader out;
     size_t count;
-    struct listener_fixture f;
 
-    begin(&f, 0);
-    watch(&f, &unarmed, "unarmed", "/x");
-    watch(&f, &a, "a", "/x");
-    watch(&f, &b, "b", "/x");
-    watch(&f, &y, "y", "/y");
-    watch(&f, &idle, "idle", "/z");
-    watch(&f, &under, "children", "/x");
-    unarmed.watcher.armed = false;
-    idle.watcher.idle = true;
-    cut(&f);
-    f.now_ms = hf_zk_session_wake_at_ms(&f.session);
-    hf_zk_session_tick(&f.session, f.now_ms);
-    link_up(&f);
-    accept_handshake(&f, ID);
-    assert_false(idle.watcher.armed);
-    assert_true(a.watcher.armed && b.watcher.armed && under.watcher.armed);
-    out.bytes = hf_zk_session_output(&f.session, &count);
+    watch(f, &unarmed, "unarmed", "/x");
+    watch(f, &a, "a", "/x");
+    watch(f, &b, "b", "/x");
+    watch(f, &y, "y", "/y");
+    watch(f, &idle, "idle", "/z");
+    watch(f, &under, "children", "/x");
+    hf_zk_watcher_disarm(&unarmed.watcher);
+    idle.watcher.not_set_again = true;
+    cut(f);
+    f->now_ms = hf_zk_session_wake_at_ms(&f->session);
+    hf_zk_session_tick(&f->session, f->now_ms);
+    link_up(f);
+    accept_handshake(f, ID);
+    assert_false(hf_zk_watcher_is_armed(&idle.watcher));
+    assert_true(hf_zk_watcher_is_armed(&a.watcher) &&
+                hf_zk_watcher_is_armed(&b.watcher) &&
+                hf_zk_watcher_is_armed(&under.watcher));
+    out.bytes = hf_zk_session_output(&f->session, &count);
     out = (struct hf_jute_reader){.bytes = out.bytes, .left = count};
     assert_int_equal(hf_jute_get_int(&out), count - 4);
     assert_int_equal(hf_jute_get_int(&out), HF_ZK_XID_SET_WATCHES);
     assert_int_equal(hf_jute_get_int(&out), HF_ZK_SET_WATCHES);
-    assert_int_equal(hf_jute_get_long(&out), f.session.zxid);
+    assert_int_equal(hf_jute_get_long(&out), f->session.zxid);
     expect_paths(&out, data, 2);
     expect_paths(&out, NULL, 0);
     expect_paths(&out, children, 1);
     assert_false(out.failed);
-    end(&f);
 }
 
 /* Resume the session on a new connection. */
@@ -595,42 +576,35 @@ static void resume(struct listener_fixture *f)
 }
 
 /* The answer to SetWatches2 must come first, and without an error. */
-TEST(a_resumed_persistent_watcher_is_to_read_again)
+FIXTURE_TEST(a_resumed_persistent_watcher_is_to_read_again, begin(f, 0))
 {
-    struct test_watcher persistent;
-    struct listener_fixture f;
+    static struct test_watcher persistent;
 
-    begin(&f, 0);
-    watch(&f, &persistent, "persistent", "/x");
-    cut(&f);
-    resume(&f);
-    expect_events(&f, "");
-    answer(&f, HF_ZK_XID_SET_WATCHES, HF_ZK_THROTTLED);
-    expect_events(&f, "ERROR h:2181: the server did not set the watches again "
-                      "(-127); SUSPENDED");
-    resume(&f);
-    answer(&f, HF_ZK_XID_SET_WATCHES, HF_ZK_OK);
-    expect_events(&f, "persistent -2");
-    fire(&f, HF_ZK_NODE_CHILDREN_CHANGED, "/x");
-    expect_events(&f, "persistent 4");
-    end(&f);
+    watch(f, &persistent, "persistent", "/x");
+    cut(f);
+    resume(f);
+    expect_events(f, "");
+    answer(f, HF_ZK_XID_SET_WATCHES, HF_ZK_THROTTLED);
+    expect_events(f, "ERROR h:2181: the server did not set the watches again "
+                     "(-127); SUSPENDED");
+    resume(f);
+    answer(f, HF_ZK_XID_SET_WATCHES, HF_ZK_OK);
+    expect_events(f, "persistent -2");
+    fire(f, HF_ZK_NODE_CHILDREN_CHANGED, "/x");
+    expect_events(f, "persistent 4");
 }
 
 /* Not the anchor of the handshake once more: that came with UP. */
-TEST(a_write_is_reported_as_proven)
+FIXTURE_TEST(a_write_is_reported_as_proven, begin(f, 0))
 {
-    struct listener_fixture f;
-
-    begin(&f, 0);
-    set_time(&f, 2000);
-    hf_zk_send_sync(&f.session, call(&f, 0), "/");
-    answer(&f, 1, HF_ZK_OK);
-    expect_events(&f, "ANSWER 0: 0");
-    set_time(&f, 4600);
-    hf_zk_send_delete(&f.session, call(&f, 0), "/b");
-    answer(&f, 2, HF_ZK_OK);
-    expect_events(&f, "PROVEN 2000; ANSWER 0: 0");
-    end(&f);
+    set_time(f, 2000);
+    hf_zk_send_sync(&f->session, call(f, 0), "/");
+    answer(f, 1, HF_ZK_OK);
+    expect_events(f, "ANSWER 0: 0");
+    set_time(f, 4600);
+    hf_zk_send_delete(&f->session, call(f, 0), "/b");
+    answer(f, 2, HF_ZK_OK);
+    expect_events(f, "PROVEN 2000; ANSWER 0: 0");
 }
 
 /* A success of these is a transaction; of the others a read may be answered
@@ -673,45 +647,38 @@ TEST(the_opcodes_that_write_prove)
     }
 }
 
-TEST(a_cut_answers_calls_and_refuses_what_waits)
+FIXTURE_TEST(a_cut_answers_calls_and_refuses_what_waits, begin(f, 1))
 {
-    struct listener_fixture f;
-
-    begin(&f, 1);
-    hf_zk_send_sync(&f.session, call(&f, 0), "/");
-    assert_int_equal(enter(&f, "normal"), HF_EBUSY);
-    assert_int_equal(enter(&f, "bulk"), HF_EBUSY);
-    cut(&f);
-    expect_events(&f, "ERROR h:2181: reset; SUSPENDED; ANSWER 0: 1; "
-                      "REFUSED normal; REFUSED bulk");
-    f.now_ms = hf_zk_session_wake_at_ms(&f.session);
-    hf_zk_session_tick(&f.session, f.now_ms);
-    link_up(&f);
-    expect_events(&f, "RESUMING 10000");
-    accept_handshake(&f, ID);
-    expect_events(&f, "RESUMED");
-    end(&f);
+    hf_zk_send_sync(&f->session, call(f, 0), "/");
+    assert_int_equal(enter(f, "normal"), HF_EBUSY);
+    assert_int_equal(enter(f, "bulk"), HF_EBUSY);
+    cut(f);
+    expect_events(f, "ERROR h:2181: reset; SUSPENDED; ANSWER 0: 1; "
+                     "REFUSED normal; REFUSED bulk");
+    f->now_ms = hf_zk_session_wake_at_ms(&f->session);
+    hf_zk_session_tick(&f->session, f->now_ms);
+    link_up(f);
+    expect_events(f, "RESUMING 10000");
+    accept_handshake(f, ID);
+    expect_events(f, "RESUMED");
 }
 
-TEST(what_waits_begins_by_turns_and_what_is_urgent_at_once)
+FIXTURE_TEST(what_waits_begins_by_turns_and_what_is_urgent_at_once, begin(f, 1))
 {
     static const char gone[] = "n5";
-    struct listener_fixture f;
 
-    begin(&f, 1);
-    assert_int_equal(enter(&f, "n0"), HF_OK);
-    hf_zk_send_sync(&f.session, call(&f, 0), "/");
-    assert_int_equal(enter(&f, "b1"), HF_EBUSY);
-    assert_int_equal(enter(&f, "b2"), HF_EBUSY);
-    assert_int_equal(enter(&f, "n3"), HF_EBUSY);
-    assert_int_equal(enter(&f, "u4"), HF_OK);
-    assert_int_equal(enter(&f, gone), HF_EBUSY);
-    assert_true(hf_zk_window_cancel(&f.session.window, gone));
-    assert_false(hf_zk_window_cancel(&f.session.window, gone));
-    answer(&f, 1, HF_ZK_OK);
+    assert_int_equal(enter(f, "n0"), HF_OK);
+    hf_zk_send_sync(&f->session, call(f, 0), "/");
+    assert_int_equal(enter(f, "b1"), HF_EBUSY);
+    assert_int_equal(enter(f, "b2"), HF_EBUSY);
+    assert_int_equal(enter(f, "n3"), HF_EBUSY);
+    assert_int_equal(enter(f, "u4"), HF_OK);
+    assert_int_equal(enter(f, gone), HF_EBUSY);
+    assert_true(hf_zk_window_cancel(&f->session.window, gone));
+    assert_false(hf_zk_window_cancel(&f->session.window, gone));
+    answer(f, 1, HF_ZK_OK);
     /* There are no calls, so all of them fit. */
-    expect_events(&f, "ANSWER 0: 0; BEGIN n3; BEGIN b1; BEGIN b2");
-    end(&f);
+    expect_events(f, "ANSWER 0: 0; BEGIN n3; BEGIN b1; BEGIN b2");
 }
 
 /* ----------------------------------------------------------- credentials -- */
@@ -734,29 +701,25 @@ static void add_credential(struct listener_fixture *f, const char *scheme,
 static void expect_sent(struct listener_fixture *f, const char *expected)
 {
     struct hf_jute_piece scheme, bytes;
-    struct hf_jute_reader out = {0};
+    struct hf_jute_reader out = {0}, frame;
     char text[256] = "";
-    int32_t length;
     size_t used = 0;
 
     out.bytes = hf_zk_session_output(&f->session, &out.left);
-    while (out.left > 0) {
-        length = hf_jute_get_int(&out);
-        if (hf_jute_get_int(&out) != HF_ZK_XID_AUTH) {
+    while (zk_server_read_frame(&out, &frame)) {
+        if (hf_jute_get_int(&frame) != HF_ZK_XID_AUTH) {
             used += (size_t)snprintf(text + used, sizeof text - used, " -");
-            out.bytes += length - 4;
-            out.left -= (size_t)length - 4;
             continue;
         }
-        assert_int_equal(hf_jute_get_int(&out), HF_ZK_AUTH);
-        assert_int_equal(hf_jute_get_int(&out), 0);
-        scheme = hf_jute_get_buffer(&out);
-        bytes = hf_jute_get_buffer(&out);
+        assert_int_equal(hf_jute_get_int(&frame), HF_ZK_AUTH);
+        assert_int_equal(hf_jute_get_int(&frame), 0);
+        scheme = hf_jute_get_buffer(&frame);
+        bytes = hf_jute_get_buffer(&frame);
+        assert_true(!frame.failed && frame.left == 0);
         used += (size_t)snprintf(text + used, sizeof text - used, " %.*s=%.*s",
                                  (int)scheme.count, scheme.bytes,
                                  (int)bytes.count, bytes.bytes);
     }
-    assert_false(out.failed);
     assert_string_equal(text, expected);
     if (text[0] != '\0')
         send_out(f);
@@ -779,35 +742,33 @@ TEST(locks_that_wait_get_the_room_before_a_handle)
     end(&f);
 }
 
-TEST(credentials_are_sent_on_each_connection)
+FIXTURE_TEST(credentials_are_sent_on_each_connection,
+             begin_unconnected(f, 0, 1))
 {
-    struct listener_fixture f;
-    struct test_watcher w;
+    static struct test_watcher w;
 
-    begin_unconnected(&f, 0, 1);
-    add_credential(&f, "digest", "a:1", true);
-    add_credential(&f, "x", "", false);
-    link_up(&f);
-    accept_handshake(&f, ID);
-    expect_sent(&f, " digest=a:1 x=");
-    add_credential(&f, "ip", "b", true); /* while two are unanswered */
-    expect_sent(&f, " ip=b");
-    watch(&f, &w, "w", "/w");
-    expect_events(&f, "UP");
+    add_credential(f, "digest", "a:1", true);
+    add_credential(f, "x", "", false);
+    link_up(f);
+    accept_handshake(f, ID);
+    expect_sent(f, " digest=a:1 x=");
+    add_credential(f, "ip", "b", true); /* while two are unanswered */
+    expect_sent(f, " ip=b");
+    watch(f, &w, "w", "/w");
+    expect_events(f, "UP");
     for (int i = 0; i < 3; i++)
-        answer(&f, HF_ZK_XID_AUTH, HF_ZK_OK);
-    expect_events(&f, "CREDENTIAL 0; CREDENTIAL 0");
-    add_credential(&f, "ip", "c", true); /* while none is */
-    expect_sent(&f, " ip=c");
-    answer(&f, HF_ZK_XID_AUTH, HF_ZK_OK);
-    expect_events(&f, "CREDENTIAL 0");
-    cut(&f);
-    connect_again(&f);
-    expect_sent(&f, " digest=a:1 x= ip=b ip=c -"); /* SetWatches */
-    f.expect_events[0] = '\0';
-    answer(&f, HF_ZK_XID_AUTH, HF_ZK_OK);
-    expect_events(&f, ""); /* only the first answer was waited for */
-    end(&f);
+        answer(f, HF_ZK_XID_AUTH, HF_ZK_OK);
+    expect_events(f, "CREDENTIAL 0; CREDENTIAL 0");
+    add_credential(f, "ip", "c", true); /* while none is */
+    expect_sent(f, " ip=c");
+    answer(f, HF_ZK_XID_AUTH, HF_ZK_OK);
+    expect_events(f, "CREDENTIAL 0");
+    cut(f);
+    connect_again(f);
+    expect_sent(f, " digest=a:1 x= ip=b ip=c -"); /* SetWatches */
+    f->expect_events[0] = '\0';
+    answer(f, HF_ZK_XID_AUTH, HF_ZK_OK);
+    expect_events(f, ""); /* only the first answer was waited for */
 }
 
 TEST(a_credential_of_the_url_is_sent_first)
@@ -827,20 +788,16 @@ TEST(a_credential_of_the_url_is_sent_first)
 }
 
 /* The one that adds it waits until a server has answered. */
-TEST(an_answer_may_come_on_a_later_connection)
+FIXTURE_TEST(an_answer_may_come_on_a_later_connection, begin(f, 0))
 {
-    struct listener_fixture f;
-
-    begin(&f, 0);
-    add_credential(&f, "digest", "a:1", true);
-    expect_sent(&f, " digest=a:1");
-    cut(&f);
-    f.expect_events[0] = '\0';
-    connect_again(&f);
-    expect_events(&f, "RESUMED");
-    answer(&f, HF_ZK_XID_AUTH, HF_ZK_OK);
-    expect_events(&f, "CREDENTIAL 0");
-    end(&f);
+    add_credential(f, "digest", "a:1", true);
+    expect_sent(f, " digest=a:1");
+    cut(f);
+    f->expect_events[0] = '\0';
+    connect_again(f);
+    expect_events(f, "RESUMED");
+    answer(f, HF_ZK_XID_AUTH, HF_ZK_OK);
+    expect_events(f, "CREDENTIAL 0");
 }
 
 TEST(an_added_credential_that_is_refused_is_removed)
@@ -872,46 +829,38 @@ TEST(an_added_credential_that_is_refused_is_removed)
 }
 
 /* It was accepted before, so nobody waits for an answer. */
-TEST(a_refusal_by_all_servers_is_final)
+FIXTURE_TEST(a_refusal_by_all_servers_is_final, begin_unconnected(f, 0, 2))
 {
-    struct listener_fixture f;
-
-    begin_unconnected(&f, 0, 2);
-    add_credential(&f, "digest", "a:1", true);
-    link_up(&f);
-    accept_handshake(&f, ID);
-    answer(&f, HF_ZK_XID_AUTH, HF_ZK_OK);
-    expect_events(&f, "UP; CREDENTIAL 0");
-    set_time(&f, 3000);
-    cut(&f);
-    link_up(&f);
-    f.expect_events[0] = '\0';
-    accept_handshake(&f, ID);
-    answer(&f, HF_ZK_XID_AUTH, HF_ZK_AUTH_FAILED);
-    expect_events(&f, "RESUMED; ERROR i:2181: the server did not accept the "
-                      "credentials of the scheme \"digest\" (-115); "
-                      "SUSPENDED");
-    connect_again(&f);
-    answer(&f, HF_ZK_XID_AUTH, HF_ZK_AUTH_FAILED);
-    expect_events(&f, "RESUMED; ERROR h:2181: the server did not accept the "
-                      "credentials of the scheme \"digest\" (-115); "
-                      "SUSPENDED; GAVE UP 1");
-    assert_int_equal(hf_zk_session_wake_at_ms(&f.session),
-                     hf_wake_before_ms(f.now_ms, f.session.alive_until_ms));
-    end(&f);
+    add_credential(f, "digest", "a:1", true);
+    link_up(f);
+    accept_handshake(f, ID);
+    answer(f, HF_ZK_XID_AUTH, HF_ZK_OK);
+    expect_events(f, "UP; CREDENTIAL 0");
+    set_time(f, 3000);
+    cut(f);
+    link_up(f);
+    f->expect_events[0] = '\0';
+    accept_handshake(f, ID);
+    answer(f, HF_ZK_XID_AUTH, HF_ZK_AUTH_FAILED);
+    expect_events(f, "RESUMED; ERROR i:2181: the server did not accept the "
+                     "credentials of the scheme \"digest\" (-115); "
+                     "SUSPENDED");
+    connect_again(f);
+    answer(f, HF_ZK_XID_AUTH, HF_ZK_AUTH_FAILED);
+    expect_events(f, "RESUMED; ERROR h:2181: the server did not accept the "
+                     "credentials of the scheme \"digest\" (-115); "
+                     "SUSPENDED; GAVE UP 1");
+    assert_int_equal(hf_zk_session_wake_at_ms(&f->session),
+                     hf_wake_before_ms(f->now_ms, f->session.alive_until_ms));
 }
 
-TEST(a_close_answers_what_waits_for_credentials)
+FIXTURE_TEST(a_close_answers_what_waits_for_credentials, begin(f, 0))
 {
-    struct listener_fixture f;
-
-    begin(&f, 0);
-    add_credential(&f, "digest", "a:1", true);
-    hf_zk_session_close(&f.session);
-    send_out(&f);
-    answer(&f, 1, HF_ZK_OK);
-    expect_events(&f, "CREDENTIAL 1; CLOSED");
-    end(&f);
+    add_credential(f, "digest", "a:1", true);
+    hf_zk_session_close(&f->session);
+    send_out(f);
+    answer(f, 1, HF_ZK_OK);
+    expect_events(f, "CREDENTIAL 1; CLOSED");
 }
 
 /* --------------------------------------------- a session of another client --
@@ -932,78 +881,69 @@ static void begin_taking_over(struct listener_fixture *f, uint64_t timeout_ms)
     listen(f, &f->listener, "");
 }
 
-TEST(a_session_is_taken_over)
+FIXTURE_TEST(a_session_is_taken_over, begin_taking_over(f, TIMEOUT_MS))
 {
-    struct hf_jute_piece password;
-    struct hf_jute_reader out = {0};
-    struct listener_fixture f;
+    struct zk_server_handshake handshake;
+    struct hf_jute_reader out = {0}, frame;
 
-    begin_taking_over(&f, TIMEOUT_MS);
-    (void)hf_zk_session_wanted_server(&f.session, &f.connection_number);
-    hf_zk_session_connection_up(&f.session, f.connection_number, f.now_ms);
-    out.bytes = hf_zk_session_output(&f.session, &out.left);
-    (void)hf_jute_get_long(&out);                /* length and version */
-    assert_int_equal(hf_jute_get_long(&out), 0); /* zxid */
-    assert_int_equal(hf_jute_get_int(&out), TIMEOUT_MS);
-    assert_int_equal(hf_jute_get_long(&out), ID);
-    password = hf_jute_get_buffer(&out);
-    assert_int_equal(password.count, HF_ZK_PASSWORD_BYTES);
-    assert_memory_equal(password.bytes, f.config.password, password.count);
-    send_out(&f);
-    expect_events(&f, ""); /* not RESUMING */
-    accept_handshake(&f, ID);
-    expect_events(&f, "RESUMED");
-    assert_int_equal(f.warnings, 0);
-    assert_int_equal(f.session.proven_anchor_ms, 0);
-    assert_int_equal(f.session.alive_until_ms, 1000 + TIMEOUT_MS);
-    hf_zk_send_delete(&f.session, call(&f, 0), "/b");
-    answer(&f, 1, HF_ZK_OK);
-    expect_events(&f, "PROVEN 1000; ANSWER 0: 0"); /* by the write */
-    cut(&f);
-    f.expect_events[0] = '\0';
-    f.now_ms = hf_zk_session_wake_at_ms(&f.session);
-    hf_zk_session_tick(&f.session, f.now_ms);
-    link_up(&f);
-    expect_events(&f, "RESUMING 10000");
-    end(&f);
+    (void)hf_zk_session_wanted_server(&f->session, &f->connection_number);
+    hf_zk_session_connection_up(&f->session, f->connection_number, f->now_ms);
+    out.bytes = hf_zk_session_output(&f->session, &out.left);
+    assert_true(zk_server_read_frame(&out, &frame));
+    handshake = zk_server_read_handshake(&frame);
+    assert_int_equal(handshake.zxid, 0);
+    assert_int_equal(handshake.timeout_ms, TIMEOUT_MS);
+    assert_int_equal(handshake.id, ID);
+    assert_int_equal(handshake.password.count, HF_ZK_PASSWORD_BYTES);
+    assert_memory_equal(handshake.password.bytes, f->config.password,
+                        HF_ZK_PASSWORD_BYTES);
+    send_out(f);
+    expect_events(f, ""); /* not RESUMING */
+    accept_handshake(f, ID);
+    expect_events(f, "RESUMED");
+    assert_int_equal(f->warnings, 0);
+    assert_int_equal(f->session.proven_anchor_ms, 0);
+    assert_int_equal(f->session.alive_until_ms, 1000 + TIMEOUT_MS);
+    hf_zk_send_delete(&f->session, call(f, 0), "/b");
+    answer(f, 1, HF_ZK_OK);
+    expect_events(f, "PROVEN 1000; ANSWER 0: 0"); /* by the write */
+    cut(f);
+    f->expect_events[0] = '\0';
+    f->now_ms = hf_zk_session_wake_at_ms(&f->session);
+    hf_zk_session_tick(&f->session, f->now_ms);
+    link_up(f);
+    expect_events(f, "RESUMING 10000");
 }
 
-TEST(a_session_that_is_gone_is_lost)
+FIXTURE_TEST(a_session_that_is_gone_is_lost, begin_taking_over(f, TIMEOUT_MS))
 {
-    struct listener_fixture f;
-
-    begin_taking_over(&f, TIMEOUT_MS);
-    link_up(&f);
-    accept_handshake(&f, 0);
-    expect_events(&f, "LOST the server has ended the session");
-    link_up(&f);
-    accept_handshake(&f, ID + 1);
-    expect_events(&f, "UP");
-    assert_int_equal(f.session.id, ID + 1);
-    end(&f);
+    link_up(f);
+    accept_handshake(f, 0);
+    expect_events(f, "LOST the server has ended the session");
+    link_up(f);
+    accept_handshake(f, ID + 1);
+    expect_events(f, "UP");
+    assert_int_equal(f->session.id, ID + 1);
 }
 
 /* Nobody but a server knows when it ends. */
-TEST(a_session_is_not_lost_before_an_answer)
+FIXTURE_TEST(a_session_is_not_lost_before_an_answer,
+             begin_taking_over(f, TIMEOUT_MS))
 {
-    struct listener_fixture f;
-
-    begin_taking_over(&f, TIMEOUT_MS);
-    while (f.now_ms < UINT64_C(100) * TIMEOUT_MS) {
-        if (hf_zk_session_wanted_server(&f.session, &f.connection_number) !=
+    while (f->now_ms < UINT64_C(100) * TIMEOUT_MS) {
+        if (hf_zk_session_wanted_server(&f->session, &f->connection_number) !=
             NULL)
-            link_up(&f);
-        assert_true(hf_zk_session_wake_at_ms(&f.session) > f.now_ms);
-        f.now_ms = hf_zk_session_wake_at_ms(&f.session);
-        hf_zk_session_tick(&f.session, f.now_ms);
-        assert_null(strstr(f.expect_events, "LOST"));
-        f.expect_events[0] = '\0';
+            link_up(f);
+        assert_true(hf_zk_session_wake_at_ms(&f->session) > f->now_ms);
+        f->now_ms = hf_zk_session_wake_at_ms(&f->session);
+        hf_zk_session_tick(&f->session, f->now_ms);
+        assert_null(strstr(f->expect_events, "LOST"));
+        f->expect_events[0] = '\0';
     }
-    link_up(&f);
-    accept_handshake(&f, ID);
-    expect_events(&f, "RESUMED");
-    assert_int_equal(f.session.alive_until_ms, f.now_ms + TIMEOUT_MS);
-    end(&f);
+    link_up(f);
+    accept_handshake(f, ID);
+    expect_events(f, "RESUMED");
+    assert_int_equal(f->session.alive_until_ms, f->now_ms + TIMEOUT_MS);
 }
 
 /* Another server may still count the shorter timeout of the other client. */
@@ -1026,44 +966,32 @@ TEST(a_longer_timeout_than_the_sessions_does_not_count)
 
 /* ------------------------------------------------------ the session ends -- */
 
-TEST(the_server_may_end_the_session)
+FIXTURE_TEST(the_server_may_end_the_session, begin(f, 0))
 {
-    struct listener_fixture f;
-
-    begin(&f, 0);
-    hf_zk_send_sync(&f.session, call(&f, 0), "/");
-    answer(&f, 1, HF_ZK_SESSION_EXPIRED);
-    expect_events(&f, "ANSWER 0: 1; LOST the server has ended the session");
-    link_up(&f);
-    accept_handshake(&f, ID + 1);
-    expect_events(&f, "UP");
-    end(&f);
+    hf_zk_send_sync(&f->session, call(f, 0), "/");
+    answer(f, 1, HF_ZK_SESSION_EXPIRED);
+    expect_events(f, "ANSWER 0: 1; LOST the server has ended the session");
+    link_up(f);
+    accept_handshake(f, ID + 1);
+    expect_events(f, "UP");
 }
 
-TEST(silence_for_a_timeout_ends_the_session)
+FIXTURE_TEST(silence_for_a_timeout_ends_the_session, begin(f, 0))
 {
-    struct listener_fixture f;
-
-    begin(&f, 0);
-    cut(&f);
-    f.expect_events[0] = '\0';
-    f.now_ms = 1000 + TIMEOUT_MS;
-    hf_zk_session_tick(&f.session, f.now_ms);
-    assert_non_null(strstr(f.expect_events,
+    cut(f);
+    f->expect_events[0] = '\0';
+    f->now_ms = 1000 + TIMEOUT_MS;
+    hf_zk_session_tick(&f->session, f->now_ms);
+    assert_non_null(strstr(f->expect_events,
                            "LOST the server has not answered for 10000 "
                            "ms, the timeout of the session"));
-    end(&f);
 }
 
-TEST(a_close_is_answered)
+FIXTURE_TEST(a_close_is_answered, begin(f, 0))
 {
-    struct listener_fixture f;
-
-    begin(&f, 0);
-    hf_zk_session_close(&f.session);
-    expect_events(&f, "");
-    send_out(&f);
-    answer(&f, 1, HF_ZK_OK);
-    expect_events(&f, "CLOSED");
-    end(&f);
+    hf_zk_session_close(&f->session);
+    expect_events(f, "");
+    send_out(f);
+    answer(f, 1, HF_ZK_OK);
+    expect_events(f, "CLOSED");
 }

@@ -114,31 +114,23 @@ static void walk_over_all(struct zk_fixture *f, unsigned pages)
 }
 
 /* Each page asks about 4096 nodes. */
-TEST(who_stays_is_listed_once_in_all_pages)
+ZK_TEST_FROM(who_stays_is_listed_once_in_all_pages, begin(f))
 {
-    struct zk_fixture f;
-
-    begin(&f);
-    f.event_hook = take_page;
-    walk_over_all(&f, 4);
+    f->event_hook = take_page;
+    walk_over_all(f, 4);
     for (unsigned i = 0; i < NODES; i++) {
         assert_int_equal(walk.listed[i], i % FATES == STAYS);
         assert_int_equal(walk.below[i], i % FATES != GOES);
     }
-    zk_fixture_close(&f);
 }
 
-TEST(a_page_is_one_reading)
+ZK_TEST_FROM(a_page_is_one_reading, begin(f))
 {
-    struct zk_fixture f;
-
-    begin(&f);
-    ask_page(&f);
-    assert_string_equal(zk_fixture_sent(&f), "SYNC /; LIST /");
-    done(&f);
-    children(&f, "ab zookeeper");
-    assert_string_equal(zk_fixture_sent(&f), "LIST ab");
-    children(&f, "x#1 y#2 i/m");
-    assert_string_equal(zk_fixture_events(&f), "NAMED z: ab* ab");
-    zk_fixture_close(&f);
+    ask_page(f);
+    assert_string_equal(zk_fixture_sent(f), "SYNC /; LIST /");
+    done(f);
+    children(f, "ab zookeeper");
+    assert_string_equal(zk_fixture_sent(f), "LIST ab");
+    children(f, "x#1 y#2 i/m");
+    assert_string_equal(zk_fixture_events(f), "NAMED z: ab* ab");
 }

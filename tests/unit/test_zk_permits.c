@@ -168,53 +168,45 @@ static void have_three(struct zk_fixture *f)
 }
 
 /* The node has the size from its creation on. */
-TEST(they_are_made_with_the_check_of_the_entry_mutex)
+ZK_TEST_FROM(they_are_made_with_the_check_of_the_entry_mutex, permits_of(f, 2))
 {
-    struct zk_fixture f;
-
-    permits_of(&f, 2);
-    ask(&f, HF_REQUEST_WATCH_QUEUE, "A");
-    assert_string_equal(zk_fixture_sent(&f), "DATA s; LIST s w");
-    refused(&f, HF_ZK_NO_NODE);
-    refused(&f, HF_ZK_NO_NODE);
-    assert_string_equal(zk_fixture_events(&f), "LISTED A:");
-    ask(&f, HF_REQUEST_ENQUEUE, "A");
-    multi_failed(&f, 0, HF_ZK_NO_NODE);
-    refused(&f, HF_ZK_NO_NODE);
-    assert_string_equal(zk_fixture_sent(&f),
+    ask(f, HF_REQUEST_WATCH_QUEUE, "A");
+    assert_string_equal(zk_fixture_sent(f), "DATA s; LIST s w");
+    refused(f, HF_ZK_NO_NODE);
+    refused(f, HF_ZK_NO_NODE);
+    assert_string_equal(zk_fixture_events(f), "LISTED A:");
+    ask(f, HF_REQUEST_ENQUEUE, "A");
+    multi_failed(f, 0, HF_ZK_NO_NODE);
+    refused(f, HF_ZK_NO_NODE);
+    assert_string_equal(zk_fixture_sent(f),
                         "MULTI +s/A/p#0 +s/A/p#1 s-__lock__/G#3; LIST s | "
                         "CREATE s=5; "
                         "MULTI ?s +s/A/p#0 +s/A/p#1 s-__lock__/G#3; LIST s");
-    done(&f);
-    f.zxid = 50;
-    created_all(&f, 0);
-    children(&f, "B/p#0 A/p#1 A/p#0");
-    data(&f, "b", 1, 1);
-    assert_string_equal(zk_fixture_events(&f),
+    done(f);
+    f->zxid = 50;
+    created_all(f, 0);
+    children(f, "B/p#0 A/p#1 A/p#0");
+    data(f, "b", 1, 1);
+    assert_string_equal(zk_fixture_events(f),
                         "ENQUEUED A: B/l#0=b A/l#50*2@50");
-    zk_fixture_close(&f);
 }
 
-TEST(one_permit_too)
+ZK_TEST_FROM(one_permit_too, permits_of(f, 1))
 {
-    struct zk_fixture f;
-
-    permits_of(&f, 1);
-    ask(&f, HF_REQUEST_ENQUEUE, "A");
-    assert_string_equal(zk_fixture_sent(&f),
+    ask(f, HF_REQUEST_ENQUEUE, "A");
+    assert_string_equal(zk_fixture_sent(f),
                         "MULTI +s/A/p#0 s-__lock__/G#3; LIST s");
-    created_all(&f, 0);
-    children(&f, "A/p#0");
-    assert_string_equal(zk_fixture_events(&f), "ENQUEUED A: A/l#40@40");
-    ask(&f, HF_REQUEST_PROVE, "");
-    assert_string_equal(zk_fixture_sent(&f), "MULTI s-__lock__/G#3 s/A/p#0");
-    checked(&f);
-    (void)zk_fixture_events(&f);
-    ask(&f, HF_REQUEST_REMOVE, "A");
-    assert_string_equal(zk_fixture_sent(&f), "DELETE s/A/p#0");
-    done(&f);
-    assert_string_equal(zk_fixture_events(&f), "REMOVED A found");
-    zk_fixture_close(&f);
+    created_all(f, 0);
+    children(f, "A/p#0");
+    assert_string_equal(zk_fixture_events(f), "ENQUEUED A: A/l#40@40");
+    ask(f, HF_REQUEST_PROVE, "");
+    assert_string_equal(zk_fixture_sent(f), "MULTI s-__lock__/G#3 s/A/p#0");
+    checked(f);
+    (void)zk_fixture_events(f);
+    ask(f, HF_REQUEST_REMOVE, "A");
+    assert_string_equal(zk_fixture_sent(f), "DELETE s/A/p#0");
+    done(f);
+    assert_string_equal(zk_fixture_events(f), "REMOVED A found");
 }
 
 /* A ticket behind ours may be ahead of the permits by now. */
@@ -239,159 +231,133 @@ TEST(nothing_is_made_without_the_entry_mutex)
 }
 
 /* Of two tickets of one session the first is at the head. */
-TEST(the_entry_mutex_is_our_first)
+ZK_TEST_FROM(the_entry_mutex_is_our_first, permits_of(f, 1))
 {
-    struct zk_fixture f;
-
-    permits_of(&f, 1);
-    f.queue = "s/locks";
-    f.kind = HF_TICKET_MUTEX;
-    ask(&f, HF_REQUEST_ENQUEUE, "H");
-    created(&f, 4, 17);
-    children(&f, "G#3 H#4");
-    data(&f, "", 16, ZK_FIXTURE_SESSION);
-    (void)zk_fixture_sent(&f);
-    f.kind = HF_TICKET_LEASE;
-    f.queue = "s/leases";
-    ask(&f, HF_REQUEST_ENQUEUE, "A");
-    assert_string_equal(zk_fixture_sent(&f),
+    f->queue = "s/locks";
+    f->kind = HF_TICKET_MUTEX;
+    ask(f, HF_REQUEST_ENQUEUE, "H");
+    created(f, 4, 17);
+    children(f, "G#3 H#4");
+    data(f, "", 16, ZK_FIXTURE_SESSION);
+    (void)zk_fixture_sent(f);
+    f->kind = HF_TICKET_LEASE;
+    f->queue = "s/leases";
+    ask(f, HF_REQUEST_ENQUEUE, "A");
+    assert_string_equal(zk_fixture_sent(f),
                         "MULTI +s/A/p#0 s-__lock__/G#3; LIST s");
-    created_all(&f, 0);
-    children(&f, "A/p#0");
-    f.queue = "s/locks";
-    ask(&f, HF_REQUEST_REMOVE, "G");
-    f.queue = "s/leases";
-    ask(&f, HF_REQUEST_ENQUEUE, "B");
-    assert_string_equal(zk_fixture_sent(&f),
+    created_all(f, 0);
+    children(f, "A/p#0");
+    f->queue = "s/locks";
+    ask(f, HF_REQUEST_REMOVE, "G");
+    f->queue = "s/leases";
+    ask(f, HF_REQUEST_ENQUEUE, "B");
+    assert_string_equal(zk_fixture_sent(f),
                         "DELETE s-__lock__/G#3 | "
                         "MULTI +s/B/p#0 s-__lock__/H#4; LIST s");
-    done(&f);
-    created_all(&f, 0);
-    children(&f, "B/p#0 A/p#0");
-    (void)zk_fixture_events(&f);
-    zk_fixture_close(&f);
+    done(f);
+    created_all(f, 0);
+    children(f, "B/p#0 A/p#0");
+    (void)zk_fixture_events(f);
 }
 
-TEST(another_size_is_refused)
+ZK_TEST_FROM(another_size_is_refused, permits_of(f, 1))
 {
-    struct zk_fixture f;
-
-    permits_of(&f, 1);
-    ask(&f, HF_REQUEST_WATCH_QUEUE, "A");
-    data(&f, "3", 1, 0);
-    children(&f, "B/p#0");
-    assert_string_equal(zk_fixture_events(&f), "FAILED WATCH_QUEUE A FATAL");
-    assert_int_equal(f.status, HF_EKIND);
+    ask(f, HF_REQUEST_WATCH_QUEUE, "A");
+    data(f, "3", 1, 0);
+    children(f, "B/p#0");
+    assert_string_equal(zk_fixture_events(f), "FAILED WATCH_QUEUE A FATAL");
+    assert_int_equal(f->status, HF_EKIND);
     assert_string_equal(
-        f.text, "the semaphore has 3 permits, says its node /s, and not 5; "
-                "give all programs there the same number, or write another one "
-                "to the node");
-    event(&f, HF_ZK_NODE_CHILDREN_CHANGED, "s/"); /* no queue watch is set */
-    assert_string_equal(zk_fixture_events(&f), "");
-    zk_fixture_close(&f);
+        f->text,
+        "the semaphore has 3 permits, says its node /s, and not 5; "
+        "give all programs there the same number, or write another one "
+        "to the node");
+    event(f, HF_ZK_NODE_CHILDREN_CHANGED, "s/"); /* no queue watch is set */
+    assert_string_equal(zk_fixture_events(f), "");
 }
 
 /* As kazoo does: the data may be for something else. */
-TEST(no_size_is_no_other_size)
+ZK_TEST_FROM(no_size_is_no_other_size, permits_of(f, 1))
 {
     static const char *const texts[] = {"5", "", "many", NULL};
-    struct zk_fixture f;
 
-    permits_of(&f, 1);
     for (size_t i = 0; i < 4; i++) {
-        struct hf_request *look = ask(&f, HF_REQUEST_WATCH_QUEUE, "A");
+        struct hf_request *look = ask(f, HF_REQUEST_WATCH_QUEUE, "A");
 
-        data(&f, texts[i], 1, 0);
-        children(&f, "");
-        assert_string_equal(zk_fixture_events(&f), "LISTED A:");
-        forget(&f, look);
+        data(f, texts[i], 1, 0);
+        children(f, "");
+        assert_string_equal(zk_fixture_events(f), "LISTED A:");
+        forget(f, look);
     }
-    f.limit = 0;
-    ask(&f, HF_REQUEST_WATCH_QUEUE, "A");
-    data(&f, "3", 1, 0);
-    children(&f, "B/p#0");
-    data(&f, "b", 1, 1);
-    assert_string_equal(zk_fixture_events(&f), "LISTED A: B/l#0=b");
-    zk_fixture_close(&f);
+    f->limit = 0;
+    ask(f, HF_REQUEST_WATCH_QUEUE, "A");
+    data(f, "3", 1, 0);
+    children(f, "B/p#0");
+    data(f, "b", 1, 1);
+    assert_string_equal(zk_fixture_events(f), "LISTED A: B/l#0=b");
 }
 
 /* No server should list a name twice. */
-TEST(what_is_listed_twice_counts_once)
+ZK_TEST_FROM(what_is_listed_twice_counts_once, permits_of(f, 2))
 {
-    struct zk_fixture f;
-
-    permits_of(&f, 2);
-    ask(&f, HF_REQUEST_WATCH_QUEUE, "A");
-    data(&f, "5", 1, 0);
-    children(&f, "B/p#1 B/p#0 B/p#1 B/p#0");
-    data(&f, "b", 1, 1);
-    assert_string_equal(zk_fixture_events(&f), "LISTED A: B/l#0*2=b");
-    zk_fixture_close(&f);
+    ask(f, HF_REQUEST_WATCH_QUEUE, "A");
+    data(f, "5", 1, 0);
+    children(f, "B/p#1 B/p#0 B/p#1 B/p#0");
+    data(f, "b", 1, 1);
+    assert_string_equal(zk_fixture_events(f), "LISTED A: B/l#0*2=b");
 }
 
-TEST(one_without_an_answer_is_found)
+ZK_TEST_FROM(one_without_an_answer_is_found, permits_of(f, 2))
 {
-    struct zk_fixture f;
-
-    permits_of(&f, 2);
-    ask(&f, HF_REQUEST_ENQUEUE, "A");
-    resume(&f);
-    ask(&f, HF_REQUEST_LIST, "A");
-    done(&f);
-    children(&f, "B/p#0 A/p#0 A/p#1");
-    exists(&f, 17, ZK_FIXTURE_SESSION);
-    assert_string_equal(zk_fixture_events(&f), "LISTED A: B/l#0 A/l#17*2@17");
-    (void)zk_fixture_sent(&f);
-    ask(&f, HF_REQUEST_REMOVE, "A");
-    assert_string_equal(zk_fixture_sent(&f), "MULTI -s/A/p#0 -s/A/p#1");
-    checked(&f);
-    assert_string_equal(zk_fixture_events(&f), "REMOVED A found");
-    zk_fixture_close(&f);
+    ask(f, HF_REQUEST_ENQUEUE, "A");
+    resume(f);
+    ask(f, HF_REQUEST_LIST, "A");
+    done(f);
+    children(f, "B/p#0 A/p#0 A/p#1");
+    exists(f, 17, ZK_FIXTURE_SESSION);
+    assert_string_equal(zk_fixture_events(f), "LISTED A: B/l#0 A/l#17*2@17");
+    (void)zk_fixture_sent(f);
+    ask(f, HF_REQUEST_REMOVE, "A");
+    assert_string_equal(zk_fixture_sent(f), "MULTI -s/A/p#0 -s/A/p#1");
+    checked(f);
+    assert_string_equal(zk_fixture_events(f), "REMOVED A found");
 }
 
-TEST(a_part_that_goes_takes_the_ticket)
+ZK_TEST_FROM(a_part_that_goes_takes_the_ticket, have_three(f))
 {
-    struct zk_fixture f;
-
-    have_three(&f);
-    ask(&f, HF_REQUEST_WATCH, "A");
-    assert_string_equal(zk_fixture_sent(&f),
+    ask(f, HF_REQUEST_WATCH, "A");
+    assert_string_equal(zk_fixture_sent(f),
                         "DATA s/A/p#0 w; DATA s/A/p#1 w; DATA s/A/p#2 w");
     for (int i = 0; i < 3; i++)
-        data(&f, "me", 40, ZK_FIXTURE_SESSION);
-    event(&f, HF_ZK_NODE_DELETED, "s/A/p#0");
-    assert_string_equal(zk_fixture_events(&f), "WATCHING A; GONE A");
-    assert_string_equal(zk_fixture_sent(&f), "DATA s"); /* who evicted it */
-    data(&f, "3", 40, 0);
-    ask(&f, HF_REQUEST_REMOVE, "A"); /* what is left goes */
-    done(&f);
-    children(&f, "A/p#1 A/p#2");
-    assert_string_equal(zk_fixture_sent(&f),
+        data(f, "me", 40, ZK_FIXTURE_SESSION);
+    event(f, HF_ZK_NODE_DELETED, "s/A/p#0");
+    assert_string_equal(zk_fixture_events(f), "WATCHING A; GONE A");
+    assert_string_equal(zk_fixture_sent(f), "DATA s"); /* who evicted it */
+    data(f, "3", 40, 0);
+    ask(f, HF_REQUEST_REMOVE, "A"); /* what is left goes */
+    done(f);
+    children(f, "A/p#1 A/p#2");
+    assert_string_equal(zk_fixture_sent(f),
                         "SYNC s; LIST s | MULTI -s/A/p#1 -s/A/p#2");
-    checked(&f);
-    (void)zk_fixture_events(&f);
-    zk_fixture_close(&f);
+    checked(f);
+    (void)zk_fixture_events(f);
 }
 
 /* A lock does not take permits for tickets, and a semaphore takes tickets for
  * what they are. */
-TEST(a_lock_at_the_same_node)
+ZK_TEST_FROM(a_lock_at_the_same_node, permits_of(f, 1))
 {
-    struct zk_fixture f;
-
-    permits_of(&f, 1);
-    f.queue = "s";
-    f.kind = HF_TICKET_MUTEX;
-    ask(&f, HF_REQUEST_LIST, "c");
-    done(&f);
-    children(&f, "A/p#0");
-    assert_string_equal(zk_fixture_events(&f), "LISTED c:");
-    assert_non_null(strstr(f.logged_digests, "has a child that is no ticket"));
-    f.queue = "s/leases";
-    ask(&f, HF_REQUEST_WATCH_QUEUE, "A");
-    data(&f, "5", 1, 0);
-    children(&f, "c#7 B/p#0");
-    data(&f, "b", 1, 1);
-    assert_string_equal(zk_fixture_events(&f), "LISTED A: B/l#0=b c#7");
-    zk_fixture_close(&f);
+    f->queue = "s";
+    f->kind = HF_TICKET_MUTEX;
+    ask(f, HF_REQUEST_LIST, "c");
+    done(f);
+    children(f, "A/p#0");
+    assert_string_equal(zk_fixture_events(f), "LISTED c:");
+    assert_non_null(strstr(f->logged_digests, "has a child that is no ticket"));
+    f->queue = "s/leases";
+    ask(f, HF_REQUEST_WATCH_QUEUE, "A");
+    data(f, "5", 1, 0);
+    children(f, "c#7 B/p#0");
+    data(f, "b", 1, 1);
+    assert_string_equal(zk_fixture_events(f), "LISTED A: B/l#0=b c#7");
 }

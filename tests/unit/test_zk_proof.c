@@ -223,140 +223,116 @@ TEST(an_event_ends_a_pause)
 /* ----------------------------------------------------- with the fixture -- */
 
 /* Any number of answers to reads and pings proves nothing. */
-TEST(answers_to_pings_and_reads_prove_nothing)
+ZK_TEST(answers_to_pings_and_reads_prove_nothing)
 {
-    struct zk_fixture f;
-
-    zk_fixture_connected(&f);
     for (int i = 0; i < 20; i++) {
-        wake(&f);
-        pong(&f);
-        ask(&f, HF_REQUEST_LIST, "a");
-        done(&f);
-        children(&f, "");
-        assert_string_equal(zk_fixture_sent(&f), "PING | SYNC q; LIST q");
-        assert_string_equal(zk_fixture_events(&f), "LISTED a:");
+        wake(f);
+        pong(f);
+        ask(f, HF_REQUEST_LIST, "a");
+        done(f);
+        children(f, "");
+        assert_string_equal(zk_fixture_sent(f), "PING | SYNC q; LIST q");
+        assert_string_equal(zk_fixture_events(f), "LISTED a:");
     }
-    assert_true(f.now_ms > 60000);
-    zk_fixture_close(&f);
+    assert_true(f->now_ms > 60000);
 }
 
-TEST(any_committed_write_proves)
+ZK_TEST(any_committed_write_proves)
 {
-    struct zk_fixture f;
-
-    zk_fixture_connected(&f);
-    set_time(&f, 2000);
-    ask(&f, HF_REQUEST_LIST, "a");
-    set_time(&f, 2010);
-    done(&f);
-    children(&f, "");
-    set_time(&f, 4000); /* less than D later: as of the handshake */
-    ask(&f, HF_REQUEST_ENQUEUE, "a");
-    created(&f, 1, 10);
-    children(&f, "a#1");
-    (void)zk_fixture_events(&f);
-    set_time(&f, 4500);
-    ask(&f, HF_REQUEST_REMOVE, "a");
-    set_time(&f, 5000);
-    done(&f);
-    assert_string_equal(zk_fixture_events(&f), "PROVED 2000; REMOVED a found");
-    ask(&f, HF_REQUEST_REMOVE, "a"); /* the same anchor is not reported again */
-    done(&f);
-    children(&f, "a#1");
-    done(&f);
-    assert_string_equal(zk_fixture_events(&f), "REMOVED a found");
-    zk_fixture_close(&f);
+    set_time(f, 2000);
+    ask(f, HF_REQUEST_LIST, "a");
+    set_time(f, 2010);
+    done(f);
+    children(f, "");
+    set_time(f, 4000); /* less than D later: as of the handshake */
+    ask(f, HF_REQUEST_ENQUEUE, "a");
+    created(f, 1, 10);
+    children(f, "a#1");
+    (void)zk_fixture_events(f);
+    set_time(f, 4500);
+    ask(f, HF_REQUEST_REMOVE, "a");
+    set_time(f, 5000);
+    done(f);
+    assert_string_equal(zk_fixture_events(f), "PROVED 2000; REMOVED a found");
+    ask(f, HF_REQUEST_REMOVE, "a"); /* the same anchor is not reported again */
+    done(f);
+    children(f, "a#1");
+    done(f);
+    assert_string_equal(zk_fixture_events(f), "REMOVED a found");
 }
 
-TEST(refused_writes_prove_nothing)
+ZK_TEST(refused_writes_prove_nothing)
 {
-    struct zk_fixture f;
-
-    zk_fixture_connected(&f);
-    set_time(&f, 9000);
-    ask(&f, HF_REQUEST_ENQUEUE, "a");
-    refused(&f, HF_ZK_NO_AUTH);
-    refused(&f, HF_ZK_NO_AUTH);
-    assert_string_equal(zk_fixture_events(&f), "FAILED ENQUEUE a FATAL");
-    ask(&f, HF_REQUEST_PROVE, "");
-    check_failed(&f, 0);
-    assert_string_equal(zk_fixture_events(&f), "FAILED PROVE RETRY");
-    ask(&f, HF_REQUEST_PROVE, "");
-    refused(&f, HF_ZK_NO_NODE);
-    assert_string_equal(zk_fixture_events(&f), "FAILED PROVE RETRY");
-    zk_fixture_close(&f);
+    set_time(f, 9000);
+    ask(f, HF_REQUEST_ENQUEUE, "a");
+    refused(f, HF_ZK_NO_AUTH);
+    refused(f, HF_ZK_NO_AUTH);
+    assert_string_equal(zk_fixture_events(f), "FAILED ENQUEUE a FATAL");
+    ask(f, HF_REQUEST_PROVE, "");
+    check_failed(f, 0);
+    assert_string_equal(zk_fixture_events(f), "FAILED PROVE RETRY");
+    ask(f, HF_REQUEST_PROVE, "");
+    refused(f, HF_ZK_NO_NODE);
+    assert_string_equal(zk_fixture_events(f), "FAILED PROVE RETRY");
 }
 
-TEST(a_proof_is_as_of_what_was_answered_before)
+ZK_TEST(a_proof_is_as_of_what_was_answered_before)
 {
-    struct zk_fixture f;
-
-    zk_fixture_connected(&f);
-    set_time(&f, 3500);
-    ask(&f, HF_REQUEST_PROVE, "");
-    assert_string_equal(zk_fixture_sent(&f), "MULTI /");
-    set_time(&f, 3600);
-    checked(&f);
-    assert_string_equal(zk_fixture_events(&f), "PROVEN 1000");
-    set_time(&f, 6000);
-    ask(&f, HF_REQUEST_PROVE, "");
-    set_time(&f, 6600);
-    checked(&f);
-    assert_string_equal(zk_fixture_events(&f), "PROVEN 3500");
-    set_time(&f, 8500);
-    ask(&f, HF_REQUEST_PROVE, "");
-    set_time(&f, 9200); /* late: what the one before has proven */
-    checked(&f);
-    assert_string_equal(zk_fixture_events(&f), "PROVEN 3500");
-    zk_fixture_close(&f);
+    set_time(f, 3500);
+    ask(f, HF_REQUEST_PROVE, "");
+    assert_string_equal(zk_fixture_sent(f), "MULTI /");
+    set_time(f, 3600);
+    checked(f);
+    assert_string_equal(zk_fixture_events(f), "PROVEN 1000");
+    set_time(f, 6000);
+    ask(f, HF_REQUEST_PROVE, "");
+    set_time(f, 6600);
+    checked(f);
+    assert_string_equal(zk_fixture_events(f), "PROVEN 3500");
+    set_time(f, 8500);
+    ask(f, HF_REQUEST_PROVE, "");
+    set_time(f, 9200); /* late: what the one before has proven */
+    checked(f);
+    assert_string_equal(zk_fixture_events(f), "PROVEN 3500");
 }
 
 /* A write counts for its own connection only. */
-TEST(another_connection_begins_anew)
+ZK_TEST(another_connection_begins_anew)
 {
-    struct zk_fixture f;
-
-    zk_fixture_connected(&f);
-    set_time(&f, 3500);
-    ask(&f, HF_REQUEST_PROVE, "");
-    checked(&f);
-    set_time(&f, 6000);
-    ask(&f, HF_REQUEST_PROVE, "");
-    checked(&f);
-    assert_string_equal(zk_fixture_events(&f), "PROVEN 1000; PROVEN 3500");
-    link_down(&f, "reset");
-    wake(&f);
-    set_time(&f, 6500);
-    link_up(&f);
-    set_time(&f, 6600);
-    accept_session(&f);
-    assert_non_null(strstr(zk_fixture_events(&f), "RESUMED 10000"));
-    set_time(&f, 6700);
-    ask(&f, HF_REQUEST_PROVE, "");
-    checked(&f);
+    set_time(f, 3500);
+    ask(f, HF_REQUEST_PROVE, "");
+    checked(f);
+    set_time(f, 6000);
+    ask(f, HF_REQUEST_PROVE, "");
+    checked(f);
+    assert_string_equal(zk_fixture_events(f), "PROVEN 1000; PROVEN 3500");
+    link_down(f, "reset");
+    wake(f);
+    set_time(f, 6500);
+    link_up(f);
+    set_time(f, 6600);
+    accept_session(f);
+    assert_non_null(strstr(zk_fixture_events(f), "RESUMED 10000"));
+    set_time(f, 6700);
+    ask(f, HF_REQUEST_PROVE, "");
+    checked(f);
     /* Not what was answered on the last connection.  The handshake counts
      * since a write after it was committed. */
-    assert_string_equal(zk_fixture_events(&f), "PROVEN 6500");
-    zk_fixture_close(&f);
+    assert_string_equal(zk_fixture_events(f), "PROVEN 6500");
 }
 
-TEST(strict_proofs_in_the_fixture)
+ZK_TEST_FROM(strict_proofs_in_the_fixture, zk_fixture_init(f))
 {
-    struct zk_fixture f;
-
-    zk_fixture_init(&f);
-    f.config.url.session.strict_proof = true;
-    assert_true(zk_fixture_open(&f));
-    link_up(&f);
-    accept_session(&f);
-    (void)zk_fixture_events(&f);
+    f->config.url.session.proof = HF_ZK_PROOF_STRICT;
+    assert_true(zk_fixture_open(f));
+    link_up(f);
+    accept_session(f);
+    (void)zk_fixture_events(f);
     for (uint64_t k = 1; k <= 4; k++) {
-        set_time(&f, 1000 + k * 2500);
-        ask(&f, HF_REQUEST_PROVE, "");
-        checked(&f);
+        set_time(f, 1000 + k * 2500);
+        ask(f, HF_REQUEST_PROVE, "");
+        checked(f);
     }
-    assert_string_equal(zk_fixture_events(&f), "PROVEN 1000; PROVEN 1000; "
-                                               "PROVEN 3500; PROVEN 6000");
-    zk_fixture_close(&f);
+    assert_string_equal(zk_fixture_events(f), "PROVEN 1000; PROVEN 1000; "
+                                              "PROVEN 3500; PROVEN 6000");
 }

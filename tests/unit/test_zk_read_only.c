@@ -5,29 +5,30 @@
 #include <string.h>
 
 #include "cmocka/runner.h"
-#include "zk_queue_fixture.h"
+#include "zk_op_fixture.h"
+#include "zk_server_frames.h"
 #include "zookeeper/zk_calls.h"
 
 /* Begin, connected to "a", which is read-only and has begun the session 1. */
-static void begin_local(struct zk_queue_fixture *f, size_t count)
+static void begin_local(struct zk_op_fixture *f, size_t count)
 {
-    zk_queue_begin(f, count, true);
-    (void)zk_queue_connect(f, "a");
-    zk_queue_accept(f, 1, true);
-    zk_queue_expect(f, "UP");
+    op_fixture_begin_among(f, count, true);
+    (void)op_fixture_link_up_to(f, "a");
+    op_fixture_accept_as(f, 1, true);
+    op_fixture_expect_events(f, "UP");
 }
 
 /* The same with the session 9, which "a" has begun with a quorum; now connected
  * to "b", which is read-only. */
-static void begin_resumed(struct zk_queue_fixture *f)
+static void begin_resumed(struct zk_op_fixture *f)
 {
-    zk_queue_begin(f, 3, true);
-    (void)zk_queue_connect(f, "a");
-    zk_queue_accept(f, 9, false);
-    zk_queue_cut(f);
-    assert_int_equal(zk_queue_connect(f, "b").id, 9);
-    zk_queue_accept(f, 9, true);
-    zk_queue_expect(f, "UP; SUSPENDED; RESUMED");
+    op_fixture_begin_among(f, 3, true);
+    (void)op_fixture_link_up_to(f, "a");
+    op_fixture_accept_as(f, 9, false);
+    op_fixture_cut_until_next(f);
+    assert_int_equal(op_fixture_link_up_to(f, "b"), 9);
+    op_fixture_accept_as(f, 9, true);
+    op_fixture_expect_events(f, "UP; SUSPENDED; RESUMED");
 }
 
 /* -------------------------------------------------------------- handshake --
@@ -35,284 +36,239 @@ static void begin_resumed(struct zk_queue_fixture *f)
 
 TEST(read_only_is_asked_for_if_wanted)
 {
-    struct zk_queue_fixture f;
+    struct zk_op_fixture f;
 
-    zk_queue_begin(&f, 1, true);
-    assert_true(zk_queue_connect(&f, "a").read_only);
-    zk_queue_end(&f);
-    zk_queue_begin(&f, 1, false);
-    assert_false(zk_queue_connect(&f, "a").read_only);
-    zk_queue_accept(&f, 1, true);
+    op_fixture_begin_among(&f, 1, true);
+    (void)op_fixture_link_up_to(&f, "a");
+    assert_true(f.handshake_read_only);
+    op_fixture_end(&f);
+    op_fixture_begin_among(&f, 1, false);
+    (void)op_fixture_link_up_to(&f, "a");
+    assert_false(f.handshake_read_only);
+    op_fixture_accept_as(&f, 1, true);
     assert_false(hf_zk_session_usable(&f.session));
     assert_non_null(strstr(f.session.connectivity.error, "read-only"));
-    zk_queue_expect(&f, "");
-    zk_queue_end(&f);
+    op_fixture_expect_events(&f, "");
+    op_fixture_end(&f);
 }
 
-TEST(the_byte_for_read_only_may_be_missing)
+OP_TEST(the_byte_for_read_only_may_be_missing,
+        op_fixture_begin_among(f, 1, true))
 {
-    size_t begin_at;
-    struct zk_queue_fixture f;
-
-    zk_queue_begin(&f, 1, true);
-    (void)zk_queue_connect(&f, "a");
-    begin_at = hf_jute_begin_frame(&f.server);
-    hf_jute_put_int(&f.server, 0);
-    hf_jute_put_int(&f.server, ZK_QUEUE_TIMEOUT_MS);
-    hf_jute_put_long(&f.server, 1);
-    hf_jute_put_buffer(&f.server, "0123456789abcdef", HF_ZK_PASSWORD_BYTES);
-    hf_jute_end_frame(&f.server, begin_at);
-    zk_queue_say(&f);
-    zk_queue_expect(&f, "UP");
-    assert_false(hf_zk_session_read_only(&f.session));
-    zk_queue_end(&f);
+    (void)op_fixture_link_up_to(f, "a");
+    zk_server_old_session(&f->server, OP_FIXTURE_TIMEOUT_MS, 1);
+    op_fixture_say(f);
+    op_fixture_expect_events(f, "UP");
+    assert_false(hf_zk_session_read_only(&f->session));
 }
 
 /* As ZooKeeper 3.8 does without localSessionsEnabled. */
-TEST(a_server_may_begin_no_session)
+OP_TEST(a_server_may_begin_no_session, op_fixture_begin_among(f, 1, true))
 {
-    struct zk_queue_fixture f;
-
-    zk_queue_begin(&f, 1, true);
-    (void)zk_queue_connect(&f, "a");
-    f.xid = 0;
-    zk_queue_answer(&f, HF_ZK_NOT_READ_ONLY);
+    (void)op_fixture_link_up_to(f, "a");
+    op_fixture_say_header(f, 0, HF_ZK_NOT_READ_ONLY);
     assert_non_null(
-        strstr(f.session.connectivity.error, "localSessionsEnabled"));
-    assert_false(hf_connectivity_is_final(&f.session.connectivity));
-    zk_queue_end(&f);
+        strstr(f->session.connectivity.error, "localSessionsEnabled"));
+    assert_false(hf_connectivity_is_final(&f->session.connectivity));
 }
 
 /* ------------------------------------------------------------- operations --
  */
 
-TEST(writes_are_refused_and_reads_are_sent)
+OP_TEST(writes_are_refused_and_reads_are_sent, begin_local(f, 1))
 {
-    struct zk_queue_op ops[4];
-    struct zk_queue_fixture f;
+    static struct test_op ops[4];
 
-    begin_local(&f, 1);
-    assert_true(hf_zk_session_read_only(&f.session));
-    zk_queue_start(&f, &ops[0], HF_ZOOKEEPER_CREATE, "create");
-    zk_queue_start(&f, &ops[1], HF_ZOOKEEPER_DELETE, "delete");
-    zk_queue_start(&f, &ops[2], HF_ZOOKEEPER_SYNC, "sync");
-    zk_queue_expect(
-        &f, "create HF_EREADONLY; delete HF_EREADONLY; sync HF_EREADONLY");
-    assert_int_equal(zk_queue_take_output(&f), 0);
-    zk_queue_start(&f, &ops[3], HF_ZOOKEEPER_EXISTS, "exists");
-    assert_true(zk_queue_take_output(&f) > 0);
-    zk_queue_answer(&f, HF_ZK_OK);
-    zk_queue_expect(&f, "exists HF_OK");
-    zk_queue_end(&f);
+    assert_true(hf_zk_session_read_only(&f->session));
+    op_fixture_start(f, &ops[0], HF_ZOOKEEPER_CREATE, "/create");
+    op_fixture_start(f, &ops[1], HF_ZOOKEEPER_DELETE, "/delete");
+    op_fixture_start(f, &ops[2], HF_ZOOKEEPER_SYNC, "/sync");
+    op_fixture_expect_events(
+        f, "/create HF_EREADONLY; /delete HF_EREADONLY; /sync HF_EREADONLY");
+    op_fixture_expect_sent(f, "");
+    op_fixture_start(f, &ops[3], HF_ZOOKEEPER_EXISTS, "/exists");
+    op_fixture_expect_sent(f, "exists /exists");
+    op_fixture_answer(f, HF_ZK_OK);
+    op_fixture_expect_events(f, "/exists HF_OK");
 }
 
-TEST(a_write_that_waits_is_refused_when_connected)
+OP_TEST(a_write_that_waits_is_refused_when_connected,
+        op_fixture_begin_among(f, 1, true))
 {
-    struct zk_queue_op ops[2];
-    struct zk_queue_fixture f;
+    static struct test_op ops[2];
 
-    zk_queue_begin(&f, 1, true);
-    zk_queue_start(&f, &ops[0], HF_ZOOKEEPER_DELETE, "delete");
-    zk_queue_start(&f, &ops[1], HF_ZOOKEEPER_EXISTS, "exists");
-    (void)zk_queue_connect(&f, "a");
-    zk_queue_accept(&f, 1, true);
-    zk_queue_answer(&f, HF_ZK_OK);
-    zk_queue_expect(&f, "delete HF_EREADONLY; UP; exists HF_OK");
-    zk_queue_end(&f);
+    op_fixture_start(f, &ops[0], HF_ZOOKEEPER_DELETE, "/delete");
+    op_fixture_start(f, &ops[1], HF_ZOOKEEPER_EXISTS, "/exists");
+    (void)op_fixture_link_up_to(f, "a");
+    op_fixture_accept_as(f, 1, true);
+    op_fixture_answer(f, HF_ZK_OK);
+    op_fixture_expect_events(f, "/delete HF_EREADONLY; UP; /exists HF_OK");
 }
 
 static void on_answered(void *user, struct hf_zk_call *call,
                         const struct hf_zk_reply *reply)
 {
     (void)call;
-    zk_queue_note(user, "ANSWER %d", (int)reply->error);
+    op_fixture_note(user, "ANSWER %d", (int)reply->error);
 }
 
 /* A server that refuses a write can be read from; another one that does so is
  * left. */
 TEST(a_refusal_of_the_server_does_not_end_the_connection)
 {
-    struct zk_queue_fixture f;
+    struct zk_op_fixture f;
     struct hf_zk_call call = {.answered = on_answered, .user = &f};
 
     begin_local(&f, 1);
     hf_zk_send_delete(&f.session, &call, "/a");
-    zk_queue_answer(&f, HF_ZK_NOT_READ_ONLY);
-    zk_queue_expect(&f, "ANSWER -119");
+    op_fixture_answer(&f, HF_ZK_NOT_READ_ONLY);
+    op_fixture_expect_events(&f, "ANSWER -119");
     assert_true(hf_zk_session_usable(&f.session));
-    zk_queue_end(&f);
-    zk_queue_begin(&f, 1, true);
-    (void)zk_queue_connect(&f, "a");
-    zk_queue_accept(&f, 1, false);
+    op_fixture_end(&f);
+    op_fixture_begin_among(&f, 1, true);
+    (void)op_fixture_link_up_to(&f, "a");
+    op_fixture_accept_as(&f, 1, false);
     hf_zk_send_delete(&f.session, &call, "/a");
-    zk_queue_answer(&f, HF_ZK_NOT_READ_ONLY);
-    zk_queue_expect(&f, "UP; ANSWER -119; SUSPENDED");
-    zk_queue_end(&f);
+    op_fixture_answer(&f, HF_ZK_NOT_READ_ONLY);
+    op_fixture_expect_events(&f, "UP; ANSWER -119; SUSPENDED");
+    op_fixture_end(&f);
 }
 
 /* --------------------------------------------------------------- sessions --
  */
 
 /* Not even to the server that has begun it, which may have a quorum now. */
-TEST(a_local_session_is_offered_to_no_server)
+OP_TEST(a_local_session_is_offered_to_no_server, begin_local(f, 2))
 {
-    struct zk_queue_op ops[2];
-    struct zk_queue_fixture f;
-    struct zk_queue_offer offer;
+    static struct test_op ops[2];
 
-    begin_local(&f, 2);
-    zk_queue_start(&f, &ops[0], HF_ZOOKEEPER_EXISTS, "1");
-    zk_queue_answer(&f, HF_ZK_OK);
-    zk_queue_expect(&f, "1 HF_OK");
-    zk_queue_cut(&f);
-    zk_queue_expect(&f, "SUSPENDED; LOST");
-    offer = zk_queue_connect(&f, "b");
-    assert_int_equal(offer.id, 0);
-    assert_int_equal(offer.zxid,
-                     ZK_QUEUE_ZXID); /* what is read does not grow older */
-    zk_queue_accept(&f, 2, true);
-    zk_queue_cut(&f);
-    assert_int_equal(zk_queue_connect(&f, "a").id, 0);
-    zk_queue_accept(&f, 3, false);
-    zk_queue_expect(&f, "UP; SUSPENDED; LOST; UP");
-    zk_queue_cut(&f); /* the session 3 is known to all servers */
-    assert_int_equal(zk_queue_connect(&f, "b").id, 3);
-    zk_queue_accept(&f, 3, false);
-    zk_queue_expect(&f, "SUSPENDED; RESUMED");
-    zk_queue_end(&f);
+    op_fixture_start(f, &ops[0], HF_ZOOKEEPER_EXISTS, "/1");
+    op_fixture_answer(f, HF_ZK_OK);
+    op_fixture_expect_events(f, "/1 HF_OK");
+    op_fixture_cut_until_next(f);
+    op_fixture_expect_events(f, "SUSPENDED; LOST");
+    assert_int_equal(op_fixture_link_up_to(f, "b"), 0);
+    /* The server must be as new as what was read before. */
+    assert_int_equal(f->handshake_zxid, f->zxid - 1);
+    op_fixture_accept_as(f, 2, true);
+    op_fixture_cut_until_next(f);
+    assert_int_equal(op_fixture_link_up_to(f, "a"), 0);
+    op_fixture_accept_as(f, 3, false);
+    op_fixture_expect_events(f, "UP; SUSPENDED; LOST; UP");
+    op_fixture_cut_until_next(f); /* the session 3 is known to all servers */
+    assert_int_equal(op_fixture_link_up_to(f, "b"), 3);
+    op_fixture_accept_as(f, 3, false);
+    op_fixture_expect_events(f, "SUSPENDED; RESUMED");
 }
 
-TEST(reads_go_on_in_the_session_after_a_local_one)
+OP_TEST(reads_go_on_in_the_session_after_a_local_one, begin_local(f, 2))
 {
-    struct zk_queue_op ops[2];
-    struct zk_queue_fixture f;
+    static struct test_op ops[2];
 
-    begin_local(&f, 2);
-    zk_queue_start(&f, &ops[0], HF_ZOOKEEPER_EXISTS, "sent");
-    (void)zk_queue_take_output(&f);
-    zk_queue_cut(&f);
-    zk_queue_start(&f, &ops[1], HF_ZOOKEEPER_EXISTS, "waiting");
-    (void)zk_queue_connect(&f, "b");
-    zk_queue_accept(&f, 2, false);
-    zk_queue_answer(&f, HF_ZK_OK);
-    zk_queue_answer(&f, HF_ZK_OK);
-    zk_queue_expect(&f, "SUSPENDED; LOST; UP; sent HF_OK; waiting HF_OK");
-    zk_queue_end(&f);
+    op_fixture_start(f, &ops[0], HF_ZOOKEEPER_EXISTS, "/sent");
+    op_fixture_read(f);
+    op_fixture_cut_until_next(f);
+    op_fixture_start(f, &ops[1], HF_ZOOKEEPER_EXISTS, "/waiting");
+    (void)op_fixture_link_up_to(f, "b");
+    op_fixture_accept_as(f, 2, false);
+    op_fixture_answer(f, HF_ZK_OK);
+    op_fixture_answer(f, HF_ZK_OK);
+    op_fixture_expect_events(
+        f, "SUSPENDED; LOST; UP; /sent HF_OK; /waiting HF_OK");
 }
 
 /* The order of what was sent and what was not is kept, too. */
-TEST(a_local_session_may_be_ended_by_its_server)
+OP_TEST(a_local_session_may_be_ended_by_its_server, begin_local(f, 2))
 {
-    struct zk_queue_op ops[3];
-    struct zk_queue_fixture f;
+    static struct test_op ops[3];
 
-    begin_local(&f, 2);
-    f.session.window.size = 2;
-    zk_queue_start(&f, &ops[0], HF_ZOOKEEPER_EXISTS, "1");
-    zk_queue_start(&f, &ops[1], HF_ZOOKEEPER_EXISTS, "2");
-    zk_queue_start(&f, &ops[2], HF_ZOOKEEPER_EXISTS, "3");
-    zk_queue_answer(&f, HF_ZK_SESSION_EXPIRED);
-    zk_queue_expect(&f, "SUSPENDED; LOST");
-    zk_queue_wait(&f, 1000);
-    assert_int_equal(zk_queue_connect(&f, "b").id, 0);
-    zk_queue_accept(&f, 2, false);
+    f->session.window.size = 2;
+    op_fixture_start(f, &ops[0], HF_ZOOKEEPER_EXISTS, "/1");
+    op_fixture_start(f, &ops[1], HF_ZOOKEEPER_EXISTS, "/2");
+    op_fixture_start(f, &ops[2], HF_ZOOKEEPER_EXISTS, "/3");
+    op_fixture_answer(f, HF_ZK_SESSION_EXPIRED);
+    op_fixture_expect_events(f, "SUSPENDED; LOST");
+    op_fixture_pass(f, 1000);
+    assert_int_equal(op_fixture_link_up_to(f, "b"), 0);
+    op_fixture_accept_as(f, 2, false);
     for (size_t i = 0; i < 3; i++)
-        zk_queue_answer(&f, HF_ZK_OK);
-    zk_queue_expect(&f, "UP; 1 HF_OK; 2 HF_OK; 3 HF_OK");
-    zk_queue_end(&f);
+        op_fixture_answer(f, HF_ZK_OK);
+    op_fixture_expect_events(f, "UP; /1 HF_OK; /2 HF_OK; /3 HF_OK");
 }
 
 /* Whether it still lives, only servers with a quorum know. */
-TEST(answers_do_not_keep_a_resumed_session)
+OP_TEST(answers_do_not_keep_a_resumed_session, begin_resumed(f))
 {
-    struct zk_queue_op op;
-    struct zk_queue_fixture f;
+    static struct test_op op;
     uint64_t until_ms;
 
-    begin_resumed(&f);
-    until_ms = f.session.alive_until_ms;
-    assert_int_equal(until_ms, 1000 + ZK_QUEUE_TIMEOUT_MS);
-    zk_queue_wait(&f, 1000);
-    zk_queue_start(&f, &op, HF_ZOOKEEPER_EXISTS, "exists");
-    zk_queue_answer(&f, HF_ZK_OK);
-    zk_queue_expect(&f, "exists HF_OK");
-    assert_int_equal(f.session.alive_until_ms, until_ms);
-    assert_int_equal(f.session.proven_anchor_ms, 1000);
-    f.session.wire.received_at_ms = until_ms; /* pings were answered */
-    f.now_ms = until_ms;
-    hf_zk_session_tick(&f.session, f.now_ms);
-    zk_queue_expect(&f, "LOST");
-    assert_int_equal(zk_queue_connect(&f, "c").id, 9); /* to be ended */
-    zk_queue_cut(&f);
-    assert_int_equal(zk_queue_connect(&f, "a").id, 0);
-    zk_queue_end(&f);
+    until_ms = f->session.alive_until_ms;
+    assert_int_equal(until_ms, 1000 + OP_FIXTURE_TIMEOUT_MS);
+    op_fixture_pass(f, 1000);
+    op_fixture_start(f, &op, HF_ZOOKEEPER_EXISTS, "/exists");
+    op_fixture_answer(f, HF_ZK_OK);
+    op_fixture_expect_events(f, "/exists HF_OK");
+    assert_int_equal(f->session.alive_until_ms, until_ms);
+    assert_int_equal(f->session.proven_anchor_ms, 1000);
+    f->session.wire.received_at_ms = until_ms; /* pings were answered */
+    f->now_ms = until_ms;
+    hf_zk_session_tick(&f->session, f->now_ms);
+    op_fixture_expect_events(f, "LOST");
+    assert_int_equal(op_fixture_link_up_to(f, "c"), 9); /* to be ended */
+    op_fixture_cut_until_next(f);
+    assert_int_equal(op_fixture_link_up_to(f, "a"), 0);
 }
 
-TEST(a_resumed_session_is_offered_again)
+OP_TEST(a_resumed_session_is_offered_again, begin_resumed(f))
 {
-    struct zk_queue_fixture f;
-
-    begin_resumed(&f);
-    zk_queue_cut(&f);
-    assert_int_equal(zk_queue_connect(&f, "c").id, 9);
-    zk_queue_accept(&f, 9, false);
-    zk_queue_expect(&f, "SUSPENDED; RESUMED");
-    assert_false(hf_zk_session_read_only(&f.session));
-    zk_queue_end(&f);
+    op_fixture_cut_until_next(f);
+    assert_int_equal(op_fixture_link_up_to(f, "c"), 9);
+    op_fixture_accept_as(f, 9, false);
+    op_fixture_expect_events(f, "SUSPENDED; RESUMED");
+    assert_false(hf_zk_session_read_only(&f->session));
 }
 
-TEST(a_local_session_proves_nothing)
+OP_TEST(a_local_session_proves_nothing, begin_local(f, 1))
 {
-    struct zk_queue_fixture f;
-
-    begin_local(&f, 1);
-    assert_int_equal(f.session.proven_anchor_ms, 0);
-    zk_queue_end(&f);
+    assert_int_equal(f->session.proven_anchor_ms, 0);
 }
 
-TEST(a_local_session_is_closed)
+OP_TEST(a_local_session_is_closed, begin_local(f, 2))
 {
-    struct zk_queue_fixture f;
-
-    begin_local(&f, 2);
-    hf_zk_session_close(&f.session);
-    zk_queue_answer(&f, HF_ZK_OK);
-    zk_queue_expect(&f, "CLOSED");
-    zk_queue_end(&f);
+    hf_zk_session_close(&f->session);
+    op_fixture_answer(f, HF_ZK_OK);
+    op_fixture_expect_events(f, "CLOSED");
 }
 
 /* A server without a quorum cannot sync; the next one has to. */
-TEST(a_sync_waits_for_a_quorum)
+OP_TEST(a_sync_waits_for_a_quorum, op_fixture_begin_among(f, 3, true))
 {
-    struct zk_queue_op op;
-    struct zk_queue_fixture f;
+    static struct test_op op;
 
-    zk_queue_begin(&f, 3, true);
-    (void)zk_queue_connect(&f, "a");
-    zk_queue_accept(&f, 9, false);
-    hf_zk_op_queue_event(&f.queue);
-    zk_queue_cut(&f);
-    (void)zk_queue_connect(&f, "b");
-    zk_queue_accept(&f, 9, true);
-    assert_int_equal(zk_queue_take_output(&f), 0);
-    zk_queue_cut(&f);
-    (void)zk_queue_connect(&f, "c");
-    zk_queue_accept(&f, 9, false);
-    assert_true(zk_queue_take_output(&f) > 0); /* the sync */
-    f.events[0] = '\0';
-    zk_queue_start(&f, &op, HF_ZOOKEEPER_EXISTS, "exists");
-    zk_queue_answer(&f, HF_ZK_OK);
-    zk_queue_expect(&f, "");
-    zk_queue_answer(&f, HF_ZK_OK);
-    zk_queue_expect(&f, "exists HF_OK");
-    zk_queue_end(&f);
+    (void)op_fixture_link_up_to(f, "a");
+    op_fixture_accept_as(f, 9, false);
+    hf_zk_op_queue_event(&f->queue);
+    op_fixture_cut_until_next(f);
+    (void)op_fixture_link_up_to(f, "b");
+    op_fixture_accept_as(f, 9, true);
+    op_fixture_expect_sent(f, "");
+    op_fixture_cut_until_next(f);
+    (void)op_fixture_link_up_to(f, "c");
+    op_fixture_accept_as(f, 9, false);
+    op_fixture_expect_sent(f, "sync /");
+    f->events[0] = '\0';
+    op_fixture_start(f, &op, HF_ZOOKEEPER_EXISTS, "/exists");
+    op_fixture_answer(f, HF_ZK_OK);
+    op_fixture_expect_events(f, "");
+    op_fixture_answer(f, HF_ZK_OK);
+    op_fixture_expect_events(f, "/exists HF_OK");
 }
 
 /* ----------------------------------------------------------------- search --
  */
 
 /* The server that is asked now; "" for none. */
-static const char *asked(struct zk_queue_fixture *f, uint64_t *number)
+static const char *asked(struct zk_op_fixture *f, uint64_t *number)
 {
     const struct hf_zk_server *server =
         hf_zk_session_rw_probe_server(&f->session, number);
@@ -320,7 +276,7 @@ static const char *asked(struct zk_queue_fixture *f, uint64_t *number)
     return server != NULL ? server->host : "";
 }
 
-static void say_asked(struct zk_queue_fixture *f, const char *text)
+static void say_asked(struct zk_op_fixture *f, const char *text)
 {
     uint64_t number;
 
@@ -331,139 +287,118 @@ static void say_asked(struct zk_queue_fixture *f, const char *text)
 
 /* Keep the connection alive until the search has something to do, and do
  * that. */
-static void wait_for_search(struct zk_queue_fixture *f)
+static void wait_for_search(struct zk_op_fixture *f)
 {
     f->now_ms = f->session.rw_probe.at_ms;
     f->session.wire.received_at_ms = f->now_ms;
     f->session.wire.written_at_ms = f->now_ms;
-    f->session.alive_until_ms = f->now_ms + ZK_QUEUE_TIMEOUT_MS;
+    f->session.alive_until_ms = f->now_ms + OP_FIXTURE_TIMEOUT_MS;
     assert_true(hf_zk_session_wake_at_ms(&f->session) <= f->now_ms);
     hf_zk_session_tick(&f->session, f->now_ms);
 }
 
-TEST(the_others_are_asked_in_order_and_less_and_less_often)
+OP_TEST(the_others_are_asked_in_order_and_less_and_less_often,
+        begin_local(f, 3))
 {
     static const uint64_t pauses_ms[] = {1000,  2000,  4000,  8000,
                                          16000, 32000, 60000, 60000};
-    struct zk_queue_fixture f;
     uint64_t number, before;
 
-    begin_local(&f, 3);
     for (size_t i = 0; i < sizeof pauses_ms / sizeof *pauses_ms; i++) {
-        assert_string_equal(asked(&f, &before), "");
-        assert_int_equal(f.session.rw_probe.at_ms, f.now_ms + pauses_ms[i]);
-        wait_for_search(&f);
-        assert_string_equal(asked(&f, &before), "b");
-        say_asked(&f, "n"); /* of "null" */
-        assert_string_equal(asked(&f, &number), "b");
-        say_asked(&f, "ull");
-        assert_string_equal(asked(&f, &number), "c");
+        assert_string_equal(asked(f, &before), "");
+        assert_int_equal(f->session.rw_probe.at_ms, f->now_ms + pauses_ms[i]);
+        wait_for_search(f);
+        assert_string_equal(asked(f, &before), "b");
+        say_asked(f, "n"); /* of "null" */
+        assert_string_equal(asked(f, &number), "b");
+        say_asked(f, "ull");
+        assert_string_equal(asked(f, &number), "c");
         assert_true(number > before);
-        hf_zk_session_rw_probe_down(&f.session, before, f.now_ms); /* late */
-        assert_string_equal(asked(&f, &number), "c");
+        hf_zk_session_rw_probe_down(&f->session, before, f->now_ms); /* late */
+        assert_string_equal(asked(f, &number), "c");
         if (i % 2 == 0)
-            hf_zk_session_rw_probe_down(&f.session, number, f.now_ms);
+            hf_zk_session_rw_probe_down(&f->session, number, f->now_ms);
         else
-            say_asked(&f, "ro");
+            say_asked(f, "ro");
     }
-    zk_queue_expect(&f, "");
-    zk_queue_end(&f);
+    op_fixture_expect_events(f, "");
 }
 
-TEST(a_server_that_does_not_answer_is_given_up)
+OP_TEST(a_server_that_does_not_answer_is_given_up, begin_local(f, 2))
 {
-    struct zk_queue_fixture f;
     uint64_t number;
 
-    begin_local(&f, 2);
-    wait_for_search(&f);
-    assert_int_equal(f.session.rw_probe.at_ms,
-                     f.now_ms + HF_ZK_RW_PROBE_ATTEMPT_MS);
-    wait_for_search(&f);
-    assert_string_equal(asked(&f, &number), "");
-    hf_zk_session_rw_probe_received(&f.session, number, f.now_ms, "rw", 2);
-    assert_true(hf_zk_session_usable(&f.session));
-    zk_queue_end(&f);
+    wait_for_search(f);
+    assert_int_equal(f->session.rw_probe.at_ms,
+                     f->now_ms + HF_ZK_RW_PROBE_ATTEMPT_MS);
+    wait_for_search(f);
+    assert_string_equal(asked(f, &number), "");
+    hf_zk_session_rw_probe_received(&f->session, number, f->now_ms, "rw", 2);
+    assert_true(hf_zk_session_usable(&f->session));
 }
 
-TEST(a_server_with_a_quorum_is_moved_to)
+OP_TEST(a_server_with_a_quorum_is_moved_to, begin_local(f, 3))
 {
-    struct zk_queue_fixture f;
     uint64_t number;
 
-    begin_local(&f, 3);
-    wait_for_search(&f);
-    say_asked(&f, "ro");
-    say_asked(&f, "rw");
-    zk_queue_expect(&f, "SUSPENDED; LOST");
-    assert_int_equal(zk_queue_connect(&f, "c").id, 0);
-    zk_queue_accept(&f, 2, false);
-    zk_queue_expect(&f, "UP");
-    assert_string_equal(asked(&f, &number), "");
-    zk_queue_end(&f);
+    wait_for_search(f);
+    say_asked(f, "ro");
+    say_asked(f, "rw");
+    op_fixture_expect_events(f, "SUSPENDED; LOST");
+    assert_int_equal(op_fixture_link_up_to(f, "c"), 0);
+    op_fixture_accept_as(f, 2, false);
+    op_fixture_expect_events(f, "UP");
+    assert_string_equal(asked(f, &number), "");
 }
 
-TEST(a_resumed_session_moves_too)
+OP_TEST(a_resumed_session_moves_too, begin_resumed(f))
 {
-    struct zk_queue_fixture f;
     uint64_t number;
 
-    begin_resumed(&f);
-    wait_for_search(&f);
-    assert_string_equal(asked(&f, &number), "c");
-    say_asked(&f, "rw");
-    assert_int_equal(zk_queue_connect(&f, "c").id, 9);
-    zk_queue_accept(&f, 9, false);
-    zk_queue_expect(&f, "SUSPENDED; RESUMED");
-    zk_queue_end(&f);
+    wait_for_search(f);
+    assert_string_equal(asked(f, &number), "c");
+    say_asked(f, "rw");
+    assert_int_equal(op_fixture_link_up_to(f, "c"), 9);
+    op_fixture_accept_as(f, 9, false);
+    op_fixture_expect_events(f, "SUSPENDED; RESUMED");
 }
 
-TEST(a_move_waits_for_what_is_in_flight)
+OP_TEST(a_move_waits_for_what_is_in_flight, begin_local(f, 2))
 {
-    struct zk_queue_op ops[2];
-    struct zk_queue_fixture f;
+    static struct test_op ops[2];
 
-    begin_local(&f, 2);
-    zk_queue_start(&f, &ops[0], HF_ZOOKEEPER_EXISTS, "sent");
-    (void)zk_queue_take_output(&f);
-    wait_for_search(&f);
-    say_asked(&f, "rw");
-    zk_queue_start(&f, &ops[1], HF_ZOOKEEPER_EXISTS, "waiting");
-    assert_int_equal(zk_queue_take_output(&f), 0);
-    zk_queue_expect(&f, "");
-    zk_queue_answer(&f, HF_ZK_OK);
-    zk_queue_expect(&f, "sent HF_OK; SUSPENDED; LOST");
-    (void)zk_queue_connect(&f, "b");
-    zk_queue_accept(&f, 2, false);
-    zk_queue_answer(&f, HF_ZK_OK);
-    zk_queue_expect(&f, "UP; waiting HF_OK");
-    zk_queue_end(&f);
+    op_fixture_start(f, &ops[0], HF_ZOOKEEPER_EXISTS, "/sent");
+    op_fixture_read(f);
+    wait_for_search(f);
+    say_asked(f, "rw");
+    op_fixture_start(f, &ops[1], HF_ZOOKEEPER_EXISTS, "/waiting");
+    op_fixture_expect_sent(f, "exists /sent");
+    op_fixture_expect_events(f, "");
+    op_fixture_answer(f, HF_ZK_OK);
+    op_fixture_expect_events(f, "/sent HF_OK; SUSPENDED; LOST");
+    (void)op_fixture_link_up_to(f, "b");
+    op_fixture_accept_as(f, 2, false);
+    op_fixture_answer(f, HF_ZK_OK);
+    op_fixture_expect_events(f, "UP; /waiting HF_OK");
 }
 
 /* A cut ends a move, too: the server that was found is the next one. */
-TEST(a_cut_connection_goes_to_the_server_that_was_found)
+OP_TEST(a_cut_connection_goes_to_the_server_that_was_found, begin_local(f, 3))
 {
-    struct zk_queue_op op;
-    struct zk_queue_fixture f;
+    static struct test_op op;
 
-    begin_local(&f, 3);
-    zk_queue_start(&f, &op, HF_ZOOKEEPER_EXISTS, "sent");
-    wait_for_search(&f);
-    say_asked(&f, "ro");
-    say_asked(&f, "rw");
-    zk_queue_cut(&f);
-    (void)zk_queue_connect(&f, "c");
-    zk_queue_accept(&f, 2, false);
-    zk_queue_answer(&f, HF_ZK_OK);
-    zk_queue_expect(&f, "SUSPENDED; LOST; UP; sent HF_OK");
-    zk_queue_end(&f);
+    op_fixture_start(f, &op, HF_ZOOKEEPER_EXISTS, "/sent");
+    wait_for_search(f);
+    say_asked(f, "ro");
+    say_asked(f, "rw");
+    op_fixture_cut_until_next(f);
+    (void)op_fixture_link_up_to(f, "c");
+    op_fixture_accept_as(f, 2, false);
+    op_fixture_answer(f, HF_ZK_OK);
+    op_fixture_expect_events(f, "SUSPENDED; LOST; UP; /sent HF_OK");
 }
 
-TEST(one_server_is_never_asked)
+OP_TEST(one_server_is_never_asked, begin_local(f, 1))
 {
-    struct zk_queue_fixture f;
-
-    begin_local(&f, 1);
-    assert_int_equal(f.session.rw_probe.state, HF_ZK_RW_PROBE_ENDED);
-    zk_queue_end(&f);
+    assert_int_equal(f->session.rw_probe.state, HF_ZK_RW_PROBE_ENDED);
 }

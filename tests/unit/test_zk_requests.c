@@ -8,77 +8,65 @@
 
 /* -------------------------------------------------------------- removal -- */
 
-TEST(known_tickets_are_deleted)
+ZK_TEST(known_tickets_are_deleted)
 {
-    struct zk_fixture f;
-
-    zk_fixture_connected(&f);
-    have_ticket(&f, "a", 5, 17);
-    ask(&f, HF_REQUEST_REMOVE, "a");
-    assert_string_equal(zk_fixture_sent(&f), "DELETE q/a#5");
-    done(&f);
-    assert_string_equal(zk_fixture_events(&f), "REMOVED a found");
-    have_ticket(&f, "b", 6, 18);
-    ask(&f, HF_REQUEST_REMOVE, "b");
-    refused(&f, HF_ZK_NO_NODE);
-    assert_string_equal(zk_fixture_events(&f), "REMOVED b");
-    zk_fixture_close(&f);
+    have_ticket(f, "a", 5, 17);
+    ask(f, HF_REQUEST_REMOVE, "a");
+    assert_string_equal(zk_fixture_sent(f), "DELETE q/a#5");
+    done(f);
+    assert_string_equal(zk_fixture_events(f), "REMOVED a found");
+    have_ticket(f, "b", 6, 18);
+    ask(f, HF_REQUEST_REMOVE, "b");
+    refused(f, HF_ZK_NO_NODE);
+    assert_string_equal(zk_fixture_events(f), "REMOVED b");
 }
 
-TEST(unknown_tickets_are_looked_for)
+ZK_TEST(unknown_tickets_are_looked_for)
 {
-    struct zk_fixture f;
-
-    zk_fixture_connected(&f);
-    ask(&f, HF_REQUEST_REMOVE, "a");
-    assert_string_equal(zk_fixture_sent(&f), "SYNC q; LIST q");
-    done(&f);
-    children(&f, "x#1 a#2");
-    assert_string_equal(zk_fixture_sent(&f), "DELETE q/a#2");
-    done(&f);
-    assert_string_equal(zk_fixture_events(&f), "REMOVED a found");
-    ask(&f, HF_REQUEST_REMOVE, "a");
-    done(&f);
-    children(&f, "x#1");
-    assert_string_equal(zk_fixture_events(&f), "REMOVED a");
-    ask(&f, HF_REQUEST_REMOVE, "a");
-    done(&f);
-    refused(&f, HF_ZK_NO_NODE);
-    assert_string_equal(zk_fixture_events(&f), "REMOVED a");
-    zk_fixture_close(&f);
+    ask(f, HF_REQUEST_REMOVE, "a");
+    assert_string_equal(zk_fixture_sent(f), "SYNC q; LIST q");
+    done(f);
+    children(f, "x#1 a#2");
+    assert_string_equal(zk_fixture_sent(f), "DELETE q/a#2");
+    done(f);
+    assert_string_equal(zk_fixture_events(f), "REMOVED a found");
+    ask(f, HF_REQUEST_REMOVE, "a");
+    done(f);
+    children(f, "x#1");
+    assert_string_equal(zk_fixture_events(f), "REMOVED a");
+    ask(f, HF_REQUEST_REMOVE, "a");
+    done(f);
+    refused(f, HF_ZK_NO_NODE);
+    assert_string_equal(zk_fixture_events(f), "REMOVED a");
 }
 
-TEST(a_cut_removal_is_repeated)
+ZK_TEST(a_cut_removal_is_repeated)
 {
-    struct zk_fixture f;
-
-    zk_fixture_connected(&f);
-    have_ticket(&f, "a", 5, 17);
-    ask(&f, HF_REQUEST_REMOVE, "a");
-    link_down(&f, "reset");
-    assert_string_equal(zk_fixture_events(&f),
+    have_ticket(f, "a", 5, 17);
+    ask(f, HF_REQUEST_REMOVE, "a");
+    link_down(f, "reset");
+    assert_string_equal(zk_fixture_events(f),
                         "SUSPENDED; FAILED REMOVE a UNSURE");
-    resume(&f);
-    ask(&f, HF_REQUEST_REMOVE, "a"); /* it knows its name still */
-    assert_string_equal(zk_fixture_sent(&f), "DELETE q/a#5");
-    refused(&f, HF_ZK_NO_NODE);
-    assert_string_equal(zk_fixture_events(&f), "REMOVED a");
-    ask(&f, HF_REQUEST_REMOVE, "b"); /* at each step of the search */
-    link_down(&f, "reset");
-    resume(&f);
-    ask(&f, HF_REQUEST_REMOVE, "b");
-    done(&f);
-    link_down(&f, "reset");
-    assert_string_equal(zk_fixture_events(&f),
+    resume(f);
+    ask(f, HF_REQUEST_REMOVE, "a"); /* it knows its name still */
+    assert_string_equal(zk_fixture_sent(f), "DELETE q/a#5");
+    refused(f, HF_ZK_NO_NODE);
+    assert_string_equal(zk_fixture_events(f), "REMOVED a");
+    ask(f, HF_REQUEST_REMOVE, "b"); /* at each step of the search */
+    link_down(f, "reset");
+    resume(f);
+    ask(f, HF_REQUEST_REMOVE, "b");
+    done(f);
+    link_down(f, "reset");
+    assert_string_equal(zk_fixture_events(f),
                         "SUSPENDED; FAILED REMOVE b UNSURE");
-    resume(&f);
-    ask(&f, HF_REQUEST_REMOVE, "b");
-    done(&f);
-    children(&f, "b#6");
-    link_down(&f, "reset");
-    assert_string_equal(zk_fixture_events(&f),
+    resume(f);
+    ask(f, HF_REQUEST_REMOVE, "b");
+    done(f);
+    children(f, "b#6");
+    link_down(f, "reset");
+    assert_string_equal(zk_fixture_events(f),
                         "SUSPENDED; FAILED REMOVE b UNSURE");
-    zk_fixture_close(&f);
 }
 
 TEST(high_numbers_take_the_queue_with_them)
@@ -110,73 +98,61 @@ TEST(high_numbers_take_the_queue_with_them)
     }
 }
 
-TEST(what_errors_say_of_a_delete)
+ZK_TEST(what_errors_say_of_a_delete)
 {
-    struct zk_fixture f;
-
-    zk_fixture_connected(&f);
-    have_ticket(&f, "a", 5, 17);
-    ask(&f, HF_REQUEST_REMOVE, "a");
-    refused(&f, HF_ZK_NO_AUTH);
-    assert_string_equal(zk_fixture_events(&f), "FAILED REMOVE a FATAL");
-    assert_string_equal(f.text, "cannot delete a ticket of /q: no permission "
-                                "(-102); see the node's access list: we have "
-                                "no credentials");
-    ask(&f, HF_REQUEST_REMOVE, "a");
-    refused(&f, HF_ZK_SYSTEM_ERROR);
-    assert_string_equal(zk_fixture_events(&f), "FAILED REMOVE a UNSURE");
-    zk_fixture_close(&f);
+    have_ticket(f, "a", 5, 17);
+    ask(f, HF_REQUEST_REMOVE, "a");
+    refused(f, HF_ZK_NO_AUTH);
+    assert_string_equal(zk_fixture_events(f), "FAILED REMOVE a FATAL");
+    assert_string_equal(f->text, "cannot delete a ticket of /q: no permission "
+                                 "(-102); see the node's access list: we have "
+                                 "no credentials");
+    ask(f, HF_REQUEST_REMOVE, "a");
+    refused(f, HF_ZK_SYSTEM_ERROR);
+    assert_string_equal(zk_fixture_events(f), "FAILED REMOVE a UNSURE");
 }
 
 /* ------------------------------------------------------------------ list -- */
 
-TEST(a_ticket_that_is_not_listed_is_gone)
+ZK_TEST(a_ticket_that_is_not_listed_is_gone)
 {
-    struct zk_fixture f;
-
-    zk_fixture_connected(&f);
-    have_ticket(&f, "a", 5, 17);
-    have_ticket(&f, "b", 6, 18);
-    ask(&f, HF_REQUEST_LIST, "a");
-    children(&f, "b#6");
-    data(&f, "me", 18, f.session);
-    assert_string_equal(zk_fixture_events(&f), "LISTED a: b#6@18=me");
-    (void)zk_fixture_sent(&f);
-    ask(&f, HF_REQUEST_PROVE, ""); /* its check would fail the other's */
-    assert_string_equal(zk_fixture_sent(&f), "MULTI q/b#6");
-    zk_fixture_close(&f);
+    have_ticket(f, "a", 5, 17);
+    have_ticket(f, "b", 6, 18);
+    ask(f, HF_REQUEST_LIST, "a");
+    children(f, "b#6");
+    data(f, "me", 18, f->session);
+    assert_string_equal(zk_fixture_events(f), "LISTED a: b#6@18=me");
+    (void)zk_fixture_sent(f);
+    ask(f, HF_REQUEST_PROVE, ""); /* its check would fail the other's */
+    assert_string_equal(zk_fixture_sent(f), "MULTI q/b#6");
 }
 
 /* The data of the first ticket is read once, and watched for the one behind
  * it. */
-TEST(the_head_is_known)
+ZK_TEST(the_head_is_known)
 {
-    struct zk_fixture f;
-
-    zk_fixture_connected(&f);
-    ask(&f, HF_REQUEST_ENQUEUE, "a");
-    created(&f, 5, 17);
-    children(&f, "x#3 a#5");
-    assert_string_equal(zk_fixture_sent(&f),
+    ask(f, HF_REQUEST_ENQUEUE, "a");
+    created(f, 5, 17);
+    children(f, "x#3 a#5");
+    assert_string_equal(zk_fixture_sent(f),
                         "CREATE2 q/a; LIST q | DATA q/x#3 w");
-    data(&f, "host=h pid=1", 3, 9);
-    assert_string_equal(zk_fixture_events(&f),
+    data(f, "host=h pid=1", 3, 9);
+    assert_string_equal(zk_fixture_events(f),
                         "ENQUEUED a: x#3=host=h pid=1 a#5@17");
-    ask(&f, HF_REQUEST_WATCH, "x");
-    assert_string_equal(zk_fixture_sent(&f), "");
-    assert_string_equal(zk_fixture_events(&f), "WATCHING x");
-    ask(&f, HF_REQUEST_LIST, "a");
-    children(&f, "x#3 a#5");
-    assert_string_equal(zk_fixture_sent(&f), "LIST q");
-    assert_string_equal(zk_fixture_events(&f),
+    ask(f, HF_REQUEST_WATCH, "x");
+    assert_string_equal(zk_fixture_sent(f), "");
+    assert_string_equal(zk_fixture_events(f), "WATCHING x");
+    ask(f, HF_REQUEST_LIST, "a");
+    children(f, "x#3 a#5");
+    assert_string_equal(zk_fixture_sent(f), "LIST q");
+    assert_string_equal(zk_fixture_events(f),
                         "LISTED a: x#3=host=h pid=1 a#5@17");
-    ask(&f, HF_REQUEST_LIST, "a"); /* another head */
-    children(&f, "w#2 x#3 a#5");
-    assert_string_equal(zk_fixture_sent(&f), "LIST q | DATA q/w#2");
-    refused(&f, HF_ZK_NO_NODE); /* gone already: nothing depends on it */
-    assert_string_equal(zk_fixture_events(&f),
+    ask(f, HF_REQUEST_LIST, "a"); /* another head */
+    children(f, "w#2 x#3 a#5");
+    assert_string_equal(zk_fixture_sent(f), "LIST q | DATA q/w#2");
+    refused(f, HF_ZK_NO_NODE); /* gone already: nothing depends on it */
+    assert_string_equal(zk_fixture_events(f),
                         "LISTED a: w#2 x#3=host=h pid=1 a#5@17");
-    zk_fixture_close(&f);
 }
 
 TEST(payloads_are_made_fit)
@@ -213,23 +189,21 @@ TEST(payloads_are_made_fit)
 
 /* ----------------------------------------------------------------- prove -- */
 
-TEST(proofs_check_by_turns)
+ZK_TEST(proofs_check_by_turns)
 {
     unsigned seen[40] = {0};
     char name[8];
-    struct zk_fixture f;
     size_t checks;
 
-    zk_fixture_connected(&f);
     for (int i = 0; i < 40; i++) {
         snprintf(name, sizeof name, "n%d", i);
-        have_ticket(&f, name, i, 100 + i);
+        have_ticket(f, name, i, 100 + i);
     }
     for (int iteration = 0; iteration < 5; iteration++) {
         const char *sent;
 
-        ask(&f, HF_REQUEST_PROVE, "");
-        sent = zk_fixture_sent(&f);
+        ask(f, HF_REQUEST_PROVE, "");
+        sent = zk_fixture_sent(f);
         checks = 0;
         for (unsigned i = 0; i < 40; i++) {
             snprintf(name, sizeof name, "n%u#%u", i, i);
@@ -242,51 +216,42 @@ TEST(proofs_check_by_turns)
             }
         }
         assert_int_equal(checks, 32);
-        checked(&f);
-        assert_string_equal(zk_fixture_events(&f), "PROVEN 1000");
+        checked(f);
+        assert_string_equal(zk_fixture_events(f), "PROVEN 1000");
     }
     for (int i = 0; i < 40; i++)
         assert_int_equal(seen[i], 4); /* 5 x 32 / 40 */
-    zk_fixture_close(&f);
 }
 
-TEST(tickets_that_leave_are_not_checked)
+ZK_TEST(tickets_that_leave_are_not_checked)
 {
-    struct zk_fixture f;
-
-    zk_fixture_connected(&f);
-    have_ticket(&f, "a", 1, 11);
-    have_ticket(&f, "b", 2, 12);
-    ask(&f, HF_REQUEST_REMOVE, "a");
-    ask(&f, HF_REQUEST_PROVE, "");
-    assert_string_equal(zk_fixture_sent(&f), "DELETE q/a#1 | MULTI q/b#2");
-    done(&f);
-    checked(&f);
-    assert_string_equal(zk_fixture_events(&f), "REMOVED a found; PROVEN 1000");
-    ask(&f, HF_REQUEST_REMOVE, "b");
-    ask(&f, HF_REQUEST_PROVE, "");
-    assert_string_equal(zk_fixture_sent(&f), "DELETE q/b#2 | MULTI /");
-    zk_fixture_close(&f);
+    have_ticket(f, "a", 1, 11);
+    have_ticket(f, "b", 2, 12);
+    ask(f, HF_REQUEST_REMOVE, "a");
+    ask(f, HF_REQUEST_PROVE, "");
+    assert_string_equal(zk_fixture_sent(f), "DELETE q/a#1 | MULTI q/b#2");
+    done(f);
+    checked(f);
+    assert_string_equal(zk_fixture_events(f), "REMOVED a found; PROVEN 1000");
+    ask(f, HF_REQUEST_REMOVE, "b");
+    ask(f, HF_REQUEST_PROVE, "");
+    assert_string_equal(zk_fixture_sent(f), "DELETE q/b#2 | MULTI /");
 }
 
-TEST(a_failed_check_proves_nothing)
+ZK_TEST(a_failed_check_proves_nothing)
 {
-    struct zk_fixture f;
-
-    zk_fixture_connected(&f);
-    have_ticket(&f, "a", 1, 11);
-    have_ticket(&f, "b", 2, 12);
-    have_ticket(&f, "c", 3, 13);
+    have_ticket(f, "a", 1, 11);
+    have_ticket(f, "b", 2, 12);
+    have_ticket(f, "c", 3, 13);
     for (int32_t i = 0; i < 3; i++) {
-        ask(&f, HF_REQUEST_PROVE, "");
-        check_failed(&f, i);
-        assert_string_equal(zk_fixture_events(&f), "FAILED PROVE RETRY");
-        assert_string_equal(f.text, "a ticket that was to be checked is gone");
+        ask(f, HF_REQUEST_PROVE, "");
+        check_failed(f, i);
+        assert_string_equal(zk_fixture_events(f), "FAILED PROVE RETRY");
+        assert_string_equal(f->text, "a ticket that was to be checked is gone");
     }
-    ask(&f, HF_REQUEST_PROVE, "");
-    refused(&f, HF_ZK_NO_AUTH);
-    assert_string_equal(zk_fixture_events(&f), "FAILED PROVE FATAL");
-    zk_fixture_close(&f);
+    ask(f, HF_REQUEST_PROVE, "");
+    refused(f, HF_ZK_NO_AUTH);
+    assert_string_equal(zk_fixture_events(f), "FAILED PROVE FATAL");
 }
 
 /* A MULTI whose answer is none. */

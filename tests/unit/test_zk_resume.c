@@ -35,91 +35,73 @@ static void resume_as(struct zk_fixture *f, int32_t timeout_ms)
 
 /* The next leader counts the timeout that the session was created with, and a
  * server that was left may answer late. */
-TEST(the_shortest_timeout_of_a_session_is_in_force)
+ZK_TEST_FROM(the_shortest_timeout_of_a_session_is_in_force, open_with(f, 0))
 {
-    struct zk_fixture f;
-
-    open_with(&f, 0);
-    accept_session_as(&f, 6000, 7);
-    assert_string_equal(zk_fixture_events(&f), "CONNECTED 6000 1000");
-    set_time(&f, 3000);
-    resume_as(&f, 9000);
-    assert_non_null(strstr(zk_fixture_events(&f), "RESUMED 6000 1000"));
-    resume_as(&f, 4000);
-    assert_non_null(strstr(zk_fixture_events(&f), "RESUMED 4000 1000"));
-    resume_as(&f, 9000);
-    assert_non_null(strstr(zk_fixture_events(&f), "RESUMED 4000 1000"));
-    zk_fixture_close(&f);
+    accept_session_as(f, 6000, 7);
+    assert_string_equal(zk_fixture_events(f), "CONNECTED 6000 1000");
+    set_time(f, 3000);
+    resume_as(f, 9000);
+    assert_non_null(strstr(zk_fixture_events(f), "RESUMED 6000 1000"));
+    resume_as(f, 4000);
+    assert_non_null(strstr(zk_fixture_events(f), "RESUMED 4000 1000"));
+    resume_as(f, 9000);
+    assert_non_null(strstr(zk_fixture_events(f), "RESUMED 4000 1000"));
 }
 
 /* A server that granted less to the last session may do so again. */
-TEST(a_new_session_has_its_own_timeout)
+ZK_TEST_FROM(a_new_session_has_its_own_timeout, open_with(f, 0))
 {
-    struct zk_fixture f;
-
-    open_with(&f, 0);
-    accept_session_as(&f, 4000, 7);
-    cut_and_handshake(&f);
-    refuse_session(&f);
-    link_up(&f);
-    (void)zk_fixture_events(&f);
-    accept_session_as(&f, 9000, 8);
-    assert_non_null(strstr(zk_fixture_events(&f), "CONNECTED 9000 "));
-    cut_and_handshake(&f);
-    assert_non_null(strstr(zk_fixture_events(&f), " 4000"));
-    zk_fixture_close(&f);
+    accept_session_as(f, 4000, 7);
+    cut_and_handshake(f);
+    refuse_session(f);
+    link_up(f);
+    (void)zk_fixture_events(f);
+    accept_session_as(f, 9000, 8);
+    assert_non_null(strstr(zk_fixture_events(f), "CONNECTED 9000 "));
+    cut_and_handshake(f);
+    assert_non_null(strstr(zk_fixture_events(f), " 4000"));
 }
 
 /* A resume without an answer may still take effect. */
-TEST(what_an_unanswered_resume_may_have_brought_is_in_force)
+ZK_TEST_FROM(what_an_unanswered_resume_may_have_brought_is_in_force,
+             open_with(f, 3000))
 {
-    struct zk_fixture f;
-
-    open_with(&f, 3000);
-    accept_session_as(&f, 10000, 7);
-    (void)zk_fixture_events(&f);
-    cut_and_handshake(&f);
-    assert_non_null(strstr(zk_fixture_events(&f), " 3000"));
-    resume_as(&f, 10000); /* the one before ends without an answer */
-    assert_non_null(strstr(zk_fixture_events(&f), "RESUMED 3000 "));
-    zk_fixture_close(&f);
+    accept_session_as(f, 10000, 7);
+    (void)zk_fixture_events(f);
+    cut_and_handshake(f);
+    assert_non_null(strstr(zk_fixture_events(f), " 3000"));
+    resume_as(f, 10000); /* the one before ends without an answer */
+    assert_non_null(strstr(zk_fixture_events(f), "RESUMED 3000 "));
 }
 
 /* Less was granted before than the URL says that servers grant at least. */
-TEST(what_was_granted_counts_below_the_floor)
+ZK_TEST_FROM(what_was_granted_counts_below_the_floor, open_with(f, 8000))
 {
-    struct zk_fixture f;
-
-    open_with(&f, 8000);
-    accept_session_as(&f, 6000, 7);
-    (void)zk_fixture_events(&f);
-    cut_and_handshake(&f);
-    assert_non_null(strstr(zk_fixture_events(&f), " 6000"));
-    zk_fixture_close(&f);
+    accept_session_as(f, 6000, 7);
+    (void)zk_fixture_events(f);
+    cut_and_handshake(f);
+    assert_non_null(strstr(zk_fixture_events(f), " 6000"));
 }
 
 /* The shorter timeout counts, not the one before.  It is logged. */
-TEST(a_shorter_timeout_ends_the_session_sooner)
+ZK_TEST_FROM(a_shorter_timeout_ends_the_session_sooner, open_with(f, 0))
 {
-    struct zk_fixture f;
     uint64_t greeted_at_ms;
     unsigned lines;
 
-    open_with(&f, 0);
-    accept_session_as(&f, 20000, 7);
-    set_time(&f, 3000);
-    cut_and_handshake(&f);
-    lines = f.log_lines;
-    accept_session_as(&f, 4000, 7);
-    assert_int_equal(f.log_lines, lines + 1);
-    greeted_at_ms = f.now_ms;
-    link_down(&f, "reset");
-    (void)zk_fixture_events(&f);
-    set_time(&f, greeted_at_ms + 3999);
-    assert_string_equal(zk_fixture_events(&f), "");
-    advance_to(&f, greeted_at_ms + 4000);
-    assert_string_equal(zk_fixture_events(&f), "LOST");
-    zk_fixture_close(&f);
+    accept_session_as(f, 20000, 7);
+    set_time(f, 3000);
+    cut_and_handshake(f);
+    lines = f->log_lines;
+    accept_session_as(f, 4000, 7);
+    assert_int_equal(f->log_lines, lines + 1);
+    greeted_at_ms = f->now_ms;
+    link_down(f, "reset");
+    (void)zk_fixture_events(f);
+    set_time(f, greeted_at_ms + 3999);
+    assert_string_equal(zk_fixture_events(f), "");
+    advance_to(f, greeted_at_ms + 4000);
+    assert_string_equal(zk_fixture_events(f), "LOST");
 }
 
 /* ------------------------------------------------------------- what was seen
@@ -136,30 +118,26 @@ static const char *resume_sends(struct zk_fixture *f)
 
 /* An event, or the answer to SETWATCHES, names a transaction of which more
  * events may follow.  The answer to a call does not. */
-TEST(only_answers_to_calls_say_what_was_seen)
+ZK_TEST(only_answers_to_calls_say_what_was_seen)
 {
-    struct zk_fixture f;
-
-    zk_fixture_connected(&f);
-    have_ticket(&f, "x", 2, 2);
-    have_ticket(&f, "y", 3, 3);
-    ask(&f, HF_REQUEST_WATCH, "x");
-    data(&f, "him", 2, 2);
-    ask(&f, HF_REQUEST_WATCH, "y");
-    f.zxid = 0x40;
-    data(&f, "her", 2, 2);
-    f.zxid = 0x50;
-    event(&f, HF_ZK_NODE_DELETED, "q/x#2");
-    assert_non_null(strstr(resume_sends(&f), "SETWATCHES 0x40 "));
-    f.zxid = 0x60;
-    header(&f, HF_ZK_XID_SET_WATCHES, HF_ZK_OK);
-    advance_to(&f, f.now_ms + 4000);
-    pong(&f);
-    assert_non_null(strstr(resume_sends(&f), "SETWATCHES 0x40 "));
-    ask(&f, HF_REQUEST_REMOVE, "x");
-    done(&f);
-    assert_non_null(strstr(resume_sends(&f), "SETWATCHES 0x60 "));
-    zk_fixture_close(&f);
+    have_ticket(f, "x", 2, 2);
+    have_ticket(f, "y", 3, 3);
+    ask(f, HF_REQUEST_WATCH, "x");
+    data(f, "him", 2, 2);
+    ask(f, HF_REQUEST_WATCH, "y");
+    f->zxid = 0x40;
+    data(f, "her", 2, 2);
+    f->zxid = 0x50;
+    event(f, HF_ZK_NODE_DELETED, "q/x#2");
+    assert_non_null(strstr(resume_sends(f), "SETWATCHES 0x40 "));
+    f->zxid = 0x60;
+    header(f, HF_ZK_XID_SET_WATCHES, HF_ZK_OK);
+    advance_to(f, f->now_ms + 4000);
+    pong(f);
+    assert_non_null(strstr(resume_sends(f), "SETWATCHES 0x40 "));
+    ask(f, HF_REQUEST_REMOVE, "x");
+    done(f);
+    assert_non_null(strstr(resume_sends(f), "SETWATCHES 0x60 "));
 }
 
 /* ------------------------------------------------------ when it is final -- */

@@ -187,7 +187,7 @@ static void resume(struct retry_fixture *f)
     happens(f, HF_ZK_RETRY_RESUMED, HF_OK, NULL);
 }
 
-static void stop(struct retry_fixture *f, hf_status status)
+static void stop_retry(struct retry_fixture *f, hf_status status)
 {
     happens(f, HF_ZK_RETRY_STOPPED, status, NULL);
 }
@@ -355,18 +355,18 @@ TEST(a_create_that_is_given_up_leaves_a_removal)
         begin_create(&f, "/q/job-", HF_ZOOKEEPER_SEQUENTIAL, 0);
         answer(&f, HF_EUNSURE);
         expect(&f, "create /q/_c_ID-job- 2; sync /q");
-        stop(&f, rows[i].stopped);
+        stop_retry(&f, rows[i].stopped);
         expect(&f, rows[i].steps);
         end(&f, rows[i].ended);
     }
     /* The session may go on after the handle, if it is that of a client. */
     begin_create(&f, "/q/job-", HF_ZOOKEEPER_EPHEMERAL_SEQUENTIAL, 0);
     answer(&f, HF_EUNSURE);
-    stop(&f, HF_ECLOSED);
+    stop_retry(&f, HF_ECLOSED);
     end(&f, HF_EUNSURE);
     begin_create(&f, "/q/job", HF_ZOOKEEPER_EPHEMERAL, 0);
     answer(&f, HF_EUNSURE);
-    stop(&f, HF_ECLOSED);
+    stop_retry(&f, HF_ECLOSED);
     end(&f, HF_EUNSURE);
     /* Before it was sent, and where the parent cannot be listed. */
     begin_create(&f, "/q/job-", HF_ZOOKEEPER_SEQUENTIAL, 0);
@@ -748,7 +748,7 @@ TEST(what_cannot_come_any_more_is_forgotten)
     answer(&f, HF_EDENIED);
     end(&f, HF_EDENIED);
     begin_removal(&f, false);
-    stop(&f, HF_ECLOSED);
+    stop_retry(&f, HF_ECLOSED);
     end(&f, HF_OK);
 }
 
@@ -781,7 +781,7 @@ TEST(an_answer_shortens_the_pauses)
     answer(&f, HF_OK);
     answer(&f, HF_EUNREACHABLE);
     assert_true(f.step.pause_ms < longest_ms / 4);
-    stop(&f, HF_ECLOSED);
+    stop_retry(&f, HF_ECLOSED);
     end(&f, HF_OK);
 }
 
@@ -935,10 +935,10 @@ TEST(a_delete_that_is_refused_ends)
     }
     begin_delete(&f, -1);
     answer(&f, HF_EUNSURE);
-    stop(&f, HF_ECLOSED);
+    stop_retry(&f, HF_ECLOSED);
     end(&f, HF_EUNSURE);
     begin_delete(&f, -1);
-    stop(&f, HF_ECANCELLED);
+    stop_retry(&f, HF_ECANCELLED);
     end(&f, HF_ECANCELLED);
     begin_delete(&f, -1);
     answer(&f, HF_EUNSURE);
@@ -1090,13 +1090,13 @@ TEST(an_update_ends_where_it_cannot_go_on)
     end(&f, HF_EBUSY);
     begin_update(&f);
     read_node(&f, 3, "5");
-    stop(&f, HF_ETIMEDOUT);
+    stop_retry(&f, HF_ETIMEDOUT);
     end(&f, HF_ETIMEDOUT);
     begin_update(&f);
     read_node(&f, 3, "5");
     reply(&f, "6", false);
     answer(&f, HF_EUNSURE);
-    stop(&f, HF_ETIMEDOUT);
+    stop_retry(&f, HF_ETIMEDOUT);
     end(&f, HF_EUNSURE);
     begin_update(&f);
     for (int i = 0; f.step.kind != HF_ZK_RETRY_END; i++) {

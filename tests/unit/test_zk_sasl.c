@@ -85,21 +85,18 @@ static void all_steps(struct zk_op_fixture *f)
 
 /* ----------------------------------------------------------------- order -- */
 
-TEST(nothing_is_sent_before_the_end)
+OP_TEST(nothing_is_sent_before_the_end, begin(f, 1))
 {
-    struct zk_op_fixture f;
-    struct test_op o;
+    static struct test_op o;
 
-    begin(&f, 1);
-    op_fixture_start(&f, &o, GET, "/a");
-    op_fixture_expect_sent(&f, "");
-    assert_false(hf_zk_session_usable(&f.session));
-    all_steps(&f);
-    assert_true(hf_zk_session_usable(&f.session));
-    op_fixture_expect_sent(&f, "get /a");
-    op_fixture_answer_all(&f);
-    op_fixture_expect_events(&f, "/a HF_OK");
-    op_fixture_end(&f);
+    op_fixture_start(f, &o, GET, "/a");
+    op_fixture_expect_sent(f, "");
+    assert_false(hf_zk_session_usable(&f->session));
+    all_steps(f);
+    assert_true(hf_zk_session_usable(&f->session));
+    op_fixture_expect_sent(f, "get /a");
+    op_fixture_answer_all(f);
+    op_fixture_expect_events(f, "/a HF_OK");
 }
 
 static void ignore_event(struct hf_zk_watcher *watcher,
@@ -110,79 +107,68 @@ static void ignore_event(struct hf_zk_watcher *watcher,
 }
 
 /* On each connection: SASL, then credentials, then watches, then calls. */
-TEST(credentials_and_watches_come_after_it)
+OP_TEST(credentials_and_watches_come_after_it, begin(f, 1))
 {
     static const struct hf_zookeeper_op auth = {
         .kind = HF_ZOOKEEPER_ADD_AUTH, .scheme = "ip", .data = "x", .bytes = 1};
     struct hf_zk_watcher watcher = {
         .fired = ignore_event, .path = "/a", .mode = HF_ZK_WATCH_DATA};
-    struct zk_op_fixture f;
-    struct test_op o[3];
+    static struct test_op o[3];
 
-    begin(&f, 1);
-    op_fixture_prepare_as(&f, &o[0], &auth);
-    op_fixture_start_prepared(&f, &o[0]);
-    op_fixture_expect_sent(&f, "");
-    all_steps(&f);
-    op_fixture_expect_sent(&f, "auth ip");
-    op_fixture_answer_auth(&f, HF_ZK_OK);
-    op_fixture_prepare(&f, &o[1], GET, "/a");
+    op_fixture_prepare_as(f, &o[0], &auth);
+    op_fixture_start_prepared(f, &o[0]);
+    op_fixture_expect_sent(f, "");
+    all_steps(f);
+    op_fixture_expect_sent(f, "auth ip");
+    op_fixture_answer_auth(f, HF_ZK_OK);
+    op_fixture_prepare(f, &o[1], GET, "/a");
     o[1].op.watcher = &watcher;
-    op_fixture_start_prepared(&f, &o[1]);
-    op_fixture_answer_all(&f);
-    op_fixture_start(&f, &o[2], GET, "/b");
-    op_fixture_cut(&f);
-    f.sent[0] = '\0';
-    op_fixture_connect(&f);
-    assert_int_equal(f.handshake_id, OP_FIXTURE_SESSION);
-    op_fixture_expect_sent(&f, "");
-    all_steps(&f);
-    op_fixture_read(&f);
-    assert_non_null(strstr(f.sent, "auth ip; setwatches "));
-    assert_non_null(strstr(f.sent, "; get /b"));
-    hf_zk_watch_set_remove(&f.session.watches, &watcher);
-    op_fixture_end(&f);
+    op_fixture_start_prepared(f, &o[1]);
+    op_fixture_answer_all(f);
+    op_fixture_start(f, &o[2], GET, "/b");
+    op_fixture_cut(f);
+    f->sent[0] = '\0';
+    op_fixture_connect(f);
+    assert_int_equal(f->handshake_id, OP_FIXTURE_SESSION);
+    op_fixture_expect_sent(f, "");
+    all_steps(f);
+    op_fixture_read(f);
+    assert_non_null(strstr(f->sent, "auth ip; setwatches "));
+    assert_non_null(strstr(f->sent, "; get /b"));
+    hf_zk_watch_set_remove(&f->session.watches, &watcher);
 }
 
 /* As GSSAPI ends: the client's last token needs no answer but a null one. */
-TEST(the_last_token_may_be_the_clients)
+OP_TEST(the_last_token_may_be_the_clients, begin(f, 1))
 {
-    struct zk_op_fixture f;
-
-    begin(&f, 1);
-    expect_step(&f, NULL);
-    stepped(&f, "ticket");
-    answer(&f, "layers");
-    expect_step(&f, "layers");
-    finished(&f, "none");
-    op_fixture_read(&f);
-    assert_false(hf_zk_session_usable(&f.session));
-    answer(&f, NULL);
-    assert_true(hf_zk_session_usable(&f.session));
-    op_fixture_end(&f);
+    expect_step(f, NULL);
+    stepped(f, "ticket");
+    answer(f, "layers");
+    expect_step(f, "layers");
+    finished(f, "none");
+    op_fixture_read(f);
+    assert_false(hf_zk_session_usable(&f->session));
+    answer(f, NULL);
+    assert_true(hf_zk_session_usable(&f->session));
 }
 
 /* A server that requires SASL ends the connection for a ping, too. */
-TEST(no_ping_is_sent_meanwhile)
+OP_TEST(no_ping_is_sent_meanwhile, begin(f, 1))
 {
-    struct zk_op_fixture f;
-
-    begin(&f, 1);
-    all_steps(&f);
-    op_fixture_cut(&f);
-    op_fixture_connect(&f);
-    f.session.connectivity.until_ms =
+    all_steps(f);
+    op_fixture_cut(f);
+    op_fixture_connect(f);
+    f->session.connectivity.until_ms =
         HF_FOREVER; /* a ping would be due first */
-    expect_step(&f, NULL);
-    op_fixture_pass(&f, OP_FIXTURE_TIMEOUT_MS / 2);
-    op_fixture_expect_sent(&f, "");
-    assert_int_equal(f.session.wire.pings, 0);
-    stepped(&f, NULL);
-    answer(&f, "challenge");
-    expect_step(&f, "challenge");
-    finished(&f, NULL);
-    assert_true(hf_zk_session_usable(&f.session));
-    op_fixture_end(&f);
+    expect_step(f, NULL);
+    op_fixture_pass(f, OP_FIXTURE_TIMEOUT_MS / 2);
+    op_fixture_expect_sent(f, "");
+    assert_int_equal(f->session.wire.pings, 0);
+    stepped(f, NULL);
+    answer(f, "challenge");
+    expect_step(f, "challenge");
+    finished(f, NULL);
+    assert_true(hf_zk_session_usable(&f->session));
 }
 
 /* ------------------------------------------------------ ends in the middle --
@@ -190,114 +176,97 @@ TEST(no_ping_is_sent_meanwhile)
 
 /* A session whose rounds did not end was not begun: no other server is asked to
  * resume it. */
-TEST(a_session_that_was_not_begun_is_forgotten)
+OP_TEST(a_session_that_was_not_begun_is_forgotten, begin(f, 1))
 {
-    struct zk_op_fixture f;
-    struct test_op o;
+    static struct test_op o;
 
-    begin(&f, 1);
-    op_fixture_start(&f, &o, GET, "/a");
-    expect_step(&f, NULL);
-    stepped(&f, NULL);
-    op_fixture_cut(&f);
-    f.sent[0] = '\0';
-    op_fixture_connect(&f);
-    assert_int_equal(f.handshake_id, 0);
-    assert_int_equal(f.handshake_zxid, 0);
-    all_steps(&f);
-    op_fixture_answer_all(&f);
-    op_fixture_expect_events(&f, "/a HF_OK");
-    op_fixture_end(&f);
+    op_fixture_start(f, &o, GET, "/a");
+    expect_step(f, NULL);
+    stepped(f, NULL);
+    op_fixture_cut(f);
+    f->sent[0] = '\0';
+    op_fixture_connect(f);
+    assert_int_equal(f->handshake_id, 0);
+    assert_int_equal(f->handshake_zxid, 0);
+    all_steps(f);
+    op_fixture_answer_all(f);
+    op_fixture_expect_events(f, "/a HF_OK");
 }
 
-TEST(a_session_that_was_begun_is_resumed)
+OP_TEST(a_session_that_was_begun_is_resumed, begin(f, 1))
 {
-    struct zk_op_fixture f;
-
-    begin(&f, 1);
-    all_steps(&f);
+    all_steps(f);
     for (int i = 0; i < 2; i++) {
-        op_fixture_cut(&f);
-        f.sent[0] = '\0';
-        op_fixture_connect(&f);
-        assert_int_equal(f.handshake_id, OP_FIXTURE_SESSION);
-        expect_step(&f, NULL);
+        op_fixture_cut(f);
+        f->sent[0] = '\0';
+        op_fixture_connect(f);
+        assert_int_equal(f->handshake_id, OP_FIXTURE_SESSION);
+        expect_step(f, NULL);
     }
-    stepped(&f, NULL);
-    answer(&f, "c");
-    expect_step(&f, "c");
-    finished(&f, NULL);
-    assert_true(hf_zk_session_usable(&f.session));
-    op_fixture_end(&f);
+    stepped(f, NULL);
+    answer(f, "c");
+    expect_step(f, "c");
+    finished(f, NULL);
+    assert_true(hf_zk_session_usable(&f->session));
 }
 
 /* The step of a connection that has ended says nothing to the next one. */
-TEST(a_late_step_is_ignored)
+OP_TEST(a_late_step_is_ignored, begin(f, 1))
 {
-    struct zk_op_fixture f;
     uint64_t number;
 
-    begin(&f, 1);
     assert_int_equal(
-        hf_zk_session_add_credential(&f.session, "ip", "x", 1, NULL, NULL),
+        hf_zk_session_add_credential(&f->session, "ip", "x", 1, NULL, NULL),
         HF_OK);
-    expect_step(&f, NULL);
-    number = f.connection_number;
-    op_fixture_cut(&f);
-    op_fixture_connect(&f);
-    expect_step(&f, NULL);
-    f.connection_number = number;
-    finished(&f, NULL);
-    assert_false(hf_zk_session_usable(&f.session));
-    f.connection_number = number + 1;
-    finished(&f, NULL);
-    assert_true(hf_zk_session_usable(&f.session));
-    op_fixture_expect_sent(&f, "auth ip");
-    finished(&f, NULL); /* nobody has asked */
-    op_fixture_expect_sent(&f, "");
-    op_fixture_end(&f);
+    expect_step(f, NULL);
+    number = f->connection_number;
+    op_fixture_cut(f);
+    op_fixture_connect(f);
+    expect_step(f, NULL);
+    f->connection_number = number;
+    finished(f, NULL);
+    assert_false(hf_zk_session_usable(&f->session));
+    f->connection_number = number + 1;
+    finished(f, NULL);
+    assert_true(hf_zk_session_usable(&f->session));
+    op_fixture_expect_sent(f, "auth ip");
+    finished(f, NULL); /* nobody has asked */
+    op_fixture_expect_sent(f, "");
 }
 
-TEST(a_step_may_take_too_long)
+OP_TEST(a_step_may_take_too_long, begin(f, 1))
 {
-    struct zk_op_fixture f;
     uint64_t number;
 
-    begin(&f, 1);
-    expect_step(&f, NULL);
-    number = f.connection_number;
-    op_fixture_pass(&f, UINT64_C(2) * OP_FIXTURE_TIMEOUT_MS);
+    expect_step(f, NULL);
+    number = f->connection_number;
+    op_fixture_pass(f, UINT64_C(2) * OP_FIXTURE_TIMEOUT_MS);
     assert_non_null(
-        strstr(f.session.connectivity.error, "no token of the mechanism"));
-    op_fixture_connect(&f);
-    assert_int_equal(f.connection_number, number + 1);
-    all_steps(&f);
-    op_fixture_end(&f);
+        strstr(f->session.connectivity.error, "no token of the mechanism"));
+    op_fixture_connect(f);
+    assert_int_equal(f->connection_number, number + 1);
+    all_steps(f);
 }
 
-TEST(a_session_may_be_lost_meanwhile)
+OP_TEST(a_session_may_be_lost_meanwhile, begin(f, 1))
 {
-    struct zk_op_fixture f;
-
-    begin(&f, 1);
-    all_steps(&f);
-    op_fixture_cut(&f);
-    op_fixture_connect(&f);
-    expect_step(&f, NULL);
-    f.session.connectivity.until_ms = HF_FOREVER;
-    op_fixture_pass(&f, OP_FIXTURE_TIMEOUT_MS + 1);
-    assert_int_equal(f.session.id, 0);
+    all_steps(f);
+    op_fixture_cut(f);
+    op_fixture_connect(f);
+    expect_step(f, NULL);
+    f->session.connectivity.until_ms = HF_FOREVER;
+    op_fixture_pass(f, OP_FIXTURE_TIMEOUT_MS + 1);
+    assert_int_equal(f->session.id, 0);
     /* It is ended, which the server may allow only behind SASL. */
-    f.sent[0] = '\0';
-    op_fixture_connect(&f);
-    all_steps(&f);
-    assert_false(hf_zk_session_usable(&f.session));
-    op_fixture_answer(&f, HF_ZK_OK);
-    f.sent[0] = '\0';
-    op_fixture_connect(&f);
-    all_steps(&f);
-    assert_true(hf_zk_session_usable(&f.session));
-    op_fixture_end(&f);
+    f->sent[0] = '\0';
+    op_fixture_connect(f);
+    all_steps(f);
+    assert_false(hf_zk_session_usable(&f->session));
+    op_fixture_answer(f, HF_ZK_OK);
+    f->sent[0] = '\0';
+    op_fixture_connect(f);
+    all_steps(f);
+    assert_true(hf_zk_session_usable(&f->session));
 }
 
 /* Closed in each state of the rounds. */
@@ -317,21 +286,18 @@ TEST(it_may_be_closed_meanwhile)
     }
 }
 
-TEST(the_server_may_be_left_meanwhile)
+OP_TEST(the_server_may_be_left_meanwhile, begin(f, 1))
 {
     static const struct hf_zk_server other = {"j", 2181};
-    struct zk_op_fixture f;
 
-    begin(&f, 1);
-    expect_step(&f, NULL);
-    stepped(&f, NULL);
-    op_fixture_read(&f);
-    hf_zk_session_set_servers(&f.session, &other, 1, f.now_ms);
-    f.sent[0] = '\0';
-    op_fixture_connect(&f);
-    all_steps(&f);
-    assert_true(hf_zk_session_usable(&f.session));
-    op_fixture_end(&f);
+    expect_step(f, NULL);
+    stepped(f, NULL);
+    op_fixture_read(f);
+    hf_zk_session_set_servers(&f->session, &other, 1, f->now_ms);
+    f->sent[0] = '\0';
+    op_fixture_connect(f);
+    all_steps(f);
+    assert_true(hf_zk_session_usable(&f->session));
 }
 
 /* -------------------------------------------------------------- refusals -- */
@@ -379,31 +345,28 @@ TEST(a_refusal_is_final)
 }
 
 /* What the mechanism lacks now it may have later. */
-TEST(a_step_that_fails_is_tried_again)
+OP_TEST(a_step_that_fails_is_tried_again, begin(f, 1))
 {
-    struct zk_op_fixture f;
-    struct test_op o;
+    static struct test_op o;
 
-    begin(&f, 1);
-    op_fixture_start(&f, &o, GET, "/a");
+    op_fixture_start(f, &o, GET, "/a");
     for (int i = 0; i < 3; i++) {
-        expect_step(&f, NULL);
-        stepped_as(&f, HF_EUNREACHABLE, NULL, false);
+        expect_step(f, NULL);
+        stepped_as(f, HF_EUNREACHABLE, NULL, false);
         assert_non_null(
-            strstr(f.session.connectivity.error, "SASL failed: because"));
-        op_fixture_connect(&f);
+            strstr(f->session.connectivity.error, "SASL failed: because"));
+        op_fixture_connect(f);
     }
-    all_steps(&f);
-    op_fixture_answer_all(&f);
-    op_fixture_expect_events(&f, "/a HF_OK");
-    op_fixture_end(&f);
+    all_steps(f);
+    op_fixture_answer_all(f);
+    op_fixture_expect_events(f, "/a HF_OK");
 }
 
 /* ------------------------------------------------------------- nonsense -- */
 
 static void expect_nonsense(struct zk_op_fixture *f, const char *text)
 {
-    assert_false(hf_zk_session_wants_connection(&f->session));
+    assert_false(hf_connectivity_has_connection(&f->session.connectivity));
     if (strstr(f->session.connectivity.error, text) == NULL)
         fail_msg("%s", f->session.connectivity.error);
     op_fixture_end(f);
@@ -534,7 +497,7 @@ static void insist(struct zk_op_fixture *f)
         struct hf_zk_sasl_step step;
 
         assert_true(++tries < 1000);
-        if (!hf_zk_session_wants_connection(&f->session) ||
+        if (!hf_connectivity_has_connection(&f->session.connectivity) ||
             f->session.connectivity.state == HF_CONNECTIVITY_CONNECTING) {
             at = 0;
             heap_exempt(true);

@@ -21,35 +21,28 @@ static void open_with(struct zk_fixture *f, size_t servers)
 
 /* ------------------------------------------------------------ handshake -- */
 
-TEST(a_session_begins)
+ZK_TEST_FROM(a_session_begins, open_with(f, 1))
 {
-    struct zk_fixture f;
-
-    open_with(&f, 1);
-    assert_string_equal(f.server->host, "h1");
-    assert_string_equal(zk_fixture_sent(&f), "");
-    set_time(&f, 1100);
-    link_up(&f);
-    assert_string_equal(zk_fixture_sent(&f), "HANDSHAKE 0x0 10000 0x0");
-    set_time(&f, 1200);
-    accept_session_as(&f, 8000, 7);
-    assert_string_equal(zk_fixture_events(&f), "CONNECTED 8000 1100");
-    assert_string_equal(zk_fixture_sent(&f), "");
-    zk_fixture_close(&f);
+    assert_string_equal(f->server->host, "h1");
+    assert_string_equal(zk_fixture_sent(f), "");
+    set_time(f, 1100);
+    link_up(f);
+    assert_string_equal(zk_fixture_sent(f), "HANDSHAKE 0x0 10000 0x0");
+    set_time(f, 1200);
+    accept_session_as(f, 8000, 7);
+    assert_string_equal(zk_fixture_events(f), "CONNECTED 8000 1100");
+    assert_string_equal(zk_fixture_sent(f), "");
 }
 
-TEST(servers_without_the_last_byte_are_understood)
+ZK_TEST_FROM(servers_without_the_last_byte_are_understood, open_with(f, 1))
 {
     static const char answer[] = "\0\0\0\x24\0\0\0\0\0\0\x27\x10"
                                  "\0\0\0\0\0\0\0\7\0\0\0\x10"
                                  "0123456789abcdef";
-    struct zk_fixture f;
 
-    open_with(&f, 1);
-    link_up(&f);
-    receive(&f, answer, sizeof answer - 1);
-    assert_string_equal(zk_fixture_events(&f), "CONNECTED 10000 1000");
-    zk_fixture_close(&f);
+    link_up(f);
+    receive(f, answer, sizeof answer - 1);
+    assert_string_equal(zk_fixture_events(f), "CONNECTED 10000 1000");
 }
 
 TEST(answers_that_are_no_handshake_are_refused)
@@ -188,93 +181,77 @@ TEST(who_closes_in_silence_is_asked_for_tls)
     zk_fixture_close(&f);
 }
 
-TEST(who_speaks_tls_is_recognized)
+ZK_TEST_FROM(who_speaks_tls_is_recognized, open_with(f, 1))
 {
-    struct zk_fixture f;
-
-    open_with(&f, 1);
-    link_up(&f);
-    receive(&f, "\x15\x03\x03\x00\x02\x02\x46", 7); /* an alert */
-    assert_non_null(strstr(f.text, "speaks TLS; expected zks:"));
-    assert_int_equal(f.error_status, HF_EURL);
-    assert_true(f.error_final);
-    zk_fixture_close(&f);
+    link_up(f);
+    receive(f, "\x15\x03\x03\x00\x02\x02\x46", 7); /* an alert */
+    assert_non_null(strstr(f->text, "speaks TLS; expected zks:"));
+    assert_int_equal(f->error_status, HF_EURL);
+    assert_true(f->error_final);
 }
 
 /* ------------------------------------------------------- going on elsewhere */
 
-TEST(a_session_goes_on_at_another_server)
+ZK_TEST_FROM(a_session_goes_on_at_another_server, open_with(f, 2))
 {
-    struct zk_fixture f;
-
-    open_with(&f, 2);
-    link_up(&f);
-    accept_session_as(&f, 8000, 7);
-    f.zxid = 0x99;
-    ask(&f, HF_REQUEST_LIST, "a");
-    done(&f);
-    children(&f, "");
-    (void)zk_fixture_sent(&f);
-    (void)zk_fixture_events(&f);
-    set_time(&f, 3000);
-    link_down(&f, "connection reset by peer");
-    assert_string_equal(zk_fixture_events(&f), "SUSPENDED");
-    assert_string_equal(f.text, "h1:2181: connection reset by peer");
-    assert_string_equal(f.server->host, "h2"); /* at once */
-    set_time(&f, 3100);
-    link_up(&f);
+    link_up(f);
+    accept_session_as(f, 8000, 7);
+    f->zxid = 0x99;
+    ask(f, HF_REQUEST_LIST, "a");
+    done(f);
+    children(f, "");
+    (void)zk_fixture_sent(f);
+    (void)zk_fixture_events(f);
+    set_time(f, 3000);
+    link_down(f, "connection reset by peer");
+    assert_string_equal(zk_fixture_events(f), "SUSPENDED");
+    assert_string_equal(f->text, "h1:2181: connection reset by peer");
+    assert_string_equal(f->server->host, "h2"); /* at once */
+    set_time(f, 3100);
+    link_up(f);
     /* The password, the last zxid, and the timeout that is wanted. */
-    assert_string_equal(zk_fixture_sent(&f), "HANDSHAKE 0x9a 10000 0x7");
-    assert_string_equal(zk_fixture_events(&f), "RESUMING 3100 8000");
-    set_time(&f, 3200);
-    accept_session_as(&f, 6000, 7);
-    assert_non_null(strstr(zk_fixture_events(&f), "RESUMED 6000 "));
-    link_down(&f, "reset");
-    wake(&f);
-    link_up(&f);
+    assert_string_equal(zk_fixture_sent(f), "HANDSHAKE 0x9a 10000 0x7");
+    assert_string_equal(zk_fixture_events(f), "RESUMING 3100 8000");
+    set_time(f, 3200);
+    accept_session_as(f, 6000, 7);
+    assert_non_null(strstr(zk_fixture_events(f), "RESUMED 6000 "));
+    link_down(f, "reset");
+    wake(f);
+    link_up(f);
     /* The smallest timeout that was granted may be in force. */
-    assert_non_null(strstr(zk_fixture_events(&f), " 6000"));
-    zk_fixture_close(&f);
+    assert_non_null(strstr(zk_fixture_events(f), " 6000"));
 }
 
-TEST(a_refused_resume_is_a_lost_session)
+ZK_TEST(a_refused_resume_is_a_lost_session)
 {
-    struct zk_fixture f;
-
-    zk_fixture_connected(&f);
-    link_down(&f, "reset");
-    wake(&f);
-    link_up(&f);
-    (void)zk_fixture_events(&f);
-    refuse_session(&f);
-    assert_string_equal(zk_fixture_events(&f), "LOST");
-    assert_int_equal(f.status, HF_ELOST);
-    assert_string_equal(f.text, "the server has ended the session");
-    (void)zk_fixture_sent(&f);
-    assert_non_null(f.server);
-    set_time(&f, 2000);
-    link_up(&f);
-    assert_string_equal(zk_fixture_sent(&f), "HANDSHAKE 0x0 10000 0x0");
-    accept_session_as(&f, 10000, 9);
-    assert_string_equal(zk_fixture_events(&f), "CONNECTED 10000 2000");
-    zk_fixture_close(&f);
+    link_down(f, "reset");
+    wake(f);
+    link_up(f);
+    (void)zk_fixture_events(f);
+    refuse_session(f);
+    assert_string_equal(zk_fixture_events(f), "LOST");
+    assert_int_equal(f->status, HF_ELOST);
+    assert_string_equal(f->text, "the server has ended the session");
+    (void)zk_fixture_sent(f);
+    assert_non_null(f->server);
+    set_time(f, 2000);
+    link_up(f);
+    assert_string_equal(zk_fixture_sent(f), "HANDSHAKE 0x0 10000 0x0");
+    accept_session_as(f, 10000, 9);
+    assert_string_equal(zk_fixture_events(f), "CONNECTED 10000 2000");
 }
 
-TEST(another_session_is_not_ours)
+ZK_TEST(another_session_is_not_ours)
 {
-    struct zk_fixture f;
-
-    zk_fixture_connected(&f);
-    link_down(&f, "reset");
-    wake(&f);
-    link_up(&f);
-    (void)zk_fixture_events(&f);
-    accept_session_as(&f, 10000, ZK_FIXTURE_SESSION + 1);
-    assert_string_equal(zk_fixture_events(&f), "");
-    assert_string_equal(f.text,
+    link_down(f, "reset");
+    wake(f);
+    link_up(f);
+    (void)zk_fixture_events(f);
+    accept_session_as(f, 10000, ZK_FIXTURE_SESSION + 1);
+    assert_string_equal(zk_fixture_events(f), "");
+    assert_string_equal(f->text,
                         "h1:2181: an answer to a connect request that was "
                         "not ours");
-    zk_fixture_close(&f);
 }
 
 /* ------------------------------------------------------- lost by our clock */
@@ -323,21 +300,17 @@ TEST(silence_loses_a_session_too)
 }
 
 /* Also the session after it. */
-TEST(every_session_has_its_clock)
+ZK_TEST(every_session_has_its_clock)
 {
-    struct zk_fixture f;
-
-    zk_fixture_connected(&f);
     for (int64_t i = 1; i < 4; i++) {
-        advance_to(&f, f.now_ms + 10000);
-        assert_string_equal(zk_fixture_events(&f), "LOST");
-        link_up(&f);
-        refuse_session(&f); /* the lost one has ended */
-        link_up(&f);
-        accept_session_as(&f, 10000, i);
-        (void)zk_fixture_events(&f);
+        advance_to(f, f->now_ms + 10000);
+        assert_string_equal(zk_fixture_events(f), "LOST");
+        link_up(f);
+        refuse_session(f); /* the lost one has ended */
+        link_up(f);
+        accept_session_as(f, 10000, i);
+        (void)zk_fixture_events(f);
     }
-    zk_fixture_close(&f);
 }
 
 /* ----------------------------------------------- the end of a lost session */
@@ -437,22 +410,18 @@ TEST(a_lost_session_is_ended_by_the_first_that_answers)
 }
 
 /* It is not resumed once there is another session. */
-TEST(a_lost_session_is_forgotten_with_the_next_one)
+ZK_TEST_FROM(a_lost_session_is_forgotten_with_the_next_one, lose_for_silence(f))
 {
-    struct zk_fixture f;
-
-    lose_for_silence(&f);
     for (int i = 1; i < 64; i++) {
-        link_down(&f, NULL);
-        connect(&f);
+        link_down(f, NULL);
+        connect(f);
     }
-    (void)zk_fixture_sent(&f);
-    accept_session_as(&f, 10000, 9);
-    assert_int_equal(hf_zk_engine_session(f.zk)->lost.state, HF_ZK_LOST_NONE);
-    link_down(&f, NULL);
-    connect(&f);
-    assert_non_null(strstr(zk_fixture_sent(&f), "HANDSHAKE 0x0 10000 0x9"));
-    zk_fixture_close(&f);
+    (void)zk_fixture_sent(f);
+    accept_session_as(f, 10000, 9);
+    assert_int_equal(hf_zk_engine_session(f->zk)->lost.state, HF_ZK_LOST_NONE);
+    link_down(f, NULL);
+    connect(f);
+    assert_non_null(strstr(zk_fixture_sent(f), "HANDSHAKE 0x0 10000 0x9"));
 }
 
 /* Another client may have it. */
@@ -468,118 +437,96 @@ TEST(a_session_that_was_handed_out_is_left_alone)
     expect_new_session(&f);
 }
 
-TEST(a_close_does_not_wait_for_a_lost_session)
+ZK_TEST_FROM(a_close_does_not_wait_for_a_lost_session, lose_for_silence(f))
 {
-    struct zk_fixture f;
-
-    lose_for_silence(&f);
-    accept_session(&f);
-    zk_fixture_close(&f);
+    accept_session(f);
 }
 
 /* -------------------------------------------------------------- keeping -- */
 
-TEST(pings_go_at_a_third)
+ZK_TEST(pings_go_at_a_third)
 {
-    struct zk_fixture f;
-
-    zk_fixture_connected(&f);
     for (uint64_t k = 1; k < 6; k++) {
-        assert_int_equal(hf_zk_session_wake_at_ms(hf_zk_engine_session(f.zk)),
+        assert_int_equal(hf_zk_session_wake_at_ms(hf_zk_engine_session(f->zk)),
                          1000 + k * 3333);
-        advance_to(&f, 1000 + k * 3333 - 1);
-        assert_string_equal(zk_fixture_sent(&f), "");
-        wake(&f);
-        assert_string_equal(zk_fixture_sent(&f), "PING");
-        pong(&f);
+        advance_to(f, 1000 + k * 3333 - 1);
+        assert_string_equal(zk_fixture_sent(f), "");
+        wake(f);
+        assert_string_equal(zk_fixture_sent(f), "PING");
+        pong(f);
     }
     /* A call counts as well. */
-    set_time(&f, f.now_ms + 1000);
-    ask(&f, HF_REQUEST_LIST, "a");
-    (void)zk_fixture_sent(&f);
-    assert_int_equal(hf_zk_session_wake_at_ms(hf_zk_engine_session(f.zk)),
-                     f.now_ms + 3333);
-    zk_fixture_close(&f);
+    set_time(f, f->now_ms + 1000);
+    ask(f, HF_REQUEST_LIST, "a");
+    (void)zk_fixture_sent(f);
+    assert_int_equal(hf_zk_session_wake_at_ms(hf_zk_engine_session(f->zk)),
+                     f->now_ms + 3333);
 }
 
 /* Neither an event nor what is unanswered puts a ping off: the server counts
  * only what it gets. */
-TEST(what_comes_in_puts_off_no_ping)
+ZK_TEST(what_comes_in_puts_off_no_ping)
 {
-    struct zk_fixture f;
-
-    zk_fixture_connected(&f);
-    advance_to(&f, 1000 + 3332);
-    event(&f, HF_ZK_NODE_DATA_CHANGED, "q/x#1");
-    wake(&f);
-    assert_int_equal(f.now_ms, 1000 + 3333);
-    assert_string_equal(zk_fixture_sent(&f), "PING");
-    pong(&f);
-    ask(&f, HF_REQUEST_LIST, "a");
-    (void)zk_fixture_sent(&f);
-    advance_to(&f, 1000 + 3333 + 3332);
-    event(&f, HF_ZK_NODE_DATA_CHANGED, "q/x#1");
-    wake(&f);
-    assert_int_equal(f.now_ms, 1000 + 3333 + 3333);
-    assert_string_equal(zk_fixture_sent(&f), "PING");
-    zk_fixture_close(&f);
+    advance_to(f, 1000 + 3332);
+    event(f, HF_ZK_NODE_DATA_CHANGED, "q/x#1");
+    wake(f);
+    assert_int_equal(f->now_ms, 1000 + 3333);
+    assert_string_equal(zk_fixture_sent(f), "PING");
+    pong(f);
+    ask(f, HF_REQUEST_LIST, "a");
+    (void)zk_fixture_sent(f);
+    advance_to(f, 1000 + 3333 + 3332);
+    event(f, HF_ZK_NODE_DATA_CHANGED, "q/x#1");
+    wake(f);
+    assert_int_equal(f->now_ms, 1000 + 3333 + 3333);
+    assert_string_equal(zk_fixture_sent(f), "PING");
 }
 
-TEST(silence_of_two_thirds_ends_the_connection)
+ZK_TEST(silence_of_two_thirds_ends_the_connection)
 {
-    struct zk_fixture f;
-
-    zk_fixture_connected(&f);
-    run_until(&f, 1000 + 6665);
-    assert_string_equal(zk_fixture_sent(&f), "PING");
-    assert_true(f.up);
-    wake(&f);
-    assert_int_equal(f.now_ms, 1000 + 6666);
-    assert_string_equal(zk_fixture_events(&f), "SUSPENDED");
-    assert_string_equal(f.text, "h1:2181: no answer for 6666 ms");
-    assert_false(f.up);
-    zk_fixture_close(&f);
+    run_until(f, 1000 + 6665);
+    assert_string_equal(zk_fixture_sent(f), "PING");
+    assert_true(f->up);
+    wake(f);
+    assert_int_equal(f->now_ms, 1000 + 6666);
+    assert_string_equal(zk_fixture_events(f), "SUSPENDED");
+    assert_string_equal(f->text, "h1:2181: no answer for 6666 ms");
+    assert_false(f->up);
 }
 
 /* Any byte shows that the link works; only an answer shows that the session
  * exists. */
-TEST(events_keep_the_link_and_not_the_session)
+ZK_TEST(events_keep_the_link_and_not_the_session)
 {
-    struct zk_fixture f;
-
-    zk_fixture_connected(&f);
-    while (f.now_ms < 10000) {
-        run_until(&f, f.now_ms + 1000);
-        event(&f, HF_ZK_NODE_DELETED, "q/x#1");
+    while (f->now_ms < 10000) {
+        run_until(f, f->now_ms + 1000);
+        event(f, HF_ZK_NODE_DELETED, "q/x#1");
     }
-    assert_string_equal(zk_fixture_events(&f), "");
-    run_until(&f, 11000);
-    assert_string_equal(zk_fixture_events(&f), "LOST");
-    zk_fixture_close(&f);
+    assert_string_equal(zk_fixture_events(f), "");
+    run_until(f, 11000);
+    assert_string_equal(zk_fixture_events(f), "LOST");
 }
 
 /* ---------------------------------------------------------- the servers -- */
 
-TEST(servers_are_tried_in_order_with_pauses_after_the_last)
+ZK_TEST_FROM(servers_are_tried_in_order_with_pauses_after_the_last,
+             open_with(f, 3))
 {
     uint64_t longest_ms = 50, pause_ms;
-    struct zk_fixture f;
 
-    open_with(&f, 3);
     for (int iteration = 0; iteration < 12; iteration++) {
         for (unsigned i = 0; i < 3; i++) {
-            assert_int_equal(f.server->port, 2181 + i);
-            link_down(&f, "refused");
+            assert_int_equal(f->server->port, 2181 + i);
+            link_down(f, "refused");
         }
-        assert_null(f.server);
+        assert_null(f->server);
         pause_ms =
-            hf_zk_session_wake_at_ms(hf_zk_engine_session(f.zk)) - f.now_ms;
+            hf_zk_session_wake_at_ms(hf_zk_engine_session(f->zk)) - f->now_ms;
         assert_in_range(pause_ms, longest_ms / 2, longest_ms);
         longest_ms = longest_ms * 2 < 1000 ? longest_ms * 2 : 1000;
-        wake(&f);
+        wake(f);
     }
-    assert_string_equal(f.logged_digests, "h3:2183: refused");
-    zk_fixture_close(&f);
+    assert_string_equal(f->logged_digests, "h3:2183: refused");
 }
 
 TEST(each_attempt_has_its_time)
@@ -610,54 +557,48 @@ TEST(each_attempt_has_its_time)
 
 /* A server that does not answer the first connection may be slow, or may have
  * lost it. */
-TEST(timeouts_grow_until_there_is_a_session)
+ZK_TEST_FROM(timeouts_grow_until_there_is_a_session, open_with(f, 1))
 {
     static const uint64_t expected_ms[] = {2000, 4000, 5000, 5000};
-    struct zk_fixture f;
 
-    open_with(&f, 1);
     for (size_t i = 0; i < sizeof expected_ms / sizeof expected_ms[0]; i++) {
-        link_up(&f);
-        assert_int_equal(hf_zk_session_wake_at_ms(hf_zk_engine_session(f.zk)) -
-                             f.now_ms,
+        link_up(f);
+        assert_int_equal(hf_zk_session_wake_at_ms(hf_zk_engine_session(f->zk)) -
+                             f->now_ms,
                          expected_ms[i]);
-        wake(&f);
-        wake(&f);
+        wake(f);
+        wake(f);
     }
-    link_up(&f);
-    accept_session(&f);
-    link_down(&f, "flap");
-    wake(&f);
-    assert_int_equal(hf_zk_session_wake_at_ms(hf_zk_engine_session(f.zk)) -
-                         f.now_ms,
+    link_up(f);
+    accept_session(f);
+    link_down(f, "flap");
+    wake(f);
+    assert_int_equal(hf_zk_session_wake_at_ms(hf_zk_engine_session(f->zk)) -
+                         f->now_ms,
                      expected_ms[0]);
-    zk_fixture_close(&f);
 }
 
 /* A connection that lasted resets the pauses.  One that did not last counts
  * as a failure. */
-TEST(only_a_steady_connection_resets_the_pauses)
+ZK_TEST(only_a_steady_connection_resets_the_pauses)
 {
     uint64_t pause_ms = 0;
-    struct zk_fixture f;
 
-    zk_fixture_connected(&f);
     for (int i = 0; i < 10; i++) {
-        link_down(&f, "flap");
+        link_down(f, "flap");
         pause_ms =
-            hf_zk_session_wake_at_ms(hf_zk_engine_session(f.zk)) - f.now_ms;
-        wake(&f);
-        link_up(&f);
-        accept_session(&f);
-        set_time(&f, f.now_ms + 999);
+            hf_zk_session_wake_at_ms(hf_zk_engine_session(f->zk)) - f->now_ms;
+        wake(f);
+        link_up(f);
+        accept_session(f);
+        set_time(f, f->now_ms + 999);
     }
     assert_in_range(pause_ms, 500, 1000);
-    set_time(&f, f.now_ms + 1);
-    link_down(&f, "flap");
-    assert_in_range(hf_zk_session_wake_at_ms(hf_zk_engine_session(f.zk)) -
-                        f.now_ms,
+    set_time(f, f->now_ms + 1);
+    link_down(f, "flap");
+    assert_in_range(hf_zk_session_wake_at_ms(hf_zk_engine_session(f->zk)) -
+                        f->now_ms,
                     25, 50);
-    zk_fixture_close(&f);
 }
 
 /* ---------------------------------------------------------------- policy -- */
@@ -670,33 +611,29 @@ static void open_with_policy(struct zk_fixture *f, uint32_t retries)
     assert_true(zk_fixture_open(f));
 }
 
-TEST(a_policy_that_gives_up_ends_the_attempts)
+ZK_TEST_FROM(a_policy_that_gives_up_ends_the_attempts, open_with_policy(f, 2))
 {
-    struct zk_fixture f;
-
-    open_with_policy(&f, 2);
     for (int i = 0; i < 2; i++) {
-        link_down(&f, "refused");
-        assert_string_equal(zk_fixture_events(&f), "");
-        assert_int_equal(hf_zk_session_wake_at_ms(hf_zk_engine_session(f.zk)) -
-                             f.now_ms,
+        link_down(f, "refused");
+        assert_string_equal(zk_fixture_events(f), "");
+        assert_int_equal(hf_zk_session_wake_at_ms(hf_zk_engine_session(f->zk)) -
+                             f->now_ms,
                          5000);
-        wake(&f);
+        wake(f);
     }
-    link_down(&f, "refused");
-    assert_string_equal(zk_fixture_events(&f), "GAVE_UP 2 10000");
-    assert_null(f.server);
-    assert_true(hf_zk_session_wake_at_ms(hf_zk_engine_session(f.zk)) ==
+    link_down(f, "refused");
+    assert_string_equal(zk_fixture_events(f), "GAVE_UP 2 10000");
+    assert_null(f->server);
+    assert_true(hf_zk_session_wake_at_ms(hf_zk_engine_session(f->zk)) ==
                 HF_FOREVER);
-    hf_zk_session_reconnect(hf_zk_engine_session(f.zk), f.now_ms);
-    zk_fixture_process(&f);
-    assert_non_null(f.server);
-    hf_zk_session_reconnect(hf_zk_engine_session(f.zk),
-                            f.now_ms); /* nothing: it is at it */
-    zk_fixture_process(&f);
-    link_down(&f, "refused");
-    assert_string_equal(zk_fixture_events(&f), "");
-    zk_fixture_close(&f);
+    hf_zk_session_reconnect(hf_zk_engine_session(f->zk), f->now_ms);
+    zk_fixture_process(f);
+    assert_non_null(f->server);
+    hf_zk_session_reconnect(hf_zk_engine_session(f->zk),
+                            f->now_ms); /* nothing: it is at it */
+    zk_fixture_process(f);
+    link_down(f, "refused");
+    assert_string_equal(zk_fixture_events(f), "");
 }
 
 /* The session goes on without a connection until our clock ends it. */
@@ -727,23 +664,19 @@ TEST(a_session_that_is_given_up_ends_in_its_time)
     expect_new_session(&f);
 }
 
-TEST(what_waiting_does_not_mend_is_final)
+ZK_TEST_FROM(what_waiting_does_not_mend_is_final, open_with(f, 2))
 {
-    struct zk_fixture f;
-
-    open_with(&f, 2);
-    hf_zk_session_connection_down(hf_zk_engine_session(f.zk),
-                                  f.connection_number, f.now_ms, HF_EDENIED,
+    hf_zk_session_connection_down(hf_zk_engine_session(f->zk),
+                                  f->connection_number, f->now_ms, HF_EDENIED,
                                   "not trusted");
-    zk_fixture_process(&f);
-    assert_int_equal(f.error_status, HF_EUNREACHABLE);
-    assert_false(f.error_final);
-    hf_zk_session_connection_down(hf_zk_engine_session(f.zk),
-                                  f.connection_number, f.now_ms, HF_EDENIED,
+    zk_fixture_process(f);
+    assert_int_equal(f->error_status, HF_EUNREACHABLE);
+    assert_false(f->error_final);
+    hf_zk_session_connection_down(hf_zk_engine_session(f->zk),
+                                  f->connection_number, f->now_ms, HF_EDENIED,
                                   "not trusted");
-    zk_fixture_process(&f);
-    assert_true(f.error_final);
-    zk_fixture_close(&f);
+    zk_fixture_process(f);
+    assert_true(f->error_final);
 }
 
 TEST(connection_error_is_logged_when_it_is_new)
@@ -783,36 +716,33 @@ TEST(connection_error_is_logged_when_it_is_new)
     zk_fixture_close(&f);
 }
 
-TEST(calls_about_another_connection_do_nothing)
+ZK_TEST(calls_about_another_connection_do_nothing)
 {
-    struct zk_fixture f;
     uint64_t number;
 
-    zk_fixture_connected(&f);
-    number = f.connection_number;
-    link_down(&f, "reset");
-    (void)zk_fixture_events(&f);
-    hf_zk_session_connection_up(hf_zk_engine_session(f.zk), number, f.now_ms);
-    hf_zk_session_connection_down(hf_zk_engine_session(f.zk), number, f.now_ms,
-                                  HF_EUNREACHABLE, "again");
-    hf_zk_session_receive(hf_zk_engine_session(f.zk), number, f.now_ms,
+    number = f->connection_number;
+    link_down(f, "reset");
+    (void)zk_fixture_events(f);
+    hf_zk_session_connection_up(hf_zk_engine_session(f->zk), number, f->now_ms);
+    hf_zk_session_connection_down(hf_zk_engine_session(f->zk), number,
+                                  f->now_ms, HF_EUNREACHABLE, "again");
+    hf_zk_session_receive(hf_zk_engine_session(f->zk), number, f->now_ms,
                           "\xff\xff\xff\xff", 4);
-    wake(&f);
-    hf_zk_session_connection_up(hf_zk_engine_session(f.zk), number, f.now_ms);
-    hf_zk_session_connection_down(hf_zk_engine_session(f.zk), number, f.now_ms,
-                                  HF_EUNREACHABLE, "again");
-    hf_zk_session_receive(hf_zk_engine_session(f.zk), number, f.now_ms,
+    wake(f);
+    hf_zk_session_connection_up(hf_zk_engine_session(f->zk), number, f->now_ms);
+    hf_zk_session_connection_down(hf_zk_engine_session(f->zk), number,
+                                  f->now_ms, HF_EUNREACHABLE, "again");
+    hf_zk_session_receive(hf_zk_engine_session(f->zk), number, f->now_ms,
                           "\xff\xff\xff\xff", 4);
-    hf_zk_session_receive(hf_zk_engine_session(f.zk), f.connection_number,
-                          f.now_ms, "early", 5); /* it is not up */
-    zk_fixture_process(&f);
-    assert_string_equal(zk_fixture_events(&f), "");
-    link_up(&f);
-    hf_zk_session_connection_up(hf_zk_engine_session(f.zk), f.connection_number,
-                                f.now_ms); /* twice */
-    zk_fixture_process(&f);
-    assert_string_equal(zk_fixture_sent(&f), "HANDSHAKE 0x0 10000 0x5e55");
-    accept_session(&f);
-    assert_non_null(strstr(zk_fixture_events(&f), "RESUMED"));
-    zk_fixture_close(&f);
+    hf_zk_session_receive(hf_zk_engine_session(f->zk), f->connection_number,
+                          f->now_ms, "early", 5); /* it is not up */
+    zk_fixture_process(f);
+    assert_string_equal(zk_fixture_events(f), "");
+    link_up(f);
+    hf_zk_session_connection_up(hf_zk_engine_session(f->zk),
+                                f->connection_number, f->now_ms); /* twice */
+    zk_fixture_process(f);
+    assert_string_equal(zk_fixture_sent(f), "HANDSHAKE 0x0 10000 0x5e55");
+    accept_session(f);
+    assert_non_null(strstr(zk_fixture_events(f), "RESUMED"));
 }

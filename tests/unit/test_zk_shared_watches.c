@@ -35,10 +35,10 @@ static void set_other(struct zk_fixture *f, struct other *other,
                                         .path = path,
                                         .mode = HF_ZK_WATCH_PERSISTENT}};
     hf_zk_watch_set_add(set, &other->watcher);
-    (void)hf_zk_watch_set_add_mode(set, &other->watcher);
+    (void)hf_zk_watch_set_begin_add(set, &other->watcher);
     hf_zk_watch_set_mode_answered(set, path, strlen(path),
                                   HF_ZK_SERVER_PERSISTENT);
-    hf_zk_watch_set_added(&other->watcher);
+    hf_zk_watcher_add_answered(&other->watcher);
 }
 
 /* Free it, and return what the server must be asked for. */
@@ -46,8 +46,7 @@ static enum hf_zk_unwatch free_other(struct zk_fixture *f, struct other *other)
 {
     struct hf_zk_watch_set *set = &f->zk->session.watches;
 
-    hf_zk_watch_set_remove(set, &other->watcher);
-    return hf_zk_watch_set_after_removal(set, &other->watcher);
+    return hf_zk_watch_set_unwatch(set, &other->watcher);
 }
 
 /* The ticket x is in the queue, right in front of ours, a, and nothing was

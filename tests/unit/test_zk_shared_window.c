@@ -8,6 +8,7 @@
 #include "heap/heap.h"
 #include "zk_op_fixture.h"
 #include "zookeeper/zk_calls.h"
+#include "zookeeper/zk_op.h"
 
 #define GET HF_ZOOKEEPER_GET
 #define SET HF_ZOOKEEPER_SET
@@ -91,132 +92,114 @@ static void answer(struct zk_op_fixture *f, size_t count)
 /* ----------------------------------------------------------------- window --
  */
 
-TEST(alone_on_the_session_a_queue_fills_the_window)
+OP_TEST(alone_on_the_session_a_queue_fills_the_window, begin(f))
 {
     static struct test_op o[WINDOW + 8];
-    struct zk_op_fixture f;
 
-    begin(&f);
-    fill(&f, o, WINDOW + 8);
-    assert_int_equal(f.call_count, WINDOW);
-    op_fixture_answer_all(&f);
-    op_fixture_end(&f);
+    fill(f, o, WINDOW + 8);
+    assert_int_equal(f->call_count, WINDOW);
+    op_fixture_answer_all(f);
 }
 
 /* The work of a lock that waits gets the room that the next answer makes, and
  * then one operation after the other is sent. */
-TEST(what_waits_for_a_lock_goes_first)
+OP_TEST(what_waits_for_a_lock_goes_first, begin(f))
 {
     static struct test_op o[3 * WINDOW];
-    struct zk_op_fixture f;
-    struct work work;
+    static struct work work;
 
-    begin(&f);
-    fill(&f, o, (size_t)3 * WINDOW);
-    lock_asks(&f, &work, HF_ZK_NORMAL, "/lock");
-    op_fixture_expect_sent(&f, "");
-    answer(&f, 1);
-    op_fixture_expect_sent(&f, "exists /lock");
-    answer(&f, WINDOW - 2);
-    op_fixture_expect_sent(&f, "");
-    answer(&f, 1);
-    op_fixture_expect_sent(&f, "set /fill");
-    answer(&f, 1); /* of the lock */
-    op_fixture_expect_sent(&f, "");
-    answer(&f, 1);
-    op_fixture_expect_sent(&f, "set /fill");
-    op_fixture_answer_all(&f);
-    op_fixture_end(&f);
+    fill(f, o, (size_t)3 * WINDOW);
+    lock_asks(f, &work, HF_ZK_NORMAL, "/lock");
+    op_fixture_expect_sent(f, "");
+    answer(f, 1);
+    op_fixture_expect_sent(f, "exists /lock");
+    answer(f, WINDOW - 2);
+    op_fixture_expect_sent(f, "");
+    answer(f, 1);
+    op_fixture_expect_sent(f, "set /fill");
+    answer(f, 1); /* of the lock */
+    op_fixture_expect_sent(f, "");
+    answer(f, 1);
+    op_fixture_expect_sent(f, "set /fill");
+    op_fixture_answer_all(f);
 }
 
 /* Neither a lock nor a handle fills a window of one call for ever. */
-TEST(they_take_turns_in_a_window_of_one)
+OP_TEST(they_take_turns_in_a_window_of_one, op_fixture_begin(f, 1, 1))
 {
-    struct test_op o[3];
-    struct work work[2];
-    struct zk_op_fixture f;
+    static struct test_op o[3];
+    static struct work work[2];
 
-    op_fixture_begin(&f, 1, 1);
-    op_fixture_connect(&f);
-    fill(&f, o, 3);
-    lock_asks(&f, &work[0], HF_ZK_NORMAL, "/l0");
-    lock_asks(&f, &work[1], HF_ZK_NORMAL, "/l1");
-    answer(&f, 1);
-    op_fixture_expect_sent(&f, "exists /l0; set /fill");
-    answer(&f, 2);
-    op_fixture_expect_sent(&f, "exists /l1; set /fill");
-    op_fixture_answer_all(&f);
-    op_fixture_end(&f);
+    op_fixture_connect(f);
+    fill(f, o, 3);
+    lock_asks(f, &work[0], HF_ZK_NORMAL, "/l0");
+    lock_asks(f, &work[1], HF_ZK_NORMAL, "/l1");
+    answer(f, 1);
+    op_fixture_expect_sent(f, "exists /l0; set /fill");
+    answer(f, 2);
+    op_fixture_expect_sent(f, "exists /l1; set /fill");
+    op_fixture_answer_all(f);
 }
 
 /* An acquire is followed by a release. */
-TEST(one_is_in_flight_until_locks_have_rested)
+OP_TEST(one_is_in_flight_until_locks_have_rested, begin(f))
 {
     static struct test_op o[2 * WINDOW];
-    struct zk_op_fixture f;
-    struct work work;
+    static struct work work;
 
-    begin(&f);
-    lock_asks(&f, &work, HF_ZK_NORMAL, "/lock");
-    answer(&f, 1);
-    fill(&f, o, (size_t)2 * WINDOW);
-    assert_int_equal(f.call_count, HF_ZK_WINDOW_BESIDE_LOCKS);
-    lock_asks(&f, &work, HF_ZK_NORMAL, "/lock");
-    op_fixture_expect_sent(&f, "exists /lock");
-    f.now_ms += HF_ZK_LOCKS_AT_WORK_MS;
-    answer(&f, 1);
-    op_fixture_read(&f);
-    assert_int_equal(f.call_count, WINDOW);
-    op_fixture_answer_all(&f);
-    op_fixture_end(&f);
+    lock_asks(f, &work, HF_ZK_NORMAL, "/lock");
+    answer(f, 1);
+    fill(f, o, (size_t)2 * WINDOW);
+    assert_int_equal(f->call_count, HF_ZK_WINDOW_BESIDE_LOCKS);
+    lock_asks(f, &work, HF_ZK_NORMAL, "/lock");
+    op_fixture_expect_sent(f, "exists /lock");
+    f->now_ms += HF_ZK_LOCKS_AT_WORK_MS;
+    answer(f, 1);
+    op_fixture_read(f);
+    assert_int_equal(f->call_count, WINDOW);
+    op_fixture_answer_all(f);
 }
 
 /* Operations are sent although locks always wait. */
-TEST(locks_do_not_starve_operations)
+OP_TEST(locks_do_not_starve_operations, begin(f))
 {
     static struct test_op o[8];
-    struct work work[3 * WINDOW];
-    struct zk_op_fixture f;
+    static struct work work[3 * WINDOW];
     size_t sent = 0;
 
-    begin(&f);
     for (size_t i = 0; i < (size_t)3 * WINDOW; i++)
-        lock_asks(&f, &work[i], HF_ZK_NORMAL, "/lock");
-    op_fixture_read(&f);
-    f.sent[0] = '\0';
+        lock_asks(f, &work[i], HF_ZK_NORMAL, "/lock");
+    op_fixture_read(f);
+    f->sent[0] = '\0';
     for (size_t i = 0; i < 8; i++)
-        op_fixture_start(&f, &o[i], SET, "/fill");
-    op_fixture_read(&f);
-    assert_int_equal(f.queue.calls, HF_ZK_WINDOW_BESIDE_LOCKS);
-    answer(&f, WINDOW + HF_ZK_WINDOW_BESIDE_LOCKS);
-    op_fixture_read(&f);
-    assert_non_null(f.session.window.work.root);
+        op_fixture_start(f, &o[i], SET, "/fill");
+    op_fixture_read(f);
+    assert_int_equal(f->queue.calls, HF_ZK_WINDOW_BESIDE_LOCKS);
+    answer(f, WINDOW + HF_ZK_WINDOW_BESIDE_LOCKS);
+    op_fixture_read(f);
+    assert_non_null(f->session.window.work.root);
     for (size_t i = 0; i < 8; i++)
         sent += o[i].op.state != HF_ZK_OP_WAITING;
     assert_int_equal(sent, 2 * HF_ZK_WINDOW_BESIDE_LOCKS);
-    op_fixture_answer_all(&f);
-    op_fixture_end(&f);
+    op_fixture_answer_all(f);
 }
 
 /* Nothing of the queue is in flight that could be answered. */
-TEST(the_answer_to_a_lock_makes_room_for_operations)
+OP_TEST(the_answer_to_a_lock_makes_room_for_operations, begin(f))
 {
-    struct work work[WINDOW];
-    struct zk_op_fixture f;
-    struct test_op o;
+    static struct work work[WINDOW];
+    static struct test_op o;
 
-    begin(&f);
     for (size_t i = 0; i < WINDOW; i++)
-        lock_asks(&f, &work[i], HF_ZK_NORMAL, "/lock");
-    f.now_ms += HF_ZK_LOCKS_AT_WORK_MS;
-    op_fixture_read(&f);
-    f.sent[0] = '\0';
-    op_fixture_start(&f, &o, SET, "/a");
-    op_fixture_expect_sent(&f, "");
-    answer(&f, 1);
-    op_fixture_expect_sent(&f, "set /a");
-    op_fixture_answer_all(&f);
-    op_fixture_end(&f);
+        lock_asks(f, &work[i], HF_ZK_NORMAL, "/lock");
+    f->now_ms += HF_ZK_LOCKS_AT_WORK_MS;
+    op_fixture_read(f);
+    f->sent[0] = '\0';
+    op_fixture_start(f, &o, SET, "/a");
+    op_fixture_expect_sent(f, "");
+    answer(f, 1);
+    op_fixture_expect_sent(f, "set /a");
+    op_fixture_answer_all(f);
 }
 
 /* ------------------------------------------------------------------ alone --
@@ -224,112 +207,101 @@ TEST(the_answer_to_a_lock_makes_room_for_operations)
 
 /* What a server may not know is sent when no call of a lock is unanswered, and
  * locks that begin meanwhile wait; but not what is urgent. */
-TEST(an_unknown_operation_does_not_cut_locks)
+OP_TEST(an_unknown_operation_does_not_cut_locks, begin(f))
 {
-    struct zk_op_fixture f;
-    struct work work[4];
-    struct test_op o[2];
+    static struct work work[4];
+    static struct test_op o[2];
 
-    begin(&f);
-    lock_asks(&f, &work[0], HF_ZK_NORMAL, "/l0");
-    op_fixture_start(&f, &o[0], COUNT, "/count");
-    op_fixture_start(&f, &o[1], GET, "/a");
-    lock_asks(&f, &work[1], HF_ZK_BULK, "/l1");
-    op_fixture_expect_sent(&f, "exists /l0");
-    answer(&f, 1);
-    op_fixture_expect_sent(&f, "count /count");
-    lock_asks(&f, &work[2], HF_ZK_NORMAL, "/l2");
-    lock_asks(&f, &work[3], HF_ZK_URGENT, "/l3");
-    op_fixture_expect_sent(&f, "exists /l3");
-    answer(&f, 1);
-    op_fixture_read(&f);
-    assert_non_null(strstr(f.sent, "exists /l1"));
-    assert_non_null(strstr(f.sent, "exists /l2"));
-    assert_non_null(strstr(f.sent, "get /a"));
-    assert_null(f.session.window.alone);
-    op_fixture_answer_all(&f);
-    op_fixture_expect_events(&f, "/count HF_OK; /a HF_OK");
-    op_fixture_end(&f);
+    lock_asks(f, &work[0], HF_ZK_NORMAL, "/l0");
+    op_fixture_start(f, &o[0], COUNT, "/count");
+    op_fixture_start(f, &o[1], GET, "/a");
+    lock_asks(f, &work[1], HF_ZK_BULK, "/l1");
+    op_fixture_expect_sent(f, "exists /l0");
+    answer(f, 1);
+    op_fixture_expect_sent(f, "count /count");
+    lock_asks(f, &work[2], HF_ZK_NORMAL, "/l2");
+    lock_asks(f, &work[3], HF_ZK_URGENT, "/l3");
+    op_fixture_expect_sent(f, "exists /l3");
+    answer(f, 1);
+    op_fixture_read(f);
+    assert_non_null(strstr(f->sent, "exists /l1"));
+    assert_non_null(strstr(f->sent, "exists /l2"));
+    assert_non_null(strstr(f->sent, "get /a"));
+    assert_null(f->session.window.alone);
+    op_fixture_answer_all(f);
+    op_fixture_expect_events(f, "/count HF_OK; /a HF_OK");
 }
 
 /* Whatever ends the wait of one that is to travel alone, locks go on. */
-TEST(a_wait_to_travel_alone_may_end)
+OP_TEST(a_wait_to_travel_alone_may_end, begin(f))
 {
-    struct zk_op_fixture f;
-    struct work work[4];
-    struct test_op o[4];
+    static struct work work[4];
+    static struct test_op o[4];
 
-    begin(&f);
-    lock_asks(&f, &work[0], HF_ZK_NORMAL, "/l0");
-    op_fixture_start(&f, &o[0], COUNT, "/count");
-    lock_asks(&f, &work[1], HF_ZK_NORMAL, "/l1");
-    op_fixture_expect_sent(&f, "exists /l0");
-    op_fixture_cancel(&f, &o[0]);
-    op_fixture_expect_sent(&f, "exists /l1");
-    op_fixture_start(&f, &o[1], COUNT, "/count");
-    lock_asks(&f, &work[2], HF_ZK_NORMAL, "/l2");
-    op_fixture_cut(&f);
+    lock_asks(f, &work[0], HF_ZK_NORMAL, "/l0");
+    op_fixture_start(f, &o[0], COUNT, "/count");
+    lock_asks(f, &work[1], HF_ZK_NORMAL, "/l1");
+    op_fixture_expect_sent(f, "exists /l0");
+    op_fixture_cancel(f, &o[0]);
+    op_fixture_expect_sent(f, "exists /l1");
+    op_fixture_start(f, &o[1], COUNT, "/count");
+    lock_asks(f, &work[2], HF_ZK_NORMAL, "/l2");
+    op_fixture_cut(f);
     assert_true(work[2].refused);
-    assert_null(f.session.window.alone);
-    op_fixture_connect(&f);
-    op_fixture_answer_all(&f);
-    f.sent[0] = '\0';
-    lock_asks(&f, &work[2], HF_ZK_NORMAL, "/l2");
-    op_fixture_expect_sent(&f, "exists /l2");
-    op_fixture_start(&f, &o[2], HF_ZOOKEEPER_EPHEMERALS, "/e");
-    lock_asks(&f, &work[3], HF_ZK_NORMAL, "/l3");
-    op_fixture_expect_sent(&f, "");
-    hf_zk_op_queue_close(&f.queue, f.now_ms);
-    op_fixture_expect_sent(&f, "exists /l3");
-    op_fixture_end(&f);
+    assert_null(f->session.window.alone);
+    op_fixture_connect(f);
+    op_fixture_answer_all(f);
+    f->sent[0] = '\0';
+    lock_asks(f, &work[2], HF_ZK_NORMAL, "/l2");
+    op_fixture_expect_sent(f, "exists /l2");
+    op_fixture_start(f, &o[2], HF_ZOOKEEPER_EPHEMERALS, "/e");
+    lock_asks(f, &work[3], HF_ZK_NORMAL, "/l3");
+    op_fixture_expect_sent(f, "");
+    hf_zk_op_queue_close(&f->queue, f->now_ms);
+    op_fixture_expect_sent(f, "exists /l3");
 }
 
 /* Neither waits for the other for ever. */
-TEST(two_queues_may_have_one_that_travels_alone)
+OP_TEST(two_queues_may_have_one_that_travels_alone, begin(f))
 {
-    struct hf_zk_op_queue second;
-    struct zk_op_fixture f;
+    static struct hf_zk_op_queue second;
     struct hf_error error;
-    struct test_op o[4];
+    static struct test_op o[4];
 
-    begin(&f);
-    hf_zk_op_queue_init(&second, &f.session, &f.context);
-    op_fixture_start(&f, &o[0], GET, "/a");
-    op_fixture_start(&f, &o[1], COUNT, "/count");
-    op_fixture_prepare(&f, &o[2], HF_ZOOKEEPER_EPHEMERALS, "/e");
-    o[2].next = f.ops;
-    f.ops = &o[2];
-    assert_int_equal(hf_zk_op_queue_add(&second, &o[2].op, f.now_ms, &error),
+    hf_zk_op_queue_init(&second, &f->session, &f->context);
+    op_fixture_start(f, &o[0], GET, "/a");
+    op_fixture_start(f, &o[1], COUNT, "/count");
+    op_fixture_prepare(f, &o[2], HF_ZOOKEEPER_EPHEMERALS, "/e");
+    o[2].next = f->ops;
+    f->ops = &o[2];
+    assert_int_equal(hf_zk_op_queue_add(&second, &o[2].op, f->now_ms, &error),
                      HF_OK);
-    op_fixture_start(&f, &o[3], GET, "/b");
-    op_fixture_expect_sent(&f, "get /a");
-    answer(&f, 1);
-    op_fixture_expect_sent(&f, "count /count");
-    answer(&f, 1);
-    op_fixture_expect_sent(&f, "get /b");
-    answer(&f, 1);
-    op_fixture_expect_sent(&f, "ephemerals /e");
-    op_fixture_answer_all(&f);
-    hf_zk_op_queue_close(&second, f.now_ms);
-    op_fixture_end(&f);
+    op_fixture_start(f, &o[3], GET, "/b");
+    op_fixture_expect_sent(f, "get /a");
+    answer(f, 1);
+    op_fixture_expect_sent(f, "count /count");
+    answer(f, 1);
+    op_fixture_expect_sent(f, "get /b");
+    answer(f, 1);
+    op_fixture_expect_sent(f, "ephemerals /e");
+    op_fixture_answer_all(f);
+    hf_zk_op_queue_close(&second, f->now_ms);
 }
 
 /* ------------------------------------------------------- beginning and end --
  */
 
 /* A handle may be made at any time. */
-TEST(a_queue_may_begin_on_a_session_under_way)
+OP_TEST(a_queue_may_begin_on_a_session_under_way,
+        op_fixture_begin(f, 1, WINDOW))
 {
-    struct hf_zk_op_queue second;
-    struct zk_op_fixture f;
+    static struct hf_zk_op_queue second;
 
-    op_fixture_begin(&f, 1, WINDOW);
-    assert_false(f.queue.was_connected);
-    op_fixture_connect(&f);
-    hf_zk_op_queue_init(&second, &f.session, &f.context);
+    assert_false(f->queue.was_connected);
+    op_fixture_connect(f);
+    hf_zk_op_queue_init(&second, &f->session, &f->context);
     assert_true(second.was_connected);
     assert_false(second.given_up);
-    op_fixture_end(&f);
 }
 
 static void count_idle(void *user)
@@ -367,23 +339,20 @@ TEST(what_was_sent_may_be_abandoned)
 }
 
 /* An ADD_AUTH counts as sent, though no call is. */
-TEST(an_unanswered_credential_may_be_abandoned)
+OP_TEST(an_unanswered_credential_may_be_abandoned, begin(f))
 {
     const struct hf_zookeeper_op auth = {.kind = HF_ZOOKEEPER_ADD_AUTH,
                                          .scheme = "digest",
                                          .data = "u:p",
                                          .bytes = 3};
-    struct zk_op_fixture f;
-    struct test_op o;
+    static struct test_op o;
 
-    begin(&f);
-    op_fixture_prepare_as(&f, &o, &auth);
-    op_fixture_start_prepared(&f, &o);
-    hf_zk_op_queue_close(&f.queue, f.now_ms);
-    hf_zk_op_queue_abandon(&f.queue);
-    op_fixture_expect_events(&f, " HF_ECLOSED");
+    op_fixture_prepare_as(f, &o, &auth);
+    op_fixture_start_prepared(f, &o);
+    hf_zk_op_queue_close(&f->queue, f->now_ms);
+    hf_zk_op_queue_abandon(&f->queue);
+    op_fixture_expect_events(f, " HF_ECLOSED");
     assert_int_equal(o.released, 0);
-    op_fixture_answer_auth(&f, HF_ZK_OK);
+    op_fixture_answer_auth(f, HF_ZK_OK);
     assert_int_equal(o.released, 1);
-    op_fixture_end(&f);
 }

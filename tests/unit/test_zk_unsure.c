@@ -83,53 +83,46 @@ TEST(names_that_are_not_ours_are_looked_for)
 }
 
 /* The answer names another ticket of ours. */
-TEST(a_name_comes_once)
+ZK_TEST(a_name_comes_once)
 {
     char path[256];
-    struct zk_fixture f;
 
-    zk_fixture_connected(&f);
-    have_ticket(&f, "b", 1, 11);
-    ask(&f, HF_REQUEST_ENQUEUE, "a");
+    have_ticket(f, "b", 1, 11);
+    ask(f, HF_REQUEST_ENQUEUE, "a");
     strcpy(path, "/q/");
-    zk_fixture_node(&f, "b#1", path + 3, sizeof path - 3);
-    created_as(&f, path, 12);
-    children(&f, "b#1");
-    assert_string_equal(zk_fixture_events(&f), "FAILED ENQUEUE a UNSURE");
+    zk_fixture_node(f, "b#1", path + 3, sizeof path - 3);
+    created_as(f, path, 12);
+    children(f, "b#1");
+    assert_string_equal(zk_fixture_events(f), "FAILED ENQUEUE a UNSURE");
     /* One ticket is enqueued twice at once; the second finds its place taken.
      */
-    ask(&f, HF_REQUEST_ENQUEUE, "c");
-    ask(&f, HF_REQUEST_ENQUEUE, "c");
-    created(&f, 2, 13);
-    children(&f, "b#1 c#2");
-    zk_fixture_node(&f, "c#2", path + 3, sizeof path - 3);
-    created_as(&f, path, 13);
-    data(&f, "me", 11, 0);
-    children(&f, "b#1 c#2");
-    assert_string_equal(zk_fixture_events(&f), "ENQUEUED c: b#1@11=me c#2@13; "
-                                               "FAILED ENQUEUE c UNSURE");
-    zk_fixture_close(&f);
+    ask(f, HF_REQUEST_ENQUEUE, "c");
+    ask(f, HF_REQUEST_ENQUEUE, "c");
+    created(f, 2, 13);
+    children(f, "b#1 c#2");
+    zk_fixture_node(f, "c#2", path + 3, sizeof path - 3);
+    created_as(f, path, 13);
+    data(f, "me", 11, 0);
+    children(f, "b#1 c#2");
+    assert_string_equal(zk_fixture_events(f), "ENQUEUED c: b#1@11=me c#2@13; "
+                                              "FAILED ENQUEUE c UNSURE");
 }
 
-TEST(a_success_without_our_name_is_none)
+ZK_TEST(a_success_without_our_name_is_none)
 {
-    struct zk_fixture f;
-
-    zk_fixture_connected(&f);
-    ask(&f, HF_REQUEST_ENQUEUE, "a");
-    created(&f, 1, 17);
-    children(&f, "x#0");
-    assert_string_equal(zk_fixture_events(&f), "FAILED ENQUEUE a RETRY");
-    assert_string_equal(f.text, "the ticket was gone as soon as it was in the "
-                                "queue; see who removes tickets there");
-    ask(&f, HF_REQUEST_ENQUEUE, "b"); /* and so with the whole queue */
-    created(&f, 1, 17);
-    refused(&f, HF_ZK_NO_NODE);
-    assert_string_equal(zk_fixture_events(&f), "FAILED ENQUEUE b RETRY");
-    (void)zk_fixture_sent(&f);
-    ask(&f, HF_REQUEST_PROVE, "");
-    assert_string_equal(zk_fixture_sent(&f), "MULTI /");
-    zk_fixture_close(&f);
+    ask(f, HF_REQUEST_ENQUEUE, "a");
+    created(f, 1, 17);
+    children(f, "x#0");
+    assert_string_equal(zk_fixture_events(f), "FAILED ENQUEUE a RETRY");
+    assert_string_equal(f->text, "the ticket was gone as soon as it was in the "
+                                 "queue; see who removes tickets there");
+    ask(f, HF_REQUEST_ENQUEUE, "b"); /* and so with the whole queue */
+    created(f, 1, 17);
+    refused(f, HF_ZK_NO_NODE);
+    assert_string_equal(zk_fixture_events(f), "FAILED ENQUEUE b RETRY");
+    (void)zk_fixture_sent(f);
+    ask(f, HF_REQUEST_PROVE, "");
+    assert_string_equal(zk_fixture_sent(f), "MULTI /");
 }
 
 /* The ticket exists, whatever happens after the create. */
@@ -162,55 +155,47 @@ TEST(a_list_that_fails_leaves_the_ticket)
     zk_fixture_close(&f);
 }
 
-TEST(fn25_a_swallowed_create_is_looked_for)
+ZK_TEST(fn25_a_swallowed_create_is_looked_for)
 {
-    struct zk_fixture f;
-
-    zk_fixture_connected(&f);
-    ask(&f, HF_REQUEST_ENQUEUE, "a");
-    link_down(&f, "reset");
-    assert_string_equal(zk_fixture_events(&f),
+    ask(f, HF_REQUEST_ENQUEUE, "a");
+    link_down(f, "reset");
+    assert_string_equal(zk_fixture_events(f),
                         "SUSPENDED; FAILED ENQUEUE a UNSURE");
-    resume(&f);
-    ask(&f, HF_REQUEST_LIST, "a");
-    assert_string_equal(zk_fixture_sent(&f), "SYNC q; LIST q");
-    done(&f);
-    children(&f, "x#3 a#4");
+    resume(f);
+    ask(f, HF_REQUEST_LIST, "a");
+    assert_string_equal(zk_fixture_sent(f), "SYNC q; LIST q");
+    done(f);
+    children(f, "x#3 a#4");
     /* Is it of this session, and when was it made? */
-    assert_string_equal(zk_fixture_sent(&f), "EXISTS q/a#4; DATA q/x#3 w");
-    exists(&f, 44, f.session);
-    data(&f, "him", 1, 1);
-    assert_string_equal(zk_fixture_events(&f), "LISTED a: x#3=him a#4@44");
-    ask(&f, HF_REQUEST_LIST, "a"); /* known from now on */
-    assert_string_equal(zk_fixture_sent(&f), "LIST q");
-    children(&f, "a#4");
-    assert_string_equal(zk_fixture_events(&f), "LISTED a: a#4@44");
-    ask(&f, HF_REQUEST_PROVE, "");
-    assert_string_equal(zk_fixture_sent(&f), "MULTI q/a#4");
-    zk_fixture_close(&f);
+    assert_string_equal(zk_fixture_sent(f), "EXISTS q/a#4; DATA q/x#3 w");
+    exists(f, 44, f->session);
+    data(f, "him", 1, 1);
+    assert_string_equal(zk_fixture_events(f), "LISTED a: x#3=him a#4@44");
+    ask(f, HF_REQUEST_LIST, "a"); /* known from now on */
+    assert_string_equal(zk_fixture_sent(f), "LIST q");
+    children(f, "a#4");
+    assert_string_equal(zk_fixture_events(f), "LISTED a: a#4@44");
+    ask(f, HF_REQUEST_PROVE, "");
+    assert_string_equal(zk_fixture_sent(f), "MULTI q/a#4");
 }
 
 /* The link breaks between the two answers. */
-TEST(a_create_cut_from_its_list)
+ZK_TEST(a_create_cut_from_its_list)
 {
-    struct zk_fixture f;
-
-    zk_fixture_connected(&f);
-    ask(&f, HF_REQUEST_ENQUEUE, "a");
-    created(&f, 4, 44);
-    link_down(&f, "reset");
-    assert_string_equal(zk_fixture_events(&f),
+    ask(f, HF_REQUEST_ENQUEUE, "a");
+    created(f, 4, 44);
+    link_down(f, "reset");
+    assert_string_equal(zk_fixture_events(f),
                         "SUSPENDED; FAILED ENQUEUE a UNSURE");
-    resume(&f);
-    ask(&f, HF_REQUEST_LIST, "a");
-    assert_string_equal(zk_fixture_sent(&f), "LIST q");
-    children(&f, "a#4");
-    assert_string_equal(zk_fixture_events(&f), "LISTED a: a#4@44");
-    ask(&f, HF_REQUEST_ENQUEUE, "a"); /* asked again: found */
-    assert_string_equal(zk_fixture_sent(&f), "LIST q");
-    children(&f, "a#4");
-    assert_string_equal(zk_fixture_events(&f), "ENQUEUED a: a#4@44");
-    zk_fixture_close(&f);
+    resume(f);
+    ask(f, HF_REQUEST_LIST, "a");
+    assert_string_equal(zk_fixture_sent(f), "LIST q");
+    children(f, "a#4");
+    assert_string_equal(zk_fixture_events(f), "LISTED a: a#4@44");
+    ask(f, HF_REQUEST_ENQUEUE, "a"); /* asked again: found */
+    assert_string_equal(zk_fixture_sent(f), "LIST q");
+    children(f, "a#4");
+    assert_string_equal(zk_fixture_events(f), "ENQUEUED a: a#4@44");
 }
 
 TEST(fn02_another_sessions_ticket_is_not_ours)
@@ -241,62 +226,50 @@ TEST(fn02_another_sessions_ticket_is_not_ours)
     zk_fixture_close(&f);
 }
 
-TEST(a_search_needs_its_sync)
+ZK_TEST(a_search_needs_its_sync)
 {
-    struct zk_fixture f;
-
-    zk_fixture_connected(&f);
-    ask(&f, HF_REQUEST_LIST, "a");
-    refused(&f, HF_ZK_THROTTLED);
-    children(&f, "");
-    assert_string_equal(zk_fixture_events(&f), "FAILED LIST a RETRY");
-    ask(&f, HF_REQUEST_REMOVE, "a");
-    refused(&f, HF_ZK_THROTTLED);
-    children(&f, "");
-    assert_string_equal(zk_fixture_events(&f), "FAILED REMOVE a RETRY");
-    ask(&f, HF_REQUEST_LIST, "a");
-    done(&f);
-    refused(&f, HF_ZK_NO_NODE); /* no queue: an empty one */
-    assert_string_equal(zk_fixture_events(&f), "LISTED a:");
-    zk_fixture_close(&f);
+    ask(f, HF_REQUEST_LIST, "a");
+    refused(f, HF_ZK_THROTTLED);
+    children(f, "");
+    assert_string_equal(zk_fixture_events(f), "FAILED LIST a RETRY");
+    ask(f, HF_REQUEST_REMOVE, "a");
+    refused(f, HF_ZK_THROTTLED);
+    children(f, "");
+    assert_string_equal(zk_fixture_events(f), "FAILED REMOVE a RETRY");
+    ask(f, HF_REQUEST_LIST, "a");
+    done(f);
+    refused(f, HF_ZK_NO_NODE); /* no queue: an empty one */
+    assert_string_equal(zk_fixture_events(f), "LISTED a:");
 }
 
 /* -------------------------------------------------------- ties and ends -- */
 
-TEST(equal_numbers_are_asked_for)
+ZK_TEST(equal_numbers_are_asked_for)
 {
-    struct zk_fixture f;
-
-    zk_fixture_connected(&f);
-    ask(&f, HF_REQUEST_ENQUEUE, "a");
-    created(&f, 7, 50);
-    children(&f, "z#9 x#7 a#7 y#7 w#6");
+    ask(f, HF_REQUEST_ENQUEUE, "a");
+    created(f, 7, 50);
+    children(f, "z#9 x#7 a#7 y#7 w#6");
     assert_string_equal(
-        zk_fixture_sent(&f),
+        zk_fixture_sent(f),
         "CREATE2 q/a; LIST q | EXISTS q/x#7; EXISTS q/y#7; DATA q/w#6");
-    exists(&f, 60, 1);
-    exists(&f, 40, 1);
-    data(&f, "head", 1, 1);
-    assert_string_equal(zk_fixture_events(&f),
+    exists(f, 60, 1);
+    exists(f, 40, 1);
+    data(f, "head", 1, 1);
+    assert_string_equal(zk_fixture_events(f),
                         "ENQUEUED a: w#6=head y#7@40 a#7@50");
-    zk_fixture_close(&f);
 }
 
 /* More than are read at once, and one that is gone. */
-TEST(many_equal_numbers)
+ZK_TEST(many_equal_numbers)
 {
-    struct zk_fixture f;
-
-    zk_fixture_connected(&f);
-    ask(&f, HF_REQUEST_ENQUEUE, "a");
-    created(&f, 7, 50);
-    children(&f, "a#7 b#7 c#7 d#7 e#7 f#7 g#7");
-    assert_int_equal(f.calls, 4);
-    refused(&f, HF_ZK_NO_NODE);
+    ask(f, HF_REQUEST_ENQUEUE, "a");
+    created(f, 7, 50);
+    children(f, "a#7 b#7 c#7 d#7 e#7 f#7 g#7");
+    assert_int_equal(f->calls, 4);
+    refused(f, HF_ZK_NO_NODE);
     for (int i = 0; i < 3; i++)
-        exists(&f, 60 + i, 1);
-    assert_non_null(strstr(zk_fixture_events(&f), "a#7@50"));
-    zk_fixture_close(&f);
+        exists(f, 60 + i, 1);
+    assert_non_null(strstr(zk_fixture_events(f), "a#7@50"));
 }
 
 TEST(fn45_numbers_beyond_the_end_are_taken_back)
@@ -336,34 +309,29 @@ TEST(fn45_numbers_beyond_the_end_are_taken_back)
 }
 
 /* In any way in which such a number is found. */
-TEST(numbers_beyond_the_end_are_found_later)
+ZK_TEST(numbers_beyond_the_end_are_found_later)
 {
-    struct zk_fixture f;
-
-    zk_fixture_connected(&f);
-    ask(&f, HF_REQUEST_LIST, "a"); /* its create was swallowed */
-    done(&f);
-    children(&f, "a#2147483647");
-    exists(&f, 44, f.session);
-    assert_string_equal(zk_fixture_events(&f), "");
-    assert_string_equal(zk_fixture_sent(&f),
+    ask(f, HF_REQUEST_LIST, "a"); /* its create was swallowed */
+    done(f);
+    children(f, "a#2147483647");
+    exists(f, 44, f->session);
+    assert_string_equal(zk_fixture_events(f), "");
+    assert_string_equal(zk_fixture_sent(f),
                         "SYNC q; LIST q | EXISTS q/a#2147483647 | "
                         "DELETE q/a#2147483647");
-    done(&f);
-    assert_string_equal(zk_fixture_events(&f), "FAILED LIST a FATAL");
-    assert_int_equal(f.status, HF_EEXHAUSTED);
+    done(f);
+    assert_string_equal(zk_fixture_events(f), "FAILED LIST a FATAL");
+    assert_int_equal(f->status, HF_EEXHAUSTED);
     /* Also if it could not be removed: cut off, or not permitted. */
-    ask(&f, HF_REQUEST_ENQUEUE, "b");
-    created(&f, -5, 17);
-    children(&f, "b#-5");
-    refused(&f, HF_ZK_NO_AUTH);
-    assert_string_equal(zk_fixture_events(&f), "FAILED ENQUEUE b UNSURE");
-    ask(&f, HF_REQUEST_LIST, "b");
-    children(&f, "b#-5");
-    link_down(&f, "reset");
-    assert_string_equal(zk_fixture_events(&f),
-                        "SUSPENDED; FAILED LIST b RETRY");
-    zk_fixture_close(&f);
+    ask(f, HF_REQUEST_ENQUEUE, "b");
+    created(f, -5, 17);
+    children(f, "b#-5");
+    refused(f, HF_ZK_NO_AUTH);
+    assert_string_equal(zk_fixture_events(f), "FAILED ENQUEUE b UNSURE");
+    ask(f, HF_REQUEST_LIST, "b");
+    children(f, "b#-5");
+    link_down(f, "reset");
+    assert_string_equal(zk_fixture_events(f), "SUSPENDED; FAILED LIST b RETRY");
 }
 
 /* All of this needs only an id in the name, so it holds in every layout. */

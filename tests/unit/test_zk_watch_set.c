@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "cmocka/runner.h"
-#include "zookeeper/watch_modes.h"
+#include "zk_server_frames.h"
 #include "zookeeper/watch_resume.h"
 
 #define ZXID 77
@@ -63,18 +63,25 @@ static const char *name_of(enum hf_zk_event_type type)
                                                  : "unknown";
 }
 
+/* Add a watcher that the server has set. */
+static void add_armed(struct watch_set_fixture *f, struct set_watcher *w)
+{
+    hf_zk_watch_set_add(&f->set, &w->watcher);
+    hf_zk_watcher_move(&w->watcher, HF_ZK_WATCHER_ARMED);
+}
+
 static void on_fired(struct hf_zk_watcher *watcher,
                      const struct hf_zk_watch_event *event)
 {
     struct set_watcher *w = (struct set_watcher *)(void *)watcher;
     struct watch_set_fixture *f = watcher->user;
 
-    assert_true(watcher->in_set);
+    assert_true(hf_zk_watcher_in_set(watcher));
     append(f->events, sizeof f->events, "%s%s %s %.*s",
            f->events[0] != '\0' ? "; " : "", w->name, name_of(event->type),
            event->bytes < 8 ? (int)event->bytes : 8, event->path);
-    if (w->adds != NULL && !w->adds->watcher.in_set)
-        hf_zk_watch_set_add(&f->set, &w->adds->watcher);
+    if (w->adds != NULL && !hf_zk_watcher_in_set(&w->adds->watcher))
+        add_armed(f, w->adds);
     if (w->removes != NULL)
         hf_zk_watch_set_remove(&f->set, &w->removes->watcher);
     if (w->frees)
@@ -99,19 +106,23 @@ static const char *ask(struct watch_set_fixture *f, struct set_watcher *w,
     prepare(f, w, name, mode, path);
     hf_zk_watch_set_add(&f->set, &w->watcher);
     if (mode == HF_ZK_WATCH_DATA || mode == HF_ZK_WATCH_CHILDREN)
-        return hf_zk_watch_set_wants_flag(&f->set, &w->watcher) ? "flag"
+        return hf_zk_watch_set_begin_read(&f->set, &w->watcher) ? "flag"
                                                                 : "no flag";
-    return hf_zk_watch_set_add_mode(&f->set, &w->watcher) ==
+    return hf_zk_watch_set_begin_add(&f->set, &w->watcher) ==
                    HF_ZK_WATCH_RECURSIVE
                ? "recursive"
                : "persistent";
 }
 
+static bool is_armed(const struct set_watcher *w)
+{
+    return hf_zk_watcher_is_armed(&w->watcher);
+}
+
 /* The read for a one-shot watcher is answered. */
 static void read_answered(struct set_watcher *w)
 {
-    hf_zk_watch_set_read_answered(&w->watcher);
-    w->watcher.armed = true;
+    hf_zk_watcher_read_answered(&w->watcher, HF_ZK_READ_FOUND_NODE);
 }
 
 /* The server has answered the AddWatch of a path. */
@@ -135,7 +146,7 @@ static const char *watch(struct watch_set_fixture *f, struct set_watcher *w,
                            strcmp(asked, "recursive") == 0
                                ? HF_ZK_SERVER_RECURSIVE
                                : HF_ZK_SERVER_PERSISTENT);
-        hf_zk_watch_set_added(&w->watcher);
+        hf_zk_watcher_add_answered(&w->watcher);
     }
     return asked;
 }
@@ -152,7 +163,7 @@ static void watch_missing(struct watch_set_fixture *f, struct set_watcher *w,
                           const char *name, const char *path)
 {
     (void)watch_data(f, w, name, path);
-    w->watcher.missing = true;
+    hf_zk_watcher_move(&w->watcher, HF_ZK_WATCHER_ARMED_MISSING);
 }
 
 static const char *watch_children(struct watch_set_fixture *f,
@@ -180,9 +191,8 @@ static const char *watch_recursive(struct watch_set_fixture *f,
 static void remove_expecting(struct watch_set_fixture *f, struct set_watcher *w,
                              enum hf_zk_unwatch expected)
 {
-    hf_zk_watch_set_remove(&f->set, &w->watcher);
-    assert_int_equal(hf_zk_watch_set_after_removal(&f->set, &w->watcher),
-                     expected);
+    assert_int_equal(hf_zk_watch_set_unwatch(&f->set, &w->watcher), expected);
+    hf_zk_watch_set_check(&f->set);
 }
 
 static void begin(struct watch_set_fixture *f)
@@ -195,8 +205,11 @@ static void begin(struct watch_set_fixture *f)
 static void end(struct watch_set_fixture *f)
 {
     expect_events(f, "");
+    hf_zk_watch_set_check(&f->set);
     hf_jute_free(&f->out);
 }
+
+#define FIXTURE_TEST(name) TEST_OF(name, watch_set_fixture, begin(f), end(f))
 
 /* ---------------------------------------------------------------- server -- */
 
@@ -253,14 +266,10 @@ static void expect_packets(struct watch_set_fixture *f, const char *expected)
 {
     struct hf_jute_reader out = {f->out.bytes, f->out.used, false};
     struct hf_jute_reader frame;
-    struct hf_jute_piece piece;
     int32_t opcode;
 
     f->packets[0] = '\0';
-    while (out.left > 0) {
-        piece = hf_jute_get_buffer(&out);
-        frame = (struct hf_jute_reader){(const uint8_t *)piece.bytes,
-                                        piece.count, false};
+    while (zk_server_read_frame(&out, &frame)) {
         assert_int_equal(hf_jute_get_int(&frame), HF_ZK_XID_SET_WATCHES);
         opcode = hf_jute_get_int(&frame);
         assert_int_equal(hf_jute_get_long(&frame), ZXID);
@@ -268,130 +277,112 @@ static void expect_packets(struct watch_set_fixture *f, const char *expected)
                f->packets[0] != '\0' ? "; " : "", (int)opcode);
         while (frame.left > 0)
             read_list(f, &frame);
-        assert_false(frame.failed || out.failed);
+        assert_false(frame.failed);
     }
     assert_string_equal(f->packets, expected);
 }
 
 /* ---------------------------------------------------------------- events -- */
 
-TEST(a_one_shot_watcher_is_notified_once)
+FIXTURE_TEST(a_one_shot_watcher_is_notified_once)
 {
-    struct set_watcher data, children;
-    struct watch_set_fixture f;
+    static struct set_watcher data, children;
 
-    begin(&f);
-    watch_missing(&f, &data, "d", "/x");
-    (void)watch_children(&f, &children, "c", "/x");
-    children_changed(&f, "/x");
-    expect_events(&f, "c CHILDREN /x");
-    assert_true(data.watcher.armed && !children.watcher.armed);
-    created(&f, "/x");
-    expect_events(&f, "d CREATED /x");
-    assert_false(data.watcher.armed || data.watcher.missing);
-    data_changed(&f, "/x");
-    children_changed(&f, "/x");
-    deleted(&f, "/x");
-    expect_events(&f, "");
-    (void)hf_zk_watch_set_wants_flag(&f.set, &children.watcher);
-    children.watcher.armed = true;
-    created(&f, "/x");
-    data_changed(&f, "/x");
-    expect_events(&f, "");
-    deleted(&f, "/x");
-    expect_events(&f, "c DELETED /x");
-    end(&f);
+    watch_missing(f, &data, "d", "/x");
+    (void)watch_children(f, &children, "c", "/x");
+    children_changed(f, "/x");
+    expect_events(f, "c CHILDREN /x");
+    assert_true(is_armed(&data) && !is_armed(&children));
+    created(f, "/x");
+    expect_events(f, "d CREATED /x");
+    assert_false(is_armed(&data));
+    data_changed(f, "/x");
+    children_changed(f, "/x");
+    deleted(f, "/x");
+    expect_events(f, "");
+    (void)hf_zk_watch_set_begin_read(&f->set, &children.watcher);
+    read_answered(&children);
+    created(f, "/x");
+    data_changed(f, "/x");
+    expect_events(f, "");
+    deleted(f, "/x");
+    expect_events(f, "c DELETED /x");
 }
 
-TEST(a_persistent_watcher_gets_all_events_of_its_path)
+FIXTURE_TEST(a_persistent_watcher_gets_all_events_of_its_path)
 {
-    struct set_watcher p;
-    struct watch_set_fixture f;
+    static struct set_watcher p;
 
-    begin(&f);
-    (void)watch_persistent(&f, &p, "p", "/x");
-    created(&f, "/x");
-    data_changed(&f, "/x");
-    children_changed(&f, "/x");
-    deleted(&f, "/x");
-    expect_events(&f, "p CREATED /x; p DATA /x; p CHILDREN /x; p DELETED /x");
-    assert_true(p.watcher.armed);
-    created(&f, "/x/y");
-    deleted(&f, "/");
-    data_changed(&f, "/xy");
-    expect_events(&f, "");
-    end(&f);
+    (void)watch_persistent(f, &p, "p", "/x");
+    created(f, "/x");
+    data_changed(f, "/x");
+    children_changed(f, "/x");
+    deleted(f, "/x");
+    expect_events(f, "p CREATED /x; p DATA /x; p CHILDREN /x; p DELETED /x");
+    assert_true(is_armed(&p));
+    created(f, "/x/y");
+    deleted(f, "/");
+    data_changed(f, "/xy");
+    expect_events(f, "");
 }
 
-TEST(a_recursive_watcher_gets_what_is_at_and_below_its_path)
+FIXTURE_TEST(a_recursive_watcher_gets_what_is_at_and_below_its_path)
 {
-    struct set_watcher r, root;
-    struct watch_set_fixture f;
+    static struct set_watcher r, root;
 
-    begin(&f);
-    (void)watch_recursive(&f, &r, "r", "/x");
-    created(&f, "/x");
-    created(&f, "/x/y/z");
-    data_changed(&f, "/x/y");
-    deleted(&f, "/x/y/z");
-    expect_events(&f, "r CREATED /x; r CREATED /x/y/z; r DATA /x/y; "
-                      "r DELETED /x/y/z");
-    assert_true(r.watcher.armed);
-    created(&f, "/xy");
-    created(&f, "/");
-    created(&f, "/y/x");
-    expect_events(&f, "");
-    (void)watch_recursive(&f, &root, "/", "/");
-    created(&f, "/");
-    data_changed(&f, "/x/y");
-    created(&f, "/z");
-    expect_events(&f, "/ CREATED /; r DATA /x/y; / DATA /x/y; / CREATED /z");
-    end(&f);
+    (void)watch_recursive(f, &r, "r", "/x");
+    created(f, "/x");
+    created(f, "/x/y/z");
+    data_changed(f, "/x/y");
+    deleted(f, "/x/y/z");
+    expect_events(f, "r CREATED /x; r CREATED /x/y/z; r DATA /x/y; "
+                     "r DELETED /x/y/z");
+    assert_true(is_armed(&r));
+    created(f, "/xy");
+    created(f, "/");
+    created(f, "/y/x");
+    expect_events(f, "");
+    (void)watch_recursive(f, &root, "/", "/");
+    created(f, "/");
+    data_changed(f, "/x/y");
+    created(f, "/z");
+    expect_events(f, "/ CREATED /; r DATA /x/y; / DATA /x/y; / CREATED /z");
 }
 
-TEST(a_recursive_watcher_gets_no_changed_children)
+FIXTURE_TEST(a_recursive_watcher_gets_no_changed_children)
 {
-    struct set_watcher r;
-    struct watch_set_fixture f;
+    static struct set_watcher r;
 
-    begin(&f);
-    (void)watch_recursive(&f, &r, "r", "/x");
-    children_changed(&f, "/x");
-    children_changed(&f, "/x/y");
-    expect_events(&f, "");
-    end(&f);
+    (void)watch_recursive(f, &r, "r", "/x");
+    children_changed(f, "/x");
+    children_changed(f, "/x/y");
+    expect_events(f, "");
 }
 
 /* Also paths that no server sends. */
-TEST(a_path_without_a_parent_is_looked_for_alone)
+FIXTURE_TEST(a_path_without_a_parent_is_looked_for_alone)
 {
-    struct set_watcher r;
-    struct watch_set_fixture f;
+    static struct set_watcher r;
 
-    begin(&f);
-    (void)watch_recursive(&f, &r, "r", "/");
-    created(&f, "");
-    created(&f, "x");
-    created(&f, "x/y");
-    expect_events(&f, "");
-    end(&f);
+    (void)watch_recursive(f, &r, "r", "/");
+    created(f, "");
+    created(f, "x");
+    created(f, "x/y");
+    expect_events(f, "");
 }
 
-TEST(an_event_goes_to_all_modes_that_it_concerns)
+FIXTURE_TEST(an_event_goes_to_all_modes_that_it_concerns)
 {
-    struct set_watcher d, c, p, r, above;
-    struct watch_set_fixture f;
+    static struct set_watcher d, c, p, r, above;
 
-    begin(&f);
-    (void)watch_data(&f, &d, "d", "/x/y");
-    (void)watch_children(&f, &c, "c", "/x/y");
-    (void)watch_persistent(&f, &p, "p", "/x/y");
-    (void)watch_recursive(&f, &r, "r", "/x/y");
-    (void)watch_recursive(&f, &above, "above", "/x");
-    deleted(&f, "/x/y");
-    expect_events(&f, "d DELETED /x/y; c DELETED /x/y; p DELETED /x/y; "
-                      "r DELETED /x/y; above DELETED /x/y");
-    end(&f);
+    (void)watch_data(f, &d, "d", "/x/y");
+    (void)watch_children(f, &c, "c", "/x/y");
+    (void)watch_persistent(f, &p, "p", "/x/y");
+    (void)watch_recursive(f, &r, "r", "/x/y");
+    (void)watch_recursive(f, &above, "above", "/x");
+    deleted(f, "/x/y");
+    expect_events(f, "d DELETED /x/y; c DELETED /x/y; p DELETED /x/y; "
+                     "r DELETED /x/y; above DELETED /x/y");
 }
 
 static hf_tree_compare *compare_paths;
@@ -420,478 +411,429 @@ static unsigned cost_of(struct watch_set_fixture *f, const char *path)
 /* The set has one path, so each search compares once: to mark the watchers, and
  * to find marked ones.  Where AddWatch was sent, an event is one of the parent
  * too, whose watchers have two modes. */
-TEST(only_recursive_watchers_cost_searches_above_the_path)
+FIXTURE_TEST(only_recursive_watchers_cost_searches_above_the_path)
 {
-    struct set_watcher d, second, r;
-    struct watch_set_fixture f;
+    static struct set_watcher d, second, r;
 
-    begin(&f);
-    count_from_now_on(&f);
-    (void)watch_data(&f, &d, "d", "/other");
-    assert_int_equal(cost_of(&f, "/a"), 2);
-    assert_int_equal(cost_of(&f, "/a/b/c/d/e/f"), 2);
-    hf_zk_watch_set_remove(&f.set, &d.watcher);
-    (void)watch_recursive(&f, &r, "r", "/other");
-    assert_int_equal(cost_of(&f, "/a"), 2 + 2 * 2 + 4);
-    assert_int_equal(cost_of(&f, "/a/b/c/d/e/f"), 2 + 2 * 7 + 4);
-    hf_zk_watch_set_remove(&f.set, &r.watcher);
-    (void)watch_data(&f, &d, "d", "/other");
-    assert_int_equal(cost_of(&f, "/a/b/c/d/e/f"), 2 + 4);
+    count_from_now_on(f);
+    (void)watch_data(f, &d, "d", "/other");
+    assert_int_equal(cost_of(f, "/a"), 2);
+    assert_int_equal(cost_of(f, "/a/b/c/d/e/f"), 2);
+    hf_zk_watch_set_remove(&f->set, &d.watcher);
+    (void)watch_recursive(f, &r, "r", "/other");
+    assert_int_equal(cost_of(f, "/a"), 2 + 2 * 2 + 4);
+    assert_int_equal(cost_of(f, "/a/b/c/d/e/f"), 2 + 2 * 7 + 4);
+    hf_zk_watch_set_remove(&f->set, &r.watcher);
+    (void)watch_data(f, &d, "d", "/other");
+    assert_int_equal(cost_of(f, "/a/b/c/d/e/f"), 2 + 4);
     compared = 0;
-    resume(&f); /* the new connection has seen no AddWatch */
-    (void)watch_data(&f, &second, "second", "/other");
+    resume(f); /* the new connection has seen no AddWatch */
+    (void)watch_data(f, &second, "second", "/other");
     assert_int_equal(compared, 3); /* to list it, to add another, to ask */
-    assert_int_equal(cost_of(&f, "/a/b/c/d/e/f"), 2);
-    end(&f);
+    assert_int_equal(cost_of(f, "/a/b/c/d/e/f"), 2);
 }
 
 /* ------------------------------------------ several watchers at one path -- */
 
-TEST(a_persistent_watch_serves_the_reads_of_its_path)
+FIXTURE_TEST(a_persistent_watch_serves_the_reads_of_its_path)
 {
-    struct set_watcher d, c, p, r, late, below, above, other;
-    struct watch_set_fixture f;
+    static struct set_watcher d, c, p, r, late, below, above, other;
 
-    begin(&f);
-    assert_string_equal(watch_data(&f, &d, "d", "/x/y"), "flag");
-    assert_string_equal(watch_persistent(&f, &p, "p", "/x/y"), "persistent");
-    assert_string_equal(watch_children(&f, &c, "c", "/x/y"), "no flag");
-    assert_string_equal(watch_data(&f, &late, "late", "/x/y"), "no flag");
-    assert_string_equal(watch_data(&f, &below, "below", "/x/y/z"), "flag");
-    assert_string_equal(watch_data(&f, &above, "above", "/x"), "flag");
-    assert_string_equal(watch_recursive(&f, &r, "r", "/r"), "recursive");
-    assert_string_equal(watch_children(&f, &other, "other", "/r"), "no flag");
-    data_changed(&f, "/x/y");
-    expect_events(&f, "d DATA /x/y; late DATA /x/y; p DATA /x/y");
-    assert_false(hf_zk_watch_set_wants_flag(&f.set, &d.watcher));
-    end(&f);
+    assert_string_equal(watch_data(f, &d, "d", "/x/y"), "flag");
+    assert_string_equal(watch_persistent(f, &p, "p", "/x/y"), "persistent");
+    assert_string_equal(watch_children(f, &c, "c", "/x/y"), "no flag");
+    assert_string_equal(watch_data(f, &late, "late", "/x/y"), "no flag");
+    assert_string_equal(watch_data(f, &below, "below", "/x/y/z"), "flag");
+    assert_string_equal(watch_data(f, &above, "above", "/x"), "flag");
+    assert_string_equal(watch_recursive(f, &r, "r", "/r"), "recursive");
+    assert_string_equal(watch_children(f, &other, "other", "/r"), "no flag");
+    data_changed(f, "/x/y");
+    expect_events(f, "d DATA /x/y; late DATA /x/y; p DATA /x/y");
+    assert_false(hf_zk_watch_set_begin_read(&f->set, &d.watcher));
 }
 
-TEST(add_watch_asks_for_what_all_at_the_path_need)
+FIXTURE_TEST(add_watch_asks_for_what_all_at_the_path_need)
 {
-    struct set_watcher p, r, late, after;
-    struct watch_set_fixture f;
+    static struct set_watcher p, r, late, after;
 
-    begin(&f);
-    assert_string_equal(watch_persistent(&f, &p, "p", "/x"), "persistent");
-    assert_string_equal(watch_recursive(&f, &r, "r", "/x"), "recursive");
-    assert_string_equal(watch_persistent(&f, &late, "late", "/x"), "recursive");
-    hf_zk_watch_set_remove(&f.set, &r.watcher);
-    assert_string_equal(watch_persistent(&f, &after, "a", "/x"), "persistent");
-    end(&f);
+    assert_string_equal(watch_persistent(f, &p, "p", "/x"), "persistent");
+    assert_string_equal(watch_recursive(f, &r, "r", "/x"), "recursive");
+    assert_string_equal(watch_persistent(f, &late, "late", "/x"), "recursive");
+    hf_zk_watch_set_remove(&f->set, &r.watcher);
+    assert_string_equal(watch_persistent(f, &after, "a", "/x"), "persistent");
 }
 
-TEST(a_recursive_watch_serves_who_waits_for_children)
+FIXTURE_TEST(a_recursive_watch_serves_who_waits_for_children)
 {
-    struct set_watcher p, c, r;
-    struct watch_set_fixture f;
+    static struct set_watcher p, c, r;
 
-    begin(&f);
-    (void)watch_persistent(&f, &p, "p", "/x");
-    (void)watch_children(&f, &c, "c", "/x");
-    created(&f, "/x/y");
-    expect_events(&f, "");
-    (void)watch_recursive(&f, &r, "r", "/x");
-    created(&f, "/x/y/z");
-    data_changed(&f, "/x/y");
-    expect_events(&f, "r CREATED /x/y/z; r DATA /x/y");
-    created(&f, "/x/y");
-    expect_events(&f, "r CREATED /x/y; c CHILDREN /x; p CHILDREN /x");
-    deleted(&f, "/x/y");
-    expect_events(&f, "r DELETED /x/y; p CHILDREN /x");
-    assert_false(hf_zk_watch_set_wants_flag(&f.set, &c.watcher));
-    c.watcher.armed = true;
-    deleted(&f, "/x");
-    expect_events(&f, "c DELETED /x; p DELETED /x; r DELETED /x");
-    end(&f);
+    (void)watch_persistent(f, &p, "p", "/x");
+    (void)watch_children(f, &c, "c", "/x");
+    created(f, "/x/y");
+    expect_events(f, "");
+    (void)watch_recursive(f, &r, "r", "/x");
+    created(f, "/x/y/z");
+    data_changed(f, "/x/y");
+    expect_events(f, "r CREATED /x/y/z; r DATA /x/y");
+    created(f, "/x/y");
+    expect_events(f, "r CREATED /x/y; c CHILDREN /x; p CHILDREN /x");
+    deleted(f, "/x/y");
+    expect_events(f, "r DELETED /x/y; p CHILDREN /x");
+    assert_false(hf_zk_watch_set_begin_read(&f->set, &c.watcher));
+    read_answered(&c);
+    deleted(f, "/x");
+    expect_events(f, "c DELETED /x; p DELETED /x; r DELETED /x");
 }
 
-TEST(children_of_the_root_have_a_parent)
+FIXTURE_TEST(children_of_the_root_have_a_parent)
 {
-    struct set_watcher c, r;
-    struct watch_set_fixture f;
+    static struct set_watcher c, r;
 
-    begin(&f);
-    (void)watch_recursive(&f, &r, "r", "/");
-    assert_string_equal(watch_children(&f, &c, "c", "/"), "no flag");
-    deleted(&f, "/x");
-    expect_events(&f, "r DELETED /x; c CHILDREN /");
-    created(&f, "/");
-    expect_events(&f, "r CREATED /");
-    end(&f);
+    (void)watch_recursive(f, &r, "r", "/");
+    assert_string_equal(watch_children(f, &c, "c", "/"), "no flag");
+    deleted(f, "/x");
+    expect_events(f, "r DELETED /x; c CHILDREN /");
+    created(f, "/");
+    expect_events(f, "r CREATED /");
 }
 
 /* Servers from 3.9 on keep both watches. */
-TEST(who_waits_for_children_is_notified_once_of_both_events)
+FIXTURE_TEST(who_waits_for_children_is_notified_once_of_both_events)
 {
-    struct set_watcher c, r;
-    struct watch_set_fixture f;
+    static struct set_watcher c, r;
 
-    begin(&f);
-    assert_string_equal(watch_children(&f, &c, "c", "/x"), "flag");
-    (void)watch_recursive(&f, &r, "r", "/x");
-    created(&f, "/x/y");
-    children_changed(&f, "/x");
-    expect_events(&f, "r CREATED /x/y; c CHILDREN /x");
-    end(&f);
+    assert_string_equal(watch_children(f, &c, "c", "/x"), "flag");
+    (void)watch_recursive(f, &r, "r", "/x");
+    created(f, "/x/y");
+    children_changed(f, "/x");
+    expect_events(f, "r CREATED /x/y; c CHILDREN /x");
 }
 
 /* Such an event is older than the answer. */
-TEST(nothing_is_reported_before_the_request_is_answered)
+FIXTURE_TEST(nothing_is_reported_before_the_request_is_answered)
 {
-    struct set_watcher root, d, p, r;
-    struct watch_set_fixture f;
+    static struct set_watcher root, d, p, r;
 
-    begin(&f);
-    (void)watch_recursive(&f, &root, "/", "/");
-    (void)ask(&f, &d, "d", HF_ZK_WATCH_DATA, "/x");
-    (void)ask(&f, &p, "p", HF_ZK_WATCH_PERSISTENT, "/x");
-    (void)ask(&f, &r, "r", HF_ZK_WATCH_RECURSIVE, "/x");
-    data_changed(&f, "/x");
-    expect_events(&f, "/ DATA /x");
-    d.watcher.armed = true;
-    hf_zk_watch_set_added(&p.watcher);
-    hf_zk_watch_set_added(&r.watcher);
-    expect_events(&f, "");
-    data_changed(&f, "/x");
-    expect_events(&f, "d DATA /x; p DATA /x; r DATA /x; / DATA /x");
-    end(&f);
+    (void)watch_recursive(f, &root, "/", "/");
+    (void)ask(f, &d, "d", HF_ZK_WATCH_DATA, "/x");
+    (void)ask(f, &p, "p", HF_ZK_WATCH_PERSISTENT, "/x");
+    (void)ask(f, &r, "r", HF_ZK_WATCH_RECURSIVE, "/x");
+    data_changed(f, "/x");
+    expect_events(f, "/ DATA /x");
+    read_answered(&d);
+    hf_zk_watcher_add_answered(&p.watcher);
+    hf_zk_watcher_add_answered(&r.watcher);
+    expect_events(f, "");
+    data_changed(f, "/x");
+    expect_events(f, "d DATA /x; p DATA /x; r DATA /x; / DATA /x");
 }
 
 /* --------------------------------------------------------------- removal -- */
 
 /* A getData of a missing node sets no watch, but an exists has set one. */
-TEST(a_watch_that_was_kept_for_a_failed_read_is_taken_back)
+FIXTURE_TEST(a_watch_that_was_kept_for_a_failed_read_is_taken_back)
 {
-    struct set_watcher missing, failed, later;
+    static struct set_watcher missing, failed, later;
+
+    watch_missing(f, &missing, "missing", "/x");
+    (void)ask(f, &failed, "failed", HF_ZK_WATCH_DATA, "/x");
+    remove_expecting(f, &missing, HF_ZK_UNWATCH_NOTHING);
+    hf_zk_watcher_read_answered(&failed.watcher, HF_ZK_READ_SET_NOTHING);
+    remove_expecting(f, &failed, HF_ZK_UNWATCH_DATA);
+
+    /* Its event has ended it. */
+    watch_missing(f, &missing, "missing", "/x");
+    (void)ask(f, &failed, "failed", HF_ZK_WATCH_DATA, "/x");
+    remove_expecting(f, &missing, HF_ZK_UNWATCH_NOTHING);
+    hf_zk_watcher_read_answered(&failed.watcher, HF_ZK_READ_SET_NOTHING);
+    created(f, "/x");
+    remove_expecting(f, &failed, HF_ZK_UNWATCH_NOTHING);
+
+    /* It is handed on. */
+    watch_missing(f, &missing, "missing", "/x");
+    (void)ask(f, &failed, "failed", HF_ZK_WATCH_DATA, "/x");
+    (void)ask(f, &later, "later", HF_ZK_WATCH_DATA, "/x");
+    remove_expecting(f, &missing, HF_ZK_UNWATCH_NOTHING);
+    hf_zk_watcher_read_answered(&failed.watcher, HF_ZK_READ_SET_NOTHING);
+    remove_expecting(f, &failed, HF_ZK_UNWATCH_NOTHING);
+    hf_zk_watcher_read_answered(&later.watcher, HF_ZK_READ_SET_NOTHING);
+    remove_expecting(f, &later, HF_ZK_UNWATCH_DATA);
+}
+
+/* Its owner keeps it until then. */
+TEST(the_answer_to_the_read_of_a_removed_watcher_sets_nothing)
+{
+    struct set_watcher d;
     struct watch_set_fixture f;
 
     begin(&f);
-    watch_missing(&f, &missing, "missing", "/x");
-    (void)ask(&f, &failed, "failed", HF_ZK_WATCH_DATA, "/x");
-    remove_expecting(&f, &missing, HF_ZK_UNWATCH_NOTHING);
-    hf_zk_watch_set_read_answered(&failed.watcher);
-    remove_expecting(&f, &failed, HF_ZK_UNWATCH_DATA);
-
-    /* Its event has ended it. */
-    watch_missing(&f, &missing, "missing", "/x");
-    (void)ask(&f, &failed, "failed", HF_ZK_WATCH_DATA, "/x");
-    remove_expecting(&f, &missing, HF_ZK_UNWATCH_NOTHING);
-    hf_zk_watch_set_read_answered(&failed.watcher);
-    created(&f, "/x");
-    remove_expecting(&f, &failed, HF_ZK_UNWATCH_NOTHING);
-
-    /* It is handed on. */
-    watch_missing(&f, &missing, "missing", "/x");
-    (void)ask(&f, &failed, "failed", HF_ZK_WATCH_DATA, "/x");
-    (void)ask(&f, &later, "later", HF_ZK_WATCH_DATA, "/x");
-    remove_expecting(&f, &missing, HF_ZK_UNWATCH_NOTHING);
-    hf_zk_watch_set_read_answered(&failed.watcher);
-    remove_expecting(&f, &failed, HF_ZK_UNWATCH_NOTHING);
-    hf_zk_watch_set_read_answered(&later.watcher);
-    remove_expecting(&f, &later, HF_ZK_UNWATCH_DATA);
+    (void)ask(&f, &d, "d", HF_ZK_WATCH_DATA, "/x");
+    remove_expecting(&f, &d, HF_ZK_UNWATCH_DATA);
+    assert_int_equal(d.watcher.reads, 1);
+    read_answered(&d);
+    assert_int_equal(d.watcher.state, HF_ZK_WATCHER_OUT);
+    assert_int_equal(d.watcher.reads, 0);
+    data_changed(&f, "/x");
     end(&f);
 }
 
 /* The read of the one that was removed carries its flag, and may come to the
  * server after the event that has used up the watch of the other. */
-TEST(a_read_of_a_removed_watcher_may_set_its_watch_again)
+FIXTURE_TEST(a_read_of_a_removed_watcher_may_set_its_watch_again)
 {
-    struct set_watcher armed, in_flight, later;
-    struct watch_set_fixture f;
+    static struct set_watcher armed, in_flight, later;
 
-    begin(&f);
-    watch_missing(&f, &armed, "armed", "/x");
-    (void)ask(&f, &in_flight, "in_flight", HF_ZK_WATCH_DATA, "/x");
-    remove_expecting(&f, &in_flight, HF_ZK_UNWATCH_NOTHING);
-    created(&f, "/x");
-    expect_events(&f, "armed CREATED /x");
-    remove_expecting(&f, &armed, HF_ZK_UNWATCH_DATA);
+    watch_missing(f, &armed, "armed", "/x");
+    (void)ask(f, &in_flight, "in_flight", HF_ZK_WATCH_DATA, "/x");
+    remove_expecting(f, &in_flight, HF_ZK_UNWATCH_NOTHING);
+    created(f, "/x");
+    expect_events(f, "armed CREATED /x");
+    remove_expecting(f, &armed, HF_ZK_UNWATCH_DATA);
 
     /* It is handed on. */
-    watch_missing(&f, &armed, "armed", "/x");
-    (void)ask(&f, &in_flight, "in_flight", HF_ZK_WATCH_DATA, "/x");
-    remove_expecting(&f, &in_flight, HF_ZK_UNWATCH_NOTHING);
-    watch_missing(&f, &later, "later", "/x");
-    remove_expecting(&f, &armed, HF_ZK_UNWATCH_NOTHING);
-    created(&f, "/x");
-    expect_events(&f, "later CREATED /x");
-    remove_expecting(&f, &later, HF_ZK_UNWATCH_DATA);
-    end(&f);
+    watch_missing(f, &armed, "armed", "/x");
+    (void)ask(f, &in_flight, "in_flight", HF_ZK_WATCH_DATA, "/x");
+    remove_expecting(f, &in_flight, HF_ZK_UNWATCH_NOTHING);
+    watch_missing(f, &later, "later", "/x");
+    remove_expecting(f, &armed, HF_ZK_UNWATCH_NOTHING);
+    created(f, "/x");
+    expect_events(f, "later CREATED /x");
+    remove_expecting(f, &later, HF_ZK_UNWATCH_DATA);
 }
 
-TEST(a_one_shot_watch_is_taken_back_by_its_last_watcher)
+FIXTURE_TEST(a_one_shot_watch_is_taken_back_by_its_last_watcher)
 {
-    struct set_watcher a, b, c, in_flight, missing;
-    struct watch_set_fixture f;
+    static struct set_watcher a, b, c, in_flight, missing;
 
-    begin(&f);
-    (void)watch_data(&f, &a, "a", "/x");
-    (void)watch_data(&f, &b, "b", "/x");
-    (void)watch_children(&f, &c, "c", "/x");
-    remove_expecting(&f, &b, HF_ZK_UNWATCH_NOTHING);
-    remove_expecting(&f, &a, HF_ZK_UNWATCH_DATA);
-    remove_expecting(&f, &c, HF_ZK_UNWATCH_CHILDREN);
-    (void)watch_data(&f, &a, "a", "/x");
-    (void)ask(&f, &in_flight, "in flight", HF_ZK_WATCH_DATA, "/x");
-    remove_expecting(&f, &a, HF_ZK_UNWATCH_NOTHING);
-    remove_expecting(&f, &in_flight, HF_ZK_UNWATCH_DATA);
-    watch_missing(&f, &missing, "missing", "/x");
-    remove_expecting(&f, &missing, HF_ZK_UNWATCH_DATA);
-    (void)watch_data(&f, &a, "a", "/x");
-    (void)watch_data(&f, &b, "b", "/x");
-    resume(&f);
-    remove_expecting(&f, &b, HF_ZK_UNWATCH_NOTHING);
-    remove_expecting(&f, &a, HF_ZK_UNWATCH_DATA);
-    end(&f);
+    (void)watch_data(f, &a, "a", "/x");
+    (void)watch_data(f, &b, "b", "/x");
+    (void)watch_children(f, &c, "c", "/x");
+    remove_expecting(f, &b, HF_ZK_UNWATCH_NOTHING);
+    remove_expecting(f, &a, HF_ZK_UNWATCH_DATA);
+    remove_expecting(f, &c, HF_ZK_UNWATCH_CHILDREN);
+    (void)watch_data(f, &a, "a", "/x");
+    (void)ask(f, &in_flight, "in flight", HF_ZK_WATCH_DATA, "/x");
+    remove_expecting(f, &a, HF_ZK_UNWATCH_NOTHING);
+    remove_expecting(f, &in_flight, HF_ZK_UNWATCH_DATA);
+    watch_missing(f, &missing, "missing", "/x");
+    remove_expecting(f, &missing, HF_ZK_UNWATCH_DATA);
+    (void)watch_data(f, &a, "a", "/x");
+    (void)watch_data(f, &b, "b", "/x");
+    resume(f);
+    remove_expecting(f, &b, HF_ZK_UNWATCH_NOTHING);
+    remove_expecting(f, &a, HF_ZK_UNWATCH_DATA);
 }
 
-TEST(a_watch_that_has_fired_is_not_taken_back)
+FIXTURE_TEST(a_watch_that_has_fired_is_not_taken_back)
 {
-    struct set_watcher a, b, p;
-    struct watch_set_fixture f;
+    static struct set_watcher a, b, p;
 
-    begin(&f);
-    (void)watch_data(&f, &a, "a", "/x");
-    (void)watch_data(&f, &b, "b", "/x");
-    data_changed(&f, "/x");
-    expect_events(&f, "a DATA /x; b DATA /x");
-    remove_expecting(&f, &a, HF_ZK_UNWATCH_NOTHING);
-    remove_expecting(&f, &b, HF_ZK_UNWATCH_NOTHING);
-    prepare(&f, &p, "p", HF_ZK_WATCH_PERSISTENT, "/x");
-    hf_zk_watch_set_add(&f.set, &p.watcher); /* and no AddWatch is sent */
-    remove_expecting(&f, &p, HF_ZK_UNWATCH_NOTHING);
-    end(&f);
+    (void)watch_data(f, &a, "a", "/x");
+    (void)watch_data(f, &b, "b", "/x");
+    data_changed(f, "/x");
+    expect_events(f, "a DATA /x; b DATA /x");
+    remove_expecting(f, &a, HF_ZK_UNWATCH_NOTHING);
+    remove_expecting(f, &b, HF_ZK_UNWATCH_NOTHING);
+    prepare(f, &p, "p", HF_ZK_WATCH_PERSISTENT, "/x");
+    hf_zk_watch_set_add(&f->set, &p.watcher); /* and no AddWatch is sent */
+    remove_expecting(f, &p, HF_ZK_UNWATCH_NOTHING);
 }
 
-TEST(a_watch_that_another_needs_is_not_taken_back)
+FIXTURE_TEST(a_watch_that_another_needs_is_not_taken_back)
 {
-    struct set_watcher p, q, r, s;
-    struct watch_set_fixture f;
+    static struct set_watcher p, q, r, s;
 
-    begin(&f);
-    (void)watch_persistent(&f, &p, "p", "/x");
-    (void)watch_persistent(&f, &q, "q", "/x");
-    remove_expecting(&f, &p, HF_ZK_UNWATCH_NOTHING);
-    remove_expecting(&f, &q, HF_ZK_UNWATCH_ANY);
-    (void)watch_recursive(&f, &r, "r", "/x");
-    (void)ask(&f, &s, "s", HF_ZK_WATCH_RECURSIVE, "/x");
-    remove_expecting(&f, &r, HF_ZK_UNWATCH_NOTHING);
-    remove_expecting(&f, &s, HF_ZK_UNWATCH_ANY);
-    (void)watch_persistent(&f, &p, "p", "/x");
-    (void)watch_recursive(&f, &r, "r", "/x");
-    remove_expecting(&f, &p, HF_ZK_UNWATCH_NOTHING);
-    end(&f);
+    (void)watch_persistent(f, &p, "p", "/x");
+    (void)watch_persistent(f, &q, "q", "/x");
+    remove_expecting(f, &p, HF_ZK_UNWATCH_NOTHING);
+    remove_expecting(f, &q, HF_ZK_UNWATCH_ANY);
+    (void)watch_recursive(f, &r, "r", "/x");
+    (void)ask(f, &s, "s", HF_ZK_WATCH_RECURSIVE, "/x");
+    remove_expecting(f, &r, HF_ZK_UNWATCH_NOTHING);
+    remove_expecting(f, &s, HF_ZK_UNWATCH_ANY);
+    (void)watch_persistent(f, &p, "p", "/x");
+    (void)watch_recursive(f, &r, "r", "/x");
+    remove_expecting(f, &p, HF_ZK_UNWATCH_NOTHING);
 }
 
-TEST(the_last_recursive_watcher_lowers_the_mode)
+FIXTURE_TEST(the_last_recursive_watcher_lowers_the_mode)
 {
-    struct set_watcher p, q, r, s, t;
-    struct watch_set_fixture f;
+    static struct set_watcher p, q, r, s, t;
 
-    begin(&f);
-    (void)watch_persistent(&f, &p, "p", "/x");
-    (void)watch_persistent(&f, &q, "q", "/x");
-    (void)watch_recursive(&f, &r, "r", "/x");
-    (void)watch_recursive(&f, &s, "s", "/x");
-    remove_expecting(&f, &r, HF_ZK_UNWATCH_NOTHING);
-    remove_expecting(&f, &s, HF_ZK_UNWATCH_LOWER);
-    remove_expecting(&f, &q, HF_ZK_UNWATCH_NOTHING);
-    (void)watch_recursive(&f, &t, "t", "/x");
-    remove_expecting(&f, &t, HF_ZK_UNWATCH_LOWER);
-    remove_expecting(&f, &p, HF_ZK_UNWATCH_ANY);
-    end(&f);
+    (void)watch_persistent(f, &p, "p", "/x");
+    (void)watch_persistent(f, &q, "q", "/x");
+    (void)watch_recursive(f, &r, "r", "/x");
+    (void)watch_recursive(f, &s, "s", "/x");
+    remove_expecting(f, &r, HF_ZK_UNWATCH_NOTHING);
+    remove_expecting(f, &s, HF_ZK_UNWATCH_LOWER);
+    remove_expecting(f, &q, HF_ZK_UNWATCH_NOTHING);
+    (void)watch_recursive(f, &t, "t", "/x");
+    remove_expecting(f, &t, HF_ZK_UNWATCH_LOWER);
+    remove_expecting(f, &p, HF_ZK_UNWATCH_ANY);
 }
 
 /* Until the answer the server sends what the recursive watch has; then it
  * reports the children itself. */
-TEST(children_are_derived_until_the_lower_mode_is_answered)
+FIXTURE_TEST(children_are_derived_until_the_lower_mode_is_answered)
 {
-    struct set_watcher p, c, late, r;
-    struct watch_set_fixture f;
+    static struct set_watcher p, c, late, r;
 
-    begin(&f);
-    (void)watch_persistent(&f, &p, "p", "/x");
-    (void)watch_recursive(&f, &r, "r", "/x");
-    (void)watch_children(&f, &c, "c", "/x");
-    remove_expecting(&f, &r, HF_ZK_UNWATCH_LOWER);
-    created(&f, "/x/y");
-    expect_events(&f, "c CHILDREN /x; p CHILDREN /x");
-    (void)watch_children(&f, &late, "late", "/x");
-    created(&f, "/x/y");
-    expect_events(&f, "late CHILDREN /x; p CHILDREN /x");
-    add_watch_answered(&f, "/x", HF_ZK_SERVER_PERSISTENT);
-    created(&f, "/x/y");
-    expect_events(&f, "");
-    end(&f);
+    (void)watch_persistent(f, &p, "p", "/x");
+    (void)watch_recursive(f, &r, "r", "/x");
+    (void)watch_children(f, &c, "c", "/x");
+    remove_expecting(f, &r, HF_ZK_UNWATCH_LOWER);
+    created(f, "/x/y");
+    expect_events(f, "c CHILDREN /x; p CHILDREN /x");
+    (void)watch_children(f, &late, "late", "/x");
+    created(f, "/x/y");
+    expect_events(f, "late CHILDREN /x; p CHILDREN /x");
+    add_watch_answered(f, "/x", HF_ZK_SERVER_PERSISTENT);
+    created(f, "/x/y");
+    expect_events(f, "");
 }
 
 /* Another watch may show the children before the answer. */
-TEST(children_are_derived_when_the_recursive_watch_is_set)
+FIXTURE_TEST(children_are_derived_when_the_recursive_watch_is_set)
 {
-    struct set_watcher p, r;
-    struct watch_set_fixture f;
+    static struct set_watcher p, r;
 
-    begin(&f);
-    (void)watch_persistent(&f, &p, "p", "/x");
-    (void)ask(&f, &r, "r", HF_ZK_WATCH_RECURSIVE, "/x");
-    created(&f, "/x/y");
-    expect_events(&f, "");
-    add_watch_answered(&f, "/x", HF_ZK_SERVER_RECURSIVE);
-    created(&f, "/x/y");
-    expect_events(&f, "p CHILDREN /x");
-    end(&f);
+    (void)watch_persistent(f, &p, "p", "/x");
+    (void)ask(f, &r, "r", HF_ZK_WATCH_RECURSIVE, "/x");
+    created(f, "/x/y");
+    expect_events(f, "");
+    add_watch_answered(f, "/x", HF_ZK_SERVER_RECURSIVE);
+    created(f, "/x/y");
+    expect_events(f, "p CHILDREN /x");
 }
 
-TEST(a_watch_serves_reads_after_its_watcher_has_gone)
+FIXTURE_TEST(a_watch_serves_reads_after_its_watcher_has_gone)
 {
-    struct set_watcher p, d, c, late, last;
-    struct watch_set_fixture f;
+    static struct set_watcher p, d, c, late, last;
 
-    begin(&f);
-    (void)watch_persistent(&f, &p, "p", "/x");
-    (void)watch_data(&f, &d, "d", "/x");
-    (void)ask(&f, &c, "c", HF_ZK_WATCH_CHILDREN, "/x");
-    remove_expecting(&f, &p, HF_ZK_UNWATCH_NOTHING);
-    assert_string_equal(watch_data(&f, &late, "late", "/x"), "no flag");
-    remove_expecting(&f, &c, HF_ZK_UNWATCH_NOTHING);
-    (void)ask(&f, &c, "c", HF_ZK_WATCH_CHILDREN, "/x");
-    data_changed(&f, "/x");
-    expect_events(&f, "d DATA /x; late DATA /x");
-    remove_expecting(&f, &late, HF_ZK_UNWATCH_NOTHING);
-    remove_expecting(&f, &c, HF_ZK_UNWATCH_ANY);
-    assert_true(hf_zk_watch_set_wants_flag(&f.set, &d.watcher));
-    assert_string_equal(watch_data(&f, &last, "last", "/x"), "flag");
-    end(&f);
+    (void)watch_persistent(f, &p, "p", "/x");
+    (void)watch_data(f, &d, "d", "/x");
+    (void)ask(f, &c, "c", HF_ZK_WATCH_CHILDREN, "/x");
+    remove_expecting(f, &p, HF_ZK_UNWATCH_NOTHING);
+    assert_string_equal(watch_data(f, &late, "late", "/x"), "no flag");
+    remove_expecting(f, &c, HF_ZK_UNWATCH_NOTHING);
+    (void)ask(f, &c, "c", HF_ZK_WATCH_CHILDREN, "/x");
+    data_changed(f, "/x");
+    expect_events(f, "d DATA /x; late DATA /x");
+    remove_expecting(f, &late, HF_ZK_UNWATCH_NOTHING);
+    remove_expecting(f, &c, HF_ZK_UNWATCH_ANY);
+    assert_true(hf_zk_watch_set_begin_read(&f->set, &d.watcher));
+    assert_string_equal(watch_data(f, &last, "last", "/x"), "flag");
 }
 
 /* The event of an earlier watch says nothing of a read in flight. */
-TEST(an_event_before_the_answer_leaves_the_watch)
+FIXTURE_TEST(an_event_before_the_answer_leaves_the_watch)
 {
-    struct set_watcher p, c;
-    struct watch_set_fixture f;
+    static struct set_watcher p, c;
 
-    begin(&f);
-    (void)watch_persistent(&f, &p, "p", "/x");
-    (void)watch(&f, &c, "c", HF_ZK_WATCH_CHILDREN, "/x");
-    assert_false(hf_zk_watch_set_wants_flag(&f.set, &c.watcher));
-    deleted(&f, "/x");
-    expect_events(&f, "c DELETED /x; p DELETED /x");
-    remove_expecting(&f, &p, HF_ZK_UNWATCH_NOTHING);
+    (void)watch_persistent(f, &p, "p", "/x");
+    (void)watch(f, &c, "c", HF_ZK_WATCH_CHILDREN, "/x");
+    assert_false(hf_zk_watch_set_begin_read(&f->set, &c.watcher));
+    deleted(f, "/x");
+    expect_events(f, "c DELETED /x; p DELETED /x");
+    remove_expecting(f, &p, HF_ZK_UNWATCH_NOTHING);
     read_answered(&c);
-    remove_expecting(&f, &c, HF_ZK_UNWATCH_ANY);
-    end(&f);
+    remove_expecting(f, &c, HF_ZK_UNWATCH_ANY);
 }
 
 /* ---------------------------------------------------------------- resume -- */
 
-TEST(without_armed_watchers_nothing_is_set_again)
+FIXTURE_TEST(without_armed_watchers_nothing_is_set_again)
 {
-    struct set_watcher d, p;
-    struct watch_set_fixture f;
+    static struct set_watcher d, p;
 
-    begin(&f);
-    (void)ask(&f, &d, "d", HF_ZK_WATCH_DATA, "/x");
-    (void)ask(&f, &p, "p", HF_ZK_WATCH_PERSISTENT, "/x");
-    resume(&f);
-    expect_packets(&f, "");
-    assert_int_equal(f.set.answers_due, 0);
-    resume_answered(&f); /* of a server that lies */
-    assert_true(hf_zk_watch_set_wants_flag(&f.set, &d.watcher));
-    end(&f);
+    (void)ask(f, &d, "d", HF_ZK_WATCH_DATA, "/x");
+    (void)ask(f, &p, "p", HF_ZK_WATCH_PERSISTENT, "/x");
+    resume(f);
+    expect_packets(f, "");
+    assert_int_equal(f->set.answers_due, 0);
+    resume_answered(f); /* of a server that lies */
+    assert_true(hf_zk_watch_set_begin_read(&f->set, &d.watcher));
 }
 
-TEST(one_shot_watchers_are_set_again_by_set_watches)
+FIXTURE_TEST(one_shot_watchers_are_set_again_by_set_watches)
 {
-    struct set_watcher d, c, missing, same, idle;
-    struct watch_set_fixture f;
+    static struct set_watcher d, c, missing, same, idle;
 
-    begin(&f);
-    (void)watch_data(&f, &d, "d", "/d");
-    (void)watch_children(&f, &c, "c", "/c");
-    watch_missing(&f, &missing, "missing", "/m");
-    watch_missing(&f, &same, "same", "/m");
-    watch_missing(&f, &idle, "idle", "/i");
-    idle.watcher.idle = true;
-    resume(&f);
-    expect_packets(&f, "101 [/d] [/m] [/c]");
-    assert_false(idle.watcher.armed || idle.watcher.missing);
-    assert_int_equal(f.set.answers_due, 1);
-    resume_answered(&f);
-    expect_events(&f, "");
-    created(&f, "/m");
-    expect_events(&f, "missing CREATED /m; same CREATED /m");
-    end(&f);
+    (void)watch_data(f, &d, "d", "/d");
+    (void)watch_children(f, &c, "c", "/c");
+    watch_missing(f, &missing, "missing", "/m");
+    watch_missing(f, &same, "same", "/m");
+    watch_missing(f, &idle, "idle", "/i");
+    idle.watcher.not_set_again = true;
+    resume(f);
+    expect_packets(f, "101 [/d] [/m] [/c]");
+    assert_false(is_armed(&idle));
+    assert_int_equal(f->set.answers_due, 1);
+    resume_answered(f);
+    expect_events(f, "");
+    created(f, "/m");
+    expect_events(f, "missing CREATED /m; same CREATED /m");
 }
 
 /* The node was created after the first of them had been armed. */
-TEST(a_path_may_be_in_two_lists)
+FIXTURE_TEST(a_path_may_be_in_two_lists)
 {
-    struct set_watcher missing, d;
-    struct watch_set_fixture f;
+    static struct set_watcher missing, d;
 
-    begin(&f);
-    watch_missing(&f, &missing, "missing", "/x");
-    (void)watch_data(&f, &d, "d", "/x");
-    resume(&f);
-    expect_packets(&f, "101 [/x] [/x] []");
-    end(&f);
+    watch_missing(f, &missing, "missing", "/x");
+    (void)watch_data(f, &d, "d", "/x");
+    resume(f);
+    expect_packets(f, "101 [/x] [/x] []");
 }
 
-TEST(all_modes_are_set_again_by_set_watches2)
+FIXTURE_TEST(all_modes_are_set_again_by_set_watches2)
 {
-    struct set_watcher d, c, missing, p, q, r;
-    struct watch_set_fixture f;
+    static struct set_watcher d, c, missing, p, q, r;
 
-    begin(&f);
-    (void)watch_persistent(&f, &p, "p", "/p");
-    (void)watch_data(&f, &d, "d", "/p"); /* served by p, and listed */
-    (void)watch_children(&f, &c, "c", "/r");
-    (void)watch_persistent(&f, &q, "q", "/r"); /* served by r, not listed */
-    (void)watch_recursive(&f, &r, "r", "/r");
-    watch_missing(&f, &missing, "missing", "/m");
-    resume(&f);
-    expect_packets(&f, "105 [/p] [/m] [/r] [/p] [/r]");
-    hf_zk_watch_set_remove(&f.set, &r.watcher);
-    hf_zk_watch_set_remove(&f.set, &d.watcher);
-    hf_zk_watch_set_remove(&f.set, &c.watcher);
-    hf_zk_watch_set_remove(&f.set, &missing.watcher);
-    resume(&f);
-    expect_packets(&f, "105 [] [] [] [/r /p] []");
-    end(&f);
+    (void)watch_persistent(f, &p, "p", "/p");
+    (void)watch_data(f, &d, "d", "/p"); /* served by p, and listed */
+    (void)watch_children(f, &c, "c", "/r");
+    (void)watch_persistent(f, &q, "q", "/r"); /* served by r, not listed */
+    (void)watch_recursive(f, &r, "r", "/r");
+    watch_missing(f, &missing, "missing", "/m");
+    resume(f);
+    expect_packets(f, "105 [/p] [/m] [/r] [/p] [/r]");
+    hf_zk_watch_set_remove(&f->set, &r.watcher);
+    hf_zk_watch_set_remove(&f->set, &d.watcher);
+    hf_zk_watch_set_remove(&f->set, &c.watcher);
+    hf_zk_watch_set_remove(&f->set, &missing.watcher);
+    resume(f);
+    expect_packets(f, "105 [] [] [] [/r /p] []");
 }
 
 /* The new server knows only the modes that SetWatches2 has named. */
-TEST(the_modes_of_a_path_are_those_of_the_new_connection)
+FIXTURE_TEST(the_modes_of_a_path_are_those_of_the_new_connection)
 {
-    struct set_watcher d, c, p, r, idle, late, other;
-    struct watch_set_fixture f;
+    static struct set_watcher d, c, p, r, idle, late, other;
 
-    begin(&f);
-    (void)watch_persistent(&f, &p, "p", "/x");
-    (void)ask(&f, &r, "r", HF_ZK_WATCH_RECURSIVE, "/x");
-    (void)watch_children(&f, &c, "c", "/x");
-    (void)watch_recursive(&f, &idle, "idle", "/i");
-    idle.watcher.idle = true;
-    resume(&f);
-    expect_packets(&f, "105 [] [] [/x] [/x] []");
-    assert_string_equal(watch_data(&f, &d, "d", "/x"), "no flag");
-    assert_string_equal(watch_data(&f, &late, "late", "/i"), "flag");
-    hf_zk_watch_set_remove(&f.set, &r.watcher);
-    created(&f, "/x/y"); /* no recursive watch is at the server */
-    expect_events(&f, "");
-    (void)watch_recursive(&f, &r, "r", "/r");
-    (void)watch_children(&f, &other, "o", "/r");
-    resume(&f);
-    resume_answered(&f);
-    expect_events(&f, "r RESYNC /r; p RESYNC /x");
-    created(&f, "/r/y");
-    expect_events(&f, "r CREATED /r/y; o CHILDREN /r");
-    end(&f);
+    (void)watch_persistent(f, &p, "p", "/x");
+    (void)ask(f, &r, "r", HF_ZK_WATCH_RECURSIVE, "/x");
+    (void)watch_children(f, &c, "c", "/x");
+    (void)watch_recursive(f, &idle, "idle", "/i");
+    idle.watcher.not_set_again = true;
+    resume(f);
+    expect_packets(f, "105 [] [] [/x] [/x] []");
+    assert_string_equal(watch_data(f, &d, "d", "/x"), "no flag");
+    assert_string_equal(watch_data(f, &late, "late", "/i"), "flag");
+    hf_zk_watch_set_remove(&f->set, &r.watcher);
+    created(f, "/x/y"); /* no recursive watch is at the server */
+    expect_events(f, "");
+    (void)watch_recursive(f, &r, "r", "/r");
+    (void)watch_children(f, &other, "o", "/r");
+    resume(f);
+    resume_answered(f);
+    expect_events(f, "r RESYNC /r; p RESYNC /x");
+    created(f, "/r/y");
+    expect_events(f, "r CREATED /r/y; o CHILDREN /r");
 }
 
 /* More than fit into one packet.  expect_packets() checks the zxid of each. */
-TEST(packets_of_one_resume_carry_one_zxid)
+FIXTURE_TEST(packets_of_one_resume_carry_one_zxid)
 {
     enum { LONG = 70000, WATCHERS = 4 };
     static const enum hf_zk_watch_mode modes[WATCHERS] = {
@@ -899,18 +841,16 @@ TEST(packets_of_one_resume_carry_one_zxid)
         HF_ZK_WATCH_RECURSIVE};
     static const int32_t listed[2][5] = {{1, 0, 1, 0, 0}, {0, 0, 0, 1, 1}};
     static char paths[WATCHERS][LONG];
-    struct set_watcher watchers[WATCHERS];
+    static struct set_watcher watchers[WATCHERS];
     struct hf_jute_reader out;
-    struct watch_set_fixture f;
 
-    begin(&f);
     for (int i = 0; i < WATCHERS; i++) {
         memset(paths[i], 'a' + i, LONG - 1);
-        (void)watch(&f, &watchers[i], "w", modes[i], paths[i]);
+        (void)watch(f, &watchers[i], "w", modes[i], paths[i]);
     }
-    resume(&f);
-    assert_int_equal(f.set.answers_due, 2);
-    out = (struct hf_jute_reader){f.out.bytes, f.out.used, false};
+    resume(f);
+    assert_int_equal(f->set.answers_due, 2);
+    out = (struct hf_jute_reader){f->out.bytes, f->out.used, false};
     for (int packet = 0; packet < 2; packet++) {
         (void)hf_jute_get_int(&out);
         assert_int_equal(hf_jute_get_int(&out), HF_ZK_XID_SET_WATCHES);
@@ -923,134 +863,120 @@ TEST(packets_of_one_resume_carry_one_zxid)
         }
     }
     assert_true(out.left == 0 && !out.failed);
-    resume_answered(&f);
-    expect_events(&f, "");
-    resume_answered(&f);
-    expect_events(&f, "w RESYNC dddddddd; w RESYNC cccccccc");
-    end(&f);
+    resume_answered(f);
+    expect_events(f, "");
+    resume_answered(f);
+    expect_events(f, "w RESYNC dddddddd; w RESYNC cccccccc");
 }
 
-TEST(each_watcher_of_add_watch_is_to_read_again_once)
+FIXTURE_TEST(each_watcher_of_add_watch_is_to_read_again_once)
 {
-    struct set_watcher p, q, r, d, unarmed;
-    struct watch_set_fixture f;
+    static struct set_watcher p, q, r, d, unarmed;
 
-    begin(&f);
-    (void)watch_persistent(&f, &p, "p", "/x");
-    (void)watch_persistent(&f, &q, "q", "/x");
-    (void)watch_recursive(&f, &r, "r", "/r");
-    (void)watch_data(&f, &d, "d", "/x");
-    (void)ask(&f, &unarmed, "unarmed", HF_ZK_WATCH_PERSISTENT, "/x");
-    resume(&f);
-    expect_events(&f, "");
-    resume_answered(&f);
-    expect_events(&f, "r RESYNC /r; q RESYNC /x; p RESYNC /x");
-    resume_answered(&f);
-    expect_events(&f, "");
-    data_changed(&f, "/x");
-    expect_events(&f, "d DATA /x; p DATA /x; q DATA /x");
-    end(&f);
+    (void)watch_persistent(f, &p, "p", "/x");
+    (void)watch_persistent(f, &q, "q", "/x");
+    (void)watch_recursive(f, &r, "r", "/r");
+    (void)watch_data(f, &d, "d", "/x");
+    (void)ask(f, &unarmed, "unarmed", HF_ZK_WATCH_PERSISTENT, "/x");
+    resume(f);
+    expect_events(f, "");
+    resume_answered(f);
+    expect_events(f, "r RESYNC /r; q RESYNC /x; p RESYNC /x");
+    resume_answered(f);
+    expect_events(f, "");
+    data_changed(f, "/x");
+    expect_events(f, "d DATA /x; p DATA /x; q DATA /x");
 }
 
-TEST(reading_again_comes_before_the_first_event)
+FIXTURE_TEST(reading_again_comes_before_the_first_event)
 {
-    struct set_watcher p, r, other, d;
-    struct watch_set_fixture f;
+    static struct set_watcher p, r, other, d;
 
-    begin(&f);
-    (void)watch_persistent(&f, &p, "p", "/r/x");
-    (void)watch_recursive(&f, &r, "r", "/r");
-    (void)watch_persistent(&f, &other, "other", "/o");
-    (void)watch_data(&f, &d, "d", "/r/x");
-    resume(&f);
-    deleted(&f, "/r/x");
-    expect_events(&f, "d DELETED /r/x; p RESYNC /r/x; p DELETED /r/x; "
-                      "r RESYNC /r; r DELETED /r/x");
-    created(&f, "/r/x");
-    expect_events(&f, "p CREATED /r/x; r CREATED /r/x");
-    resume_answered(&f);
-    expect_events(&f, "other RESYNC /o");
-    end(&f);
+    (void)watch_persistent(f, &p, "p", "/r/x");
+    (void)watch_recursive(f, &r, "r", "/r");
+    (void)watch_persistent(f, &other, "other", "/o");
+    (void)watch_data(f, &d, "d", "/r/x");
+    resume(f);
+    deleted(f, "/r/x");
+    expect_events(f, "d DELETED /r/x; p RESYNC /r/x; p DELETED /r/x; "
+                     "r RESYNC /r; r DELETED /r/x");
+    created(f, "/r/x");
+    expect_events(f, "p CREATED /r/x; r CREATED /r/x");
+    resume_answered(f);
+    expect_events(f, "other RESYNC /o");
 }
 
 /* The answers of the connection that was cut do not count. */
-TEST(a_second_resume_begins_again)
+FIXTURE_TEST(a_second_resume_begins_again)
 {
-    struct set_watcher p;
-    struct watch_set_fixture f;
+    static struct set_watcher p;
 
-    begin(&f);
-    (void)watch_persistent(&f, &p, "p", "/x");
-    resume(&f);
-    resume(&f);
-    resume_answered(&f);
-    expect_events(&f, "p RESYNC /x");
-    resume_answered(&f);
-    expect_events(&f, "");
-    resume(&f);
-    hf_zk_watch_set_remove(&f.set, &p.watcher); /* and is added as a new one */
-    hf_zk_watch_set_add(&f.set, &p.watcher);
-    resume_answered(&f);
-    expect_events(&f, "");
-    resume(&f);
-    resume_answered(&f);
-    expect_events(&f, "p RESYNC /x");
-    end(&f);
+    (void)watch_persistent(f, &p, "p", "/x");
+    resume(f);
+    resume(f);
+    resume_answered(f);
+    expect_events(f, "p RESYNC /x");
+    resume_answered(f);
+    expect_events(f, "");
+    resume(f);
+    hf_zk_watch_set_remove(&f->set, &p.watcher); /* and is added as a new one */
+    add_armed(f, &p);
+    resume_answered(f);
+    expect_events(f, "");
+    resume(f);
+    resume_answered(f);
+    expect_events(f, "p RESYNC /x");
 }
 
 /* --------------------------------------------------- the end of a session --
  */
 
-TEST(a_lost_session_ends_one_shot_watchers)
+FIXTURE_TEST(a_lost_session_ends_one_shot_watchers)
 {
-    struct set_watcher d, c, missing, unarmed;
-    struct watch_set_fixture f;
+    static struct set_watcher d, c, missing, unarmed;
 
-    begin(&f);
-    (void)watch_data(&f, &d, "d", "/x");
-    (void)watch_children(&f, &c, "c", "/x");
-    watch_missing(&f, &missing, "missing", "/m");
-    (void)ask(&f, &unarmed, "unarmed", HF_ZK_WATCH_DATA, "/x");
-    hf_zk_watch_set_session_lost(&f.set);
-    expect_events(&f, "missing RESYNC /m; c RESYNC /x; d RESYNC /x");
-    assert_false(d.watcher.armed || c.watcher.armed || missing.watcher.armed ||
-                 missing.watcher.missing);
-    hf_zk_watch_set_session_lost(&f.set);
-    expect_events(&f, "");
-    end(&f);
+    (void)watch_data(f, &d, "d", "/x");
+    (void)watch_children(f, &c, "c", "/x");
+    watch_missing(f, &missing, "missing", "/m");
+    (void)ask(f, &unarmed, "unarmed", HF_ZK_WATCH_DATA, "/x");
+    hf_zk_watch_set_session_lost(&f->set);
+    expect_events(f, "missing RESYNC /m; c RESYNC /x; d RESYNC /x");
+    assert_false(is_armed(&d) || is_armed(&c) || is_armed(&missing));
+    hf_zk_watch_set_session_lost(&f->set);
+    expect_events(f, "");
 }
 
-TEST(a_lost_session_leaves_add_watch_to_be_sent_again)
+FIXTURE_TEST(a_lost_session_leaves_add_watch_to_be_sent_again)
 {
-    struct set_watcher p, r, unarmed, d;
-    struct watch_set_fixture f;
+    static struct set_watcher p, r, unarmed, d;
 
-    begin(&f);
-    (void)watch_persistent(&f, &p, "p", "/x");
-    (void)watch_recursive(&f, &r, "r", "/x");
-    (void)ask(&f, &unarmed, "unarmed", HF_ZK_WATCH_PERSISTENT, "/x");
-    resume(&f); /* and what this makes due is not reported later */
-    hf_zk_watch_set_session_lost(&f.set);
-    resume_answered(&f);
-    expect_events(&f, "");
-    assert_true(p.watcher.in_set && !p.watcher.armed && !r.watcher.armed);
-    assert_ptr_equal(hf_zk_watch_set_next_lost(&f.set, NULL), &r.watcher);
-    assert_ptr_equal(hf_zk_watch_set_next_lost(&f.set, &r.watcher), &p.watcher);
-    assert_null(hf_zk_watch_set_next_lost(&f.set, &p.watcher));
-    assert_string_equal(ask(&f, &d, "d", HF_ZK_WATCH_DATA, "/x"), "flag");
-    assert_int_equal(hf_zk_watch_set_add_mode(&f.set, &p.watcher),
+    (void)watch_persistent(f, &p, "p", "/x");
+    (void)watch_recursive(f, &r, "r", "/x");
+    (void)ask(f, &unarmed, "unarmed", HF_ZK_WATCH_PERSISTENT, "/x");
+    resume(f); /* and what this makes due is not reported later */
+    hf_zk_watch_set_session_lost(&f->set);
+    resume_answered(f);
+    expect_events(f, "");
+    assert_int_equal(p.watcher.state, HF_ZK_WATCHER_LOST);
+    assert_int_equal(r.watcher.state, HF_ZK_WATCHER_LOST);
+    assert_ptr_equal(hf_zk_watch_set_next_lost(&f->set, NULL), &r.watcher);
+    assert_ptr_equal(hf_zk_watch_set_next_lost(&f->set, &r.watcher),
+                     &p.watcher);
+    assert_null(hf_zk_watch_set_next_lost(&f->set, &p.watcher));
+    assert_string_equal(ask(f, &d, "d", HF_ZK_WATCH_DATA, "/x"), "flag");
+    assert_int_equal(hf_zk_watch_set_begin_add(&f->set, &p.watcher),
                      HF_ZK_WATCH_RECURSIVE);
-    data_changed(&f, "/x"); /* of a watch that another has set */
-    expect_events(&f, "");
-    hf_zk_watch_set_session_lost(&f.set); /* before the answer */
-    assert_ptr_equal(hf_zk_watch_set_next_lost(&f.set, &r.watcher), &p.watcher);
-    (void)hf_zk_watch_set_add_mode(&f.set, &p.watcher);
-    hf_zk_watch_set_added(&p.watcher);
-    expect_events(&f, "p RESYNC /x");
-    assert_null(hf_zk_watch_set_next_lost(&f.set, &r.watcher));
-    data_changed(&f, "/x");
-    expect_events(&f, "p DATA /x");
-    end(&f);
+    data_changed(f, "/x"); /* of a watch that another has set */
+    expect_events(f, "");
+    hf_zk_watch_set_session_lost(&f->set); /* before the answer */
+    assert_ptr_equal(hf_zk_watch_set_next_lost(&f->set, &r.watcher),
+                     &p.watcher);
+    (void)hf_zk_watch_set_begin_add(&f->set, &p.watcher);
+    hf_zk_watcher_add_answered(&p.watcher);
+    expect_events(f, "p RESYNC /x");
+    assert_null(hf_zk_watch_set_next_lost(&f->set, &r.watcher));
+    data_changed(f, "/x");
+    expect_events(f, "p DATA /x");
 }
 
 /* ------------------------------------------------------------- callbacks -- */
@@ -1094,29 +1020,26 @@ TEST(a_callback_may_remove_any_watcher)
     }
 }
 
-TEST(a_watcher_added_by_a_callback_gets_the_next_event)
+FIXTURE_TEST(a_watcher_added_by_a_callback_gets_the_next_event)
 {
-    struct set_watcher watchers[5], added[5];
-    struct watch_set_fixture f;
+    static struct set_watcher watchers[5], added[5];
 
-    begin(&f);
-    watch_with_all(&f, watchers);
+    watch_with_all(f, watchers);
     for (int i = 0; i < 5; i++) {
-        prepare(&f, &added[i], "new", watchers[i].watcher.mode, "/x");
-        added[i].watcher.armed = true;
+        prepare(f, &added[i], "new", watchers[i].watcher.mode, "/x");
         watchers[0].adds = &added[i];
-        watchers[0].watcher.armed = true;
-        deleted(&f, "/x");
-        assert_null(strstr(f.events, "new"));
-        f.events[0] = '\0';
-        hf_zk_watch_set_remove(&f.set, &watchers[0].watcher);
-        hf_zk_watch_set_add(&f.set, &watchers[0].watcher);
-        deleted(&f, "/x");
-        assert_non_null(strstr(f.events, "new DELETED /x"));
-        f.events[0] = '\0';
-        hf_zk_watch_set_remove(&f.set, &added[i].watcher);
+        if (!is_armed(&watchers[0]))
+            hf_zk_watcher_move(&watchers[0].watcher, HF_ZK_WATCHER_ARMED);
+        deleted(f, "/x");
+        assert_null(strstr(f->events, "new"));
+        f->events[0] = '\0';
+        hf_zk_watch_set_remove(&f->set, &watchers[0].watcher);
+        add_armed(f, &watchers[0]);
+        deleted(f, "/x");
+        assert_non_null(strstr(f->events, "new DELETED /x"));
+        f->events[0] = '\0';
+        hf_zk_watch_set_remove(&f->set, &added[i].watcher);
     }
-    end(&f);
 }
 
 /* A watcher that frees itself in its callback. */
@@ -1132,61 +1055,54 @@ static struct set_watcher *freed_by_event(struct watch_set_fixture *f,
     return w;
 }
 
-TEST(a_callback_may_free_its_watcher)
+FIXTURE_TEST(a_callback_may_free_its_watcher)
 {
-    struct set_watcher d;
-    struct watch_set_fixture f;
+    static struct set_watcher d;
 
-    begin(&f);
     for (enum hf_zk_watch_mode m = 0; m < HF_ZK_WATCH_MODES; m++) {
-        (void)freed_by_event(&f, m);
-        (void)freed_by_event(&f, m);
+        (void)freed_by_event(f, m);
+        (void)freed_by_event(f, m);
     }
-    deleted(&f, "/x");
-    expect_events(&f, "f DELETED /x; f DELETED /x; f DELETED /x; f DELETED /x; "
-                      "f DELETED /x; f DELETED /x; f DELETED /x; "
-                      "f DELETED /x");
-    assert_null(f.set.first);
-    (void)freed_by_event(&f, HF_ZK_WATCH_PERSISTENT);
-    resume(&f);
-    data_changed(&f, "/x"); /* which it does not get any more */
-    expect_events(&f, "f RESYNC /x");
-    (void)freed_by_event(&f, HF_ZK_WATCH_RECURSIVE);
-    (void)freed_by_event(&f, HF_ZK_WATCH_PERSISTENT);
-    resume(&f);
-    resume_answered(&f);
-    expect_events(&f, "f RESYNC /x; f RESYNC /x");
-    (void)freed_by_event(&f, HF_ZK_WATCH_DATA);
-    (void)freed_by_event(&f, HF_ZK_WATCH_CHILDREN);
-    hf_zk_watch_set_session_lost(&f.set);
-    expect_events(&f, "f RESYNC /x; f RESYNC /x");
-    assert_null(f.set.first);
-    (void)watch_data(&f, &d, "d", "/x");
-    data_changed(&f, "/x");
-    expect_events(&f, "d DATA /x");
-    end(&f);
+    deleted(f, "/x");
+    expect_events(f, "f DELETED /x; f DELETED /x; f DELETED /x; f DELETED /x; "
+                     "f DELETED /x; f DELETED /x; f DELETED /x; "
+                     "f DELETED /x");
+    assert_null(f->set.first);
+    (void)freed_by_event(f, HF_ZK_WATCH_PERSISTENT);
+    resume(f);
+    data_changed(f, "/x"); /* which it does not get any more */
+    expect_events(f, "f RESYNC /x");
+    (void)freed_by_event(f, HF_ZK_WATCH_RECURSIVE);
+    (void)freed_by_event(f, HF_ZK_WATCH_PERSISTENT);
+    resume(f);
+    resume_answered(f);
+    expect_events(f, "f RESYNC /x; f RESYNC /x");
+    (void)freed_by_event(f, HF_ZK_WATCH_DATA);
+    (void)freed_by_event(f, HF_ZK_WATCH_CHILDREN);
+    hf_zk_watch_set_session_lost(&f->set);
+    expect_events(f, "f RESYNC /x; f RESYNC /x");
+    assert_null(f->set.first);
+    (void)watch_data(f, &d, "d", "/x");
+    data_changed(f, "/x");
+    expect_events(f, "d DATA /x");
 }
 
 /* Three that would be notified one after the other. */
-TEST(reading_again_may_remove_and_add_others)
+FIXTURE_TEST(reading_again_may_remove_and_add_others)
 {
-    struct set_watcher first, second, third, late;
-    struct watch_set_fixture f;
+    static struct set_watcher first, second, third, late;
 
-    begin(&f);
-    (void)watch_persistent(&f, &third, "3", "/x");
-    (void)watch_persistent(&f, &second, "2", "/x");
-    (void)watch_persistent(&f, &first, "1", "/x");
-    prepare(&f, &late, "late", HF_ZK_WATCH_PERSISTENT, "/x");
-    late.watcher.armed = true;
+    (void)watch_persistent(f, &third, "3", "/x");
+    (void)watch_persistent(f, &second, "2", "/x");
+    (void)watch_persistent(f, &first, "1", "/x");
+    prepare(f, &late, "late", HF_ZK_WATCH_PERSISTENT, "/x");
     first.removes = &second;
     first.adds = &late;
     third.removes = &first;
-    resume(&f);
-    resume_answered(&f);
-    expect_events(&f, "1 RESYNC /x; 3 RESYNC /x");
-    assert_null(f.set.cursor);
-    data_changed(&f, "/x");
-    expect_events(&f, "3 DATA /x; late DATA /x");
-    end(&f);
+    resume(f);
+    resume_answered(f);
+    expect_events(f, "1 RESYNC /x; 3 RESYNC /x");
+    assert_null(f->set.cursor);
+    data_changed(f, "/x");
+    expect_events(f, "3 DATA /x; late DATA /x");
 }

@@ -21,158 +21,135 @@ static void queue_known(struct zk_fixture *f)
     (void)zk_fixture_events(f);
 }
 
-TEST(a_watch_fires_once)
+ZK_TEST_FROM(a_watch_fires_once, queue_known(f))
 {
-    struct zk_fixture f;
-
-    queue_known(&f);
-    ask(&f, HF_REQUEST_WATCH, "x");
-    assert_string_equal(zk_fixture_sent(&f), "DATA q/x#2 w");
-    assert_string_equal(zk_fixture_events(&f), "");
-    data(&f, "him", 2, 2);
-    assert_string_equal(zk_fixture_events(&f), "WATCHING x");
-    event(&f, HF_ZK_NODE_DELETED, "q/x#2");
-    assert_string_equal(zk_fixture_events(&f), "GONE x");
-    event(&f, HF_ZK_NODE_DELETED, "q/x#2");
-    event(&f, HF_ZK_NODE_DELETED, "q/y#3"); /* no request waits for it */
-    assert_string_equal(zk_fixture_events(&f), "");
-    assert_string_equal(zk_fixture_sent(&f), "");
-    zk_fixture_close(&f);
+    ask(f, HF_REQUEST_WATCH, "x");
+    assert_string_equal(zk_fixture_sent(f), "DATA q/x#2 w");
+    assert_string_equal(zk_fixture_events(f), "");
+    data(f, "him", 2, 2);
+    assert_string_equal(zk_fixture_events(f), "WATCHING x");
+    event(f, HF_ZK_NODE_DELETED, "q/x#2");
+    assert_string_equal(zk_fixture_events(f), "GONE x");
+    event(f, HF_ZK_NODE_DELETED, "q/x#2");
+    event(f, HF_ZK_NODE_DELETED, "q/y#3"); /* no request waits for it */
+    assert_string_equal(zk_fixture_events(f), "");
+    assert_string_equal(zk_fixture_sent(f), "");
 }
 
-TEST(fn58_what_has_gone_is_gone)
+ZK_TEST_FROM(fn58_what_has_gone_is_gone, queue_known(f))
 {
-    struct zk_fixture f;
-
-    queue_known(&f);
-    ask(&f, HF_REQUEST_WATCH, "x");
-    ask(&f, HF_REQUEST_WATCH, "x");
-    refused(&f, HF_ZK_NO_NODE);
-    assert_string_equal(zk_fixture_events(&f), "GONE x; GONE x");
-    ask(&f, HF_REQUEST_WATCH, "a"); /* one's own */
-    assert_string_equal(zk_fixture_sent(&f), "DATA q/x#2 w | DATA q/a#9 w");
-    refused(&f, HF_ZK_NO_NODE);
-    assert_string_equal(zk_fixture_events(&f), "GONE a");
-    ask(&f, HF_REQUEST_PROVE, ""); /* and is no ticket of ours any more */
-    assert_string_equal(zk_fixture_sent(&f), "DATA q | MULTI /");
-    zk_fixture_close(&f);
+    ask(f, HF_REQUEST_WATCH, "x");
+    ask(f, HF_REQUEST_WATCH, "x");
+    refused(f, HF_ZK_NO_NODE);
+    assert_string_equal(zk_fixture_events(f), "GONE x; GONE x");
+    ask(f, HF_REQUEST_WATCH, "a"); /* one's own */
+    assert_string_equal(zk_fixture_sent(f), "DATA q/x#2 w | DATA q/a#9 w");
+    refused(f, HF_ZK_NO_NODE);
+    assert_string_equal(zk_fixture_events(f), "GONE a");
+    ask(f, HF_REQUEST_PROVE, ""); /* and is no ticket of ours any more */
+    assert_string_equal(zk_fixture_sent(f), "DATA q | MULTI /");
 }
 
 /* A ticket that the last list did not show is listed. */
-TEST(unknown_tickets_are_looked_for)
+ZK_TEST(unknown_tickets_are_looked_for)
 {
-    struct zk_fixture f;
-
-    zk_fixture_connected(&f);
-    ask(&f, HF_REQUEST_WATCH, "x");
-    assert_string_equal(zk_fixture_sent(&f), "SYNC q; LIST q");
-    done(&f);
-    children(&f, "x#2");
-    assert_string_equal(zk_fixture_sent(&f), "DATA q/x#2 w");
-    data(&f, "him", 2, 2);
-    assert_string_equal(zk_fixture_events(&f), "WATCHING x");
-    ask(&f, HF_REQUEST_WATCH, "y");
-    done(&f);
-    children(&f, "x#2");
-    assert_string_equal(zk_fixture_events(&f), "GONE y");
-    ask(&f, HF_REQUEST_WATCH, "y");
-    done(&f);
-    refused(&f, HF_ZK_NO_NODE);
-    assert_string_equal(zk_fixture_events(&f), "GONE y");
-    ask(&f, HF_REQUEST_WATCH, "y");
-    done(&f);
-    refused(&f, HF_ZK_NO_AUTH);
-    assert_string_equal(zk_fixture_events(&f), "FAILED WATCH y FATAL");
-    ask(&f, HF_REQUEST_WATCH, "y");
-    refused(&f, HF_ZK_THROTTLED);
-    children(&f, "y#3");
-    assert_string_equal(zk_fixture_events(&f), "FAILED WATCH y RETRY");
-    zk_fixture_close(&f);
+    ask(f, HF_REQUEST_WATCH, "x");
+    assert_string_equal(zk_fixture_sent(f), "SYNC q; LIST q");
+    done(f);
+    children(f, "x#2");
+    assert_string_equal(zk_fixture_sent(f), "DATA q/x#2 w");
+    data(f, "him", 2, 2);
+    assert_string_equal(zk_fixture_events(f), "WATCHING x");
+    ask(f, HF_REQUEST_WATCH, "y");
+    done(f);
+    children(f, "x#2");
+    assert_string_equal(zk_fixture_events(f), "GONE y");
+    ask(f, HF_REQUEST_WATCH, "y");
+    done(f);
+    refused(f, HF_ZK_NO_NODE);
+    assert_string_equal(zk_fixture_events(f), "GONE y");
+    ask(f, HF_REQUEST_WATCH, "y");
+    done(f);
+    refused(f, HF_ZK_NO_AUTH);
+    assert_string_equal(zk_fixture_events(f), "FAILED WATCH y FATAL");
+    ask(f, HF_REQUEST_WATCH, "y");
+    refused(f, HF_ZK_THROTTLED);
+    children(f, "y#3");
+    assert_string_equal(zk_fixture_events(f), "FAILED WATCH y RETRY");
 }
 
-TEST(a_search_is_forgotten)
+ZK_TEST(a_search_is_forgotten)
 {
     struct hf_request *x, *y;
-    struct zk_fixture f;
 
-    zk_fixture_connected(&f);
     for (int i = 0; i < 4; i++) {
-        x = ask(&f, HF_REQUEST_WATCH, "x");
-        y = ask(&f, HF_REQUEST_WATCH, "y");
+        x = ask(f, HF_REQUEST_WATCH, "x");
+        y = ask(f, HF_REQUEST_WATCH, "y");
         if (i % 2 == 0)
-            done(&f);
-        forget(&f, x);
+            done(f);
+        forget(f, x);
         if (i < 2)
-            forget(&f, y);
+            forget(f, y);
         if (i % 2 != 0)
-            done(&f);
-        children(&f, "x#2");
-        done(&f);
-        children(&f, "x#2");
-        assert_string_equal(zk_fixture_events(&f), i < 2 ? "" : "GONE y");
+            done(f);
+        children(f, "x#2");
+        done(f);
+        children(f, "x#2");
+        assert_string_equal(zk_fixture_events(f), i < 2 ? "" : "GONE y");
     }
-    x = ask(&f, HF_REQUEST_WATCH, "x");
-    forget(&f, x);
-    link_down(&f, "reset");
-    assert_string_equal(zk_fixture_events(&f), "SUSPENDED");
-    zk_fixture_close(&f);
+    x = ask(f, HF_REQUEST_WATCH, "x");
+    forget(f, x);
+    link_down(f, "reset");
+    assert_string_equal(zk_fixture_events(f), "SUSPENDED");
 }
 
-TEST(one_watch_for_all)
+ZK_TEST_FROM(one_watch_for_all, queue_known(f))
 {
-    struct zk_fixture f;
-
-    queue_known(&f);
-    ask(&f, HF_REQUEST_WATCH, "x");
-    ask(&f, HF_REQUEST_WATCH, "x"); /* while the first is being set */
-    assert_string_equal(zk_fixture_sent(&f), "DATA q/x#2 w");
-    data(&f, "him", 2, 2);
-    assert_string_equal(zk_fixture_events(&f), "WATCHING x; WATCHING x");
-    ask(&f, HF_REQUEST_WATCH, "x"); /* and when it is */
-    assert_string_equal(zk_fixture_sent(&f), "");
-    assert_string_equal(zk_fixture_events(&f), "WATCHING x");
-    ask(&f, HF_REQUEST_WATCH, "y");
-    data(&f, "her", 2, 2);
-    event(&f, HF_ZK_NODE_DELETED, "q/x#2");
-    assert_string_equal(zk_fixture_events(&f),
+    ask(f, HF_REQUEST_WATCH, "x");
+    ask(f, HF_REQUEST_WATCH, "x"); /* while the first is being set */
+    assert_string_equal(zk_fixture_sent(f), "DATA q/x#2 w");
+    data(f, "him", 2, 2);
+    assert_string_equal(zk_fixture_events(f), "WATCHING x; WATCHING x");
+    ask(f, HF_REQUEST_WATCH, "x"); /* and when it is */
+    assert_string_equal(zk_fixture_sent(f), "");
+    assert_string_equal(zk_fixture_events(f), "WATCHING x");
+    ask(f, HF_REQUEST_WATCH, "y");
+    data(f, "her", 2, 2);
+    event(f, HF_ZK_NODE_DELETED, "q/x#2");
+    assert_string_equal(zk_fixture_events(f),
                         "WATCHING y; GONE x; GONE x; GONE x");
-    event(&f, HF_ZK_NODE_DELETED, "q/y#3");
-    assert_string_equal(zk_fixture_events(&f), "GONE y");
-    zk_fixture_close(&f);
+    event(f, HF_ZK_NODE_DELETED, "q/y#3");
+    assert_string_equal(zk_fixture_events(f), "GONE y");
 }
 
-TEST(only_a_deletion_is_gone)
+ZK_TEST_FROM(only_a_deletion_is_gone, queue_known(f))
 {
     static const int32_t others[] = {HF_ZK_NODE_CREATED,
                                      HF_ZK_NODE_DATA_CHANGED, 5, 6, 99};
-    struct zk_fixture f;
 
-    queue_known(&f);
-    ask(&f, HF_REQUEST_WATCH, "x");
-    data(&f, "him", 2, 2);
-    (void)zk_fixture_sent(&f);
-    assert_string_equal(zk_fixture_events(&f), "WATCHING x");
+    ask(f, HF_REQUEST_WATCH, "x");
+    data(f, "him", 2, 2);
+    (void)zk_fixture_sent(f);
+    assert_string_equal(zk_fixture_events(f), "WATCHING x");
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
-        event(&f, others[i], "q/x#2");
-        assert_string_equal(zk_fixture_sent(&f), "DATA q/x#2 w");
-        event(&f, others[i], "q/x#2"); /* while it is being set anew */
-        assert_string_equal(zk_fixture_sent(&f), "");
-        ask(&f, HF_REQUEST_WATCH, "x");
-        assert_string_equal(zk_fixture_events(&f), "");
-        data(&f, "__REVOKED__", 2, 2);
-        assert_string_equal(zk_fixture_events(&f),
+        event(f, others[i], "q/x#2");
+        assert_string_equal(zk_fixture_sent(f), "DATA q/x#2 w");
+        event(f, others[i], "q/x#2"); /* while it is being set anew */
+        assert_string_equal(zk_fixture_sent(f), "");
+        ask(f, HF_REQUEST_WATCH, "x");
+        assert_string_equal(zk_fixture_events(f), "");
+        data(f, "__REVOKED__", 2, 2);
+        assert_string_equal(zk_fixture_events(f),
                             "WATCHING x"); /* the new one */
     }
-    event(&f, HF_ZK_NODE_CHILDREN_CHANGED, "q/x#2"); /* of another watch */
-    event(&f, -1, "q/x#2");                          /* of the session */
-    event(&f, 0, "q/x#2");
-    assert_string_equal(zk_fixture_sent(&f), "");
-    event(&f, HF_ZK_NODE_DATA_CHANGED, "q/x#2");
-    refused(&f, HF_ZK_NO_NODE); /* it went before the watch was set anew */
-    assert_string_equal(zk_fixture_events(&f),
-                        "GONE x; GONE x; GONE x; GONE x; "
-                        "GONE x; GONE x");
-    zk_fixture_close(&f);
+    event(f, HF_ZK_NODE_CHILDREN_CHANGED, "q/x#2"); /* of another watch */
+    event(f, -1, "q/x#2");                          /* of the session */
+    event(f, 0, "q/x#2");
+    assert_string_equal(zk_fixture_sent(f), "");
+    event(f, HF_ZK_NODE_DATA_CHANGED, "q/x#2");
+    refused(f, HF_ZK_NO_NODE); /* it went before the watch was set anew */
+    assert_string_equal(zk_fixture_events(f), "GONE x; GONE x; GONE x; GONE x; "
+                                              "GONE x; GONE x");
 }
 
 static unsigned received;
@@ -207,6 +184,8 @@ TEST(watchers_of_another_are_let_alone)
     received = 0;
     hf_zk_watch_set_add(set, &there);
     hf_zk_watch_set_add(set, &elsewhere);
+    hf_zk_watcher_move(&there, HF_ZK_WATCHER_ARMED);
+    hf_zk_watcher_move(&elsewhere, HF_ZK_WATCHER_ARMED);
     ask(&f, HF_REQUEST_WATCH, "x");
     assert_string_equal(zk_fixture_sent(&f), "DATA q/x#2 w");
     data(&f, "him", 2, 2);
@@ -215,57 +194,50 @@ TEST(watchers_of_another_are_let_alone)
     assert_string_equal(zk_fixture_events(&f), "GONE x");
     assert_int_equal(received, 1);
     zk_fixture_close(&f);
-    assert_true(there.in_set && elsewhere.in_set);
+    assert_true(hf_zk_watcher_in_set(&there) &&
+                hf_zk_watcher_in_set(&elsewhere));
 }
 
 /* A watch that was reported as WATCHING stays so, whatever the connection
  * does. */
-TEST(setting_anew_can_be_cut)
+ZK_TEST_FROM(setting_anew_can_be_cut, queue_known(f))
 {
-    struct zk_fixture f;
-
-    queue_known(&f);
-    ask(&f, HF_REQUEST_WATCH, "x");
-    data(&f, "him", 2, 2);
-    event(&f, HF_ZK_NODE_DATA_CHANGED, "q/x#2");
-    ask(&f, HF_REQUEST_WATCH, "x"); /* waits for the same answer */
-    assert_string_equal(zk_fixture_events(&f), "WATCHING x");
-    link_down(&f, "reset");
-    assert_string_equal(zk_fixture_events(&f),
+    ask(f, HF_REQUEST_WATCH, "x");
+    data(f, "him", 2, 2);
+    event(f, HF_ZK_NODE_DATA_CHANGED, "q/x#2");
+    ask(f, HF_REQUEST_WATCH, "x"); /* waits for the same answer */
+    assert_string_equal(zk_fixture_events(f), "WATCHING x");
+    link_down(f, "reset");
+    assert_string_equal(zk_fixture_events(f),
                         "SUSPENDED; FAILED WATCH x RETRY");
-    wake(&f);
-    link_up(&f);
-    (void)zk_fixture_sent(&f);
-    accept_session(&f);
-    assert_non_null(strstr(zk_fixture_sent(&f), " q/x#2"));
-    (void)zk_fixture_events(&f);
-    data(&f, "him", 2, 3);
-    event(&f, HF_ZK_NODE_DELETED, "q/x#2");
-    assert_string_equal(zk_fixture_events(&f), "GONE x");
-    zk_fixture_close(&f);
+    wake(f);
+    link_up(f);
+    (void)zk_fixture_sent(f);
+    accept_session(f);
+    assert_non_null(strstr(zk_fixture_sent(f), " q/x#2"));
+    (void)zk_fixture_events(f);
+    data(f, "him", 2, 3);
+    event(f, HF_ZK_NODE_DELETED, "q/x#2");
+    assert_string_equal(zk_fixture_events(f), "GONE x");
 }
 
 /* Another answer has named the transaction by then, so a SETWATCHES does not
  * report it. */
-TEST(what_was_being_read_is_read_on_the_next_connection)
+ZK_TEST_FROM(what_was_being_read_is_read_on_the_next_connection, queue_known(f))
 {
-    struct zk_fixture f;
-
-    queue_known(&f);
-    ask(&f, HF_REQUEST_WATCH, "x");
-    data(&f, "him", 2, 2);
-    event(&f, HF_ZK_NODE_DATA_CHANGED, "q/x#2");
-    (void)zk_fixture_events(&f);
-    link_down(&f, "reset");
-    wake(&f);
-    link_up(&f);
-    (void)zk_fixture_sent(&f);
-    accept_session(&f);
-    assert_non_null(strstr(zk_fixture_sent(&f), "DATA q/x#2 w"));
-    (void)zk_fixture_events(&f);
-    data(&f, "__REVOKE__", 2, 2);
-    assert_string_equal(zk_fixture_events(&f), "REVOKED x");
-    zk_fixture_close(&f);
+    ask(f, HF_REQUEST_WATCH, "x");
+    data(f, "him", 2, 2);
+    event(f, HF_ZK_NODE_DATA_CHANGED, "q/x#2");
+    (void)zk_fixture_events(f);
+    link_down(f, "reset");
+    wake(f);
+    link_up(f);
+    (void)zk_fixture_sent(f);
+    accept_session(f);
+    assert_non_null(strstr(zk_fixture_sent(f), "DATA q/x#2 w"));
+    (void)zk_fixture_events(f);
+    data(f, "__REVOKE__", 2, 2);
+    assert_string_equal(zk_fixture_events(f), "REVOKED x");
 }
 
 /* ---------------------------------------------------------- description -- */
@@ -283,88 +255,68 @@ static void asked(struct zk_fixture *f)
 }
 
 /* The event of our own write comes before its answer. */
-TEST(what_was_received_is_overwritten)
+ZK_TEST_FROM(what_was_received_is_overwritten, asked(f))
 {
-    struct zk_fixture f;
-
-    asked(&f);
-    ask(&f, HF_REQUEST_DESCRIBE, "x");
-    assert_string_equal(zk_fixture_sent(&f), "SET q/x#1 v2 me");
-    event(&f, HF_ZK_NODE_DATA_CHANGED, "q/x#1");
-    data_written(&f);
-    assert_string_equal(zk_fixture_events(&f), "DESCRIBED x found");
-    assert_string_equal(zk_fixture_sent(&f), "DATA q/x#1 w");
-    data(&f, "me", 2, 2);
-    assert_string_equal(zk_fixture_events(&f), "");
-    zk_fixture_close(&f);
+    ask(f, HF_REQUEST_DESCRIBE, "x");
+    assert_string_equal(zk_fixture_sent(f), "SET q/x#1 v2 me");
+    event(f, HF_ZK_NODE_DATA_CHANGED, "q/x#1");
+    data_written(f);
+    assert_string_equal(zk_fixture_events(f), "DESCRIBED x found");
+    assert_string_equal(zk_fixture_sent(f), "DATA q/x#1 w");
+    data(f, "me", 2, 2);
+    assert_string_equal(zk_fixture_events(f), "");
 }
 
-TEST(a_request_in_between_is_received)
+ZK_TEST_FROM(a_request_in_between_is_received, asked(f))
 {
-    struct zk_fixture f;
-
-    asked(&f);
-    ask(&f, HF_REQUEST_DESCRIBE, "x");
-    event(&f, HF_ZK_NODE_DATA_CHANGED, "q/x#1"); /* asked once more */
-    refused(&f, HF_ZK_BAD_VERSION);
-    assert_string_equal(zk_fixture_events(&f), "FAILED DESCRIBE x RETRY");
-    ask(&f, HF_REQUEST_DESCRIBE, "x"); /* while it is being read */
-    assert_string_equal(zk_fixture_events(&f), "FAILED DESCRIBE x RETRY");
-    data(&f, "__REVOKE__", 2, 2);
-    assert_string_equal(zk_fixture_events(&f), "REVOKED x");
-    ask(&f, HF_REQUEST_DESCRIBE, "x");
-    data_written(&f);
-    assert_string_equal(zk_fixture_events(&f), "DESCRIBED x found");
-    zk_fixture_close(&f);
+    ask(f, HF_REQUEST_DESCRIBE, "x");
+    event(f, HF_ZK_NODE_DATA_CHANGED, "q/x#1"); /* asked once more */
+    refused(f, HF_ZK_BAD_VERSION);
+    assert_string_equal(zk_fixture_events(f), "FAILED DESCRIBE x RETRY");
+    ask(f, HF_REQUEST_DESCRIBE, "x"); /* while it is being read */
+    assert_string_equal(zk_fixture_events(f), "FAILED DESCRIBE x RETRY");
+    data(f, "__REVOKE__", 2, 2);
+    assert_string_equal(zk_fixture_events(f), "REVOKED x");
+    ask(f, HF_REQUEST_DESCRIBE, "x");
+    data_written(f);
+    assert_string_equal(zk_fixture_events(f), "DESCRIBED x found");
 }
 
-TEST(what_may_not_be_written_is_not)
+ZK_TEST_FROM(what_may_not_be_written_is_not, asked(f))
 {
-    struct zk_fixture f;
-
-    asked(&f);
-    ask(&f, HF_REQUEST_DESCRIBE, "x");
-    refused(&f, HF_ZK_NO_AUTH);
-    assert_string_equal(zk_fixture_events(&f), "FAILED DESCRIBE x FATAL");
-    ask(&f, HF_REQUEST_DESCRIBE, "x");
-    link_down(&f, "reset");
-    assert_string_equal(zk_fixture_events(&f),
+    ask(f, HF_REQUEST_DESCRIBE, "x");
+    refused(f, HF_ZK_NO_AUTH);
+    assert_string_equal(zk_fixture_events(f), "FAILED DESCRIBE x FATAL");
+    ask(f, HF_REQUEST_DESCRIBE, "x");
+    link_down(f, "reset");
+    assert_string_equal(zk_fixture_events(f),
                         "SUSPENDED; FAILED DESCRIBE x UNSURE");
-    zk_fixture_close(&f);
 }
 
 /* In the order of the requests. */
-TEST(a_removal_overtakes_nothing)
+ZK_TEST_FROM(a_removal_overtakes_nothing, asked(f))
 {
-    struct zk_fixture f;
-
-    asked(&f);
-    ask(&f, HF_REQUEST_REMOVE, "x");
-    ask(&f, HF_REQUEST_DESCRIBE, "x");
-    assert_string_equal(zk_fixture_events(&f), "DESCRIBED x");
-    done(&f);
-    assert_non_null(strstr(zk_fixture_events(&f), "REMOVED x found"));
-    ask(&f, HF_REQUEST_DESCRIBE, "x");
-    assert_string_equal(zk_fixture_events(&f), "DESCRIBED x");
-    zk_fixture_close(&f);
+    ask(f, HF_REQUEST_REMOVE, "x");
+    ask(f, HF_REQUEST_DESCRIBE, "x");
+    assert_string_equal(zk_fixture_events(f), "DESCRIBED x");
+    done(f);
+    assert_non_null(strstr(zk_fixture_events(f), "REMOVED x found"));
+    ask(f, HF_REQUEST_DESCRIBE, "x");
+    assert_string_equal(zk_fixture_events(f), "DESCRIBED x");
 }
 
-TEST(errors_fail_watches_without_an_answer)
+ZK_TEST_FROM(errors_fail_watches_without_an_answer, queue_known(f))
 {
-    struct zk_fixture f;
-
-    queue_known(&f);
-    ask(&f, HF_REQUEST_WATCH, "x");
-    refused(&f, HF_ZK_NO_AUTH);
-    assert_string_equal(zk_fixture_events(&f), "FAILED WATCH x FATAL");
-    ask(&f, HF_REQUEST_WATCH, "x");
-    data(&f, "him", 2, 2);
-    event(&f, HF_ZK_NODE_DATA_CHANGED, "q/x#2");
-    ask(&f, HF_REQUEST_WATCH, "x");
-    refused(&f, HF_ZK_THROTTLED);
-    assert_string_equal(zk_fixture_events(&f),
+    ask(f, HF_REQUEST_WATCH, "x");
+    refused(f, HF_ZK_NO_AUTH);
+    assert_string_equal(zk_fixture_events(f), "FAILED WATCH x FATAL");
+    ask(f, HF_REQUEST_WATCH, "x");
+    data(f, "him", 2, 2);
+    event(f, HF_ZK_NODE_DATA_CHANGED, "q/x#2");
+    ask(f, HF_REQUEST_WATCH, "x");
+    refused(f, HF_ZK_THROTTLED);
+    assert_string_equal(zk_fixture_events(f),
                         "WATCHING x; FAILED WATCH x RETRY; SUSPENDED");
-    zk_fixture_close(&f);
 }
 
 /* ---------------------------------------------------------------- forget -- */
@@ -412,31 +364,28 @@ TEST(forget_at_each_stage)
 }
 
 /* The watch at the server still exists and is not set twice. */
-TEST(what_was_forgotten_is_watched_again)
+ZK_TEST_FROM(what_was_forgotten_is_watched_again, queue_known(f))
 {
     struct hf_request *watch;
-    struct zk_fixture f;
 
-    queue_known(&f);
-    watch = ask(&f, HF_REQUEST_WATCH, "x");
-    data(&f, "him", 2, 2);
-    forget(&f, watch);
-    (void)zk_fixture_sent(&f);
-    (void)zk_fixture_events(&f);
-    watch = ask(&f, HF_REQUEST_WATCH, "x");
-    assert_string_equal(zk_fixture_sent(&f), "");
-    assert_string_equal(zk_fixture_events(&f), "WATCHING x");
-    forget(&f, watch);
-    event(&f, HF_ZK_NODE_DATA_CHANGED, "q/x#2"); /* now it is not */
-    assert_string_equal(zk_fixture_sent(&f), "");
-    watch = ask(&f, HF_REQUEST_WATCH, "x");
-    assert_string_equal(zk_fixture_sent(&f), "DATA q/x#2 w");
-    forget(&f, watch);
-    ask(&f, HF_REQUEST_WATCH, "x"); /* it is being set */
-    assert_string_equal(zk_fixture_sent(&f), "");
-    data(&f, "him", 2, 2);
-    assert_string_equal(zk_fixture_events(&f), "WATCHING x");
-    zk_fixture_close(&f);
+    watch = ask(f, HF_REQUEST_WATCH, "x");
+    data(f, "him", 2, 2);
+    forget(f, watch);
+    (void)zk_fixture_sent(f);
+    (void)zk_fixture_events(f);
+    watch = ask(f, HF_REQUEST_WATCH, "x");
+    assert_string_equal(zk_fixture_sent(f), "");
+    assert_string_equal(zk_fixture_events(f), "WATCHING x");
+    forget(f, watch);
+    event(f, HF_ZK_NODE_DATA_CHANGED, "q/x#2"); /* now it is not */
+    assert_string_equal(zk_fixture_sent(f), "");
+    watch = ask(f, HF_REQUEST_WATCH, "x");
+    assert_string_equal(zk_fixture_sent(f), "DATA q/x#2 w");
+    forget(f, watch);
+    ask(f, HF_REQUEST_WATCH, "x"); /* it is being set */
+    assert_string_equal(zk_fixture_sent(f), "");
+    data(f, "him", 2, 2);
+    assert_string_equal(zk_fixture_events(f), "WATCHING x");
 }
 
 TEST(one_of_many_forgets)
@@ -517,28 +466,25 @@ TEST(watching_and_forgetting_inside_an_event)
 
 /* ---------------------------------------------------------------- resume -- */
 
-TEST(watches_are_set_again_before_all_else)
+ZK_TEST_FROM(watches_are_set_again_before_all_else, queue_known(f))
 {
-    struct zk_fixture f;
-
-    queue_known(&f);
-    strcpy(f.config.url.session.auth, "");
-    ask(&f, HF_REQUEST_WATCH, "x");
-    data(&f, "him", 2, 2);
-    ask(&f, HF_REQUEST_WATCH, "y");
-    f.zxid = 0x40;
-    data(&f, "her", 2, 2);
-    link_down(&f, "reset");
-    wake(&f);
-    link_up(&f);
-    (void)zk_fixture_events(&f);
-    assert_non_null(strstr(zk_fixture_sent(&f), "HANDSHAKE 0x40 "));
+    strcpy(f->config.url.session.auth, "");
+    ask(f, HF_REQUEST_WATCH, "x");
+    data(f, "him", 2, 2);
+    ask(f, HF_REQUEST_WATCH, "y");
+    f->zxid = 0x40;
+    data(f, "her", 2, 2);
+    link_down(f, "reset");
+    wake(f);
+    link_up(f);
+    (void)zk_fixture_events(f);
+    assert_non_null(strstr(zk_fixture_sent(f), "HANDSHAKE 0x40 "));
     /* The last zxid before the disconnect, in the write that follows the
      * answer to the handshake, before the host could make a request. */
-    accept_session(&f);
-    ask(&f, HF_REQUEST_LIST, "a");
+    accept_session(f);
+    ask(f, HF_REQUEST_LIST, "a");
     {
-        const char *sent = zk_fixture_sent(&f);
+        const char *sent = zk_fixture_sent(f);
 
         assert_int_equal(strncmp(sent, "SETWATCHES 0x40 q/", 18), 0);
         assert_non_null(strstr(sent, "q/x#2"));
@@ -546,57 +492,48 @@ TEST(watches_are_set_again_before_all_else)
         assert_null(strstr(sent, "q/z#4"));
         assert_non_null(strstr(sent, " | LIST q"));
     }
-    header(&f, HF_ZK_XID_SET_WATCHES, HF_ZK_OK);
-    event(&f, HF_ZK_NODE_DELETED, "q/x#2"); /* what it missed */
-    children(&f, "y#3 a#9");
-    data(&f, "her", 2, 2);
-    event(&f, HF_ZK_NODE_DELETED, "q/y#3");
-    assert_string_equal(zk_fixture_events(&f) + strlen("RESUMED 10000 1000"),
+    header(f, HF_ZK_XID_SET_WATCHES, HF_ZK_OK);
+    event(f, HF_ZK_NODE_DELETED, "q/x#2"); /* what it missed */
+    children(f, "y#3 a#9");
+    data(f, "her", 2, 2);
+    event(f, HF_ZK_NODE_DELETED, "q/y#3");
+    assert_string_equal(zk_fixture_events(f) + strlen("RESUMED 10000 1000"),
                         "; GONE x; LISTED a: y#3=her a#9@17; GONE y");
-    zk_fixture_close(&f);
 }
 
 /* The answer to one packet says nothing about the others. */
-TEST(a_cut_among_the_packets)
+ZK_TEST_FROM(a_cut_among_the_packets, queue_known(f))
 {
-    struct zk_fixture f;
-
-    queue_known(&f);
-    ask(&f, HF_REQUEST_WATCH, "x");
-    data(&f, "him", 2, 2);
+    ask(f, HF_REQUEST_WATCH, "x");
+    data(f, "him", 2, 2);
     for (int i = 0; i < 3; i++) {
-        resume(&f);
-        link_down(&f, "reset");
-        wake(&f);
-        link_up(&f);
-        (void)zk_fixture_sent(&f);
-        accept_session(&f);
-        assert_non_null(strstr(zk_fixture_sent(&f), "q/x#2"));
+        resume(f);
+        link_down(f, "reset");
+        wake(f);
+        link_up(f);
+        (void)zk_fixture_sent(f);
+        accept_session(f);
+        assert_non_null(strstr(zk_fixture_sent(f), "q/x#2"));
     }
-    (void)zk_fixture_events(&f);
-    event(&f, HF_ZK_NODE_DELETED, "q/x#2");
-    assert_string_equal(zk_fixture_events(&f), "GONE x");
-    zk_fixture_close(&f);
+    (void)zk_fixture_events(f);
+    event(f, HF_ZK_NODE_DELETED, "q/x#2");
+    assert_string_equal(zk_fixture_events(f), "GONE x");
 }
 
 /* For a node that does not exist any more the answer to a packet is an event,
  * as for one that is deleted now. */
-TEST(fn39_fn51_gone_while_away)
+ZK_TEST_FROM(fn39_fn51_gone_while_away, queue_known(f))
 {
-    struct zk_fixture f;
-
-    queue_known(&f);
-    ask(&f, HF_REQUEST_WATCH, "a");
-    data(&f, "me", 17, f.session);
-    resume(&f);
-    hold_answers(&f);
-    event(&f, HF_ZK_NODE_DELETED, "q/a#9");
-    header(&f, HF_ZK_XID_SET_WATCHES, HF_ZK_OK);
-    deliver_answers(&f);
-    assert_string_equal(zk_fixture_events(&f), "GONE a");
-    ask(&f, HF_REQUEST_PROVE, "");
-    assert_string_equal(zk_fixture_sent(&f), "DATA q | MULTI /");
-    zk_fixture_close(&f);
+    ask(f, HF_REQUEST_WATCH, "a");
+    data(f, "me", 17, f->session);
+    resume(f);
+    hold_answers(f);
+    event(f, HF_ZK_NODE_DELETED, "q/a#9");
+    header(f, HF_ZK_XID_SET_WATCHES, HF_ZK_OK);
+    deliver_answers(f);
+    assert_string_equal(zk_fixture_events(f), "GONE a");
+    ask(f, HF_REQUEST_PROVE, "");
+    assert_string_equal(zk_fixture_sent(f), "DATA q | MULTI /");
 }
 
 /* The loss is reported first, whatever is read then; and what is said of
@@ -637,25 +574,21 @@ TEST(who_evicted_it_is_read_after_the_loss)
     }
 }
 
-TEST(a_lost_session_ends_watches_in_silence)
+ZK_TEST_FROM(a_lost_session_ends_watches_in_silence, queue_known(f))
 {
-    struct zk_fixture f;
-
-    queue_known(&f);
-    ask(&f, HF_REQUEST_WATCH, "x");
-    data(&f, "him", 2, 2);
-    link_down(&f, "reset");
-    wake(&f);
-    link_up(&f);
-    refuse_session(&f);
-    (void)zk_fixture_sent(&f);
-    link_up(&f);
-    accept_session_as(&f, 10000, 9);
-    (void)zk_fixture_events(&f);
-    assert_null(strstr(zk_fixture_sent(&f), "SETWATCHES"));
-    event(&f, HF_ZK_NODE_DELETED, "q/x#2");
-    assert_string_equal(zk_fixture_events(&f), "");
-    zk_fixture_close(&f);
+    ask(f, HF_REQUEST_WATCH, "x");
+    data(f, "him", 2, 2);
+    link_down(f, "reset");
+    wake(f);
+    link_up(f);
+    refuse_session(f);
+    (void)zk_fixture_sent(f);
+    link_up(f);
+    accept_session_as(f, 10000, 9);
+    (void)zk_fixture_events(f);
+    assert_null(strstr(zk_fixture_sent(f), "SETWATCHES"));
+    event(f, HF_ZK_NODE_DELETED, "q/x#2");
+    assert_string_equal(zk_fixture_events(f), "");
 }
 
 /* .lost of another listener, which has watchers of its own. */
@@ -666,31 +599,29 @@ static void lose_watches(void *user, const char *why)
 }
 
 /* It was added later, so our watches are gone by then. */
-TEST(a_lost_session_notifies_only_watchers_of_others)
+ZK_TEST_FROM(a_lost_session_notifies_only_watchers_of_others, queue_known(f))
 {
-    struct hf_zk_watcher elsewhere = {
-        .fired = count_received, .path = "/z", .armed = true};
-    struct hf_zk_listener other = {.lost = lose_watches};
+    static struct hf_zk_watcher elsewhere = {.fired = count_received,
+                                             .path = "/z"};
+    static struct hf_zk_listener other = {.lost = lose_watches};
     struct hf_zk_session *session;
-    struct zk_fixture f;
 
-    queue_known(&f);
-    session = hf_zk_engine_session(f.zk);
+    session = hf_zk_engine_session(f->zk);
     other.user = &session->watches;
     hf_zk_listeners_add(&session->listeners, &other);
     hf_zk_watch_set_add(&session->watches, &elsewhere);
-    ask(&f, HF_REQUEST_WATCH, "x");
-    data(&f, "him", 2, 2);
-    link_down(&f, "reset");
-    wake(&f);
-    link_up(&f);
-    (void)zk_fixture_events(&f);
+    hf_zk_watcher_move(&elsewhere, HF_ZK_WATCHER_ARMED);
+    ask(f, HF_REQUEST_WATCH, "x");
+    data(f, "him", 2, 2);
+    link_down(f, "reset");
+    wake(f);
+    link_up(f);
+    (void)zk_fixture_events(f);
     received = 0;
-    refuse_session(&f);
-    assert_string_equal(zk_fixture_events(&f), "LOST");
+    refuse_session(f);
+    assert_string_equal(zk_fixture_events(f), "LOST");
     assert_int_equal(received, 1);
     assert_ptr_equal(session->watches.first, &elsewhere);
-    zk_fixture_close(&f);
 }
 
 #define MANY 10000
@@ -722,25 +653,22 @@ static void ask_for_many(struct zk_fixture *f)
     assert_int_equal(f->answered, MANY + 2);
 }
 
-TEST(many_watches_need_many_packets)
+ZK_TEST_FROM(many_watches_need_many_packets, ask_for_many(f))
 {
     size_t before;
-    struct zk_fixture f;
 
-    ask_for_many(&f);
-    link_down(&f, "reset");
-    while (f.server == NULL)
-        wake(&f);
-    link_up(&f);
-    f.longest_frame = 0;
-    before = f.frames;
-    accept_session(&f);
+    link_down(f, "reset");
+    while (f->server == NULL)
+        wake(f);
+    link_up(f);
+    f->longest_frame = 0;
+    before = f->frames;
+    accept_session(f);
     /* Of 10,000 paths of 53 bytes with their lengths: five packets, none of
      * them near the megabyte that servers refuse. */
-    assert_in_range(f.longest_frame, 100 << 10, 129 << 10);
-    assert_in_range(f.frames - before, 4, 6);
-    ask(&f, HF_REQUEST_END, "");
-    done(&f);
-    assert_true(f.closed);
-    zk_fixture_close(&f);
+    assert_in_range(f->longest_frame, 100 << 10, 129 << 10);
+    assert_in_range(f->frames - before, 4, 6);
+    ask(f, HF_REQUEST_END, "");
+    done(f);
+    assert_true(f->closed);
 }

@@ -223,7 +223,7 @@ TEST(a_stat_has_its_fields)
 
 /* The bytes of a handshake, a create and a list, as servers want them.  All
  * other tests read frames with the reader that was tested above. */
-TEST(requests_have_their_bytes)
+ZK_TEST_FROM(requests_have_their_bytes, zk_fixture_init(f))
 {
     static const uint8_t handshake[] = {
         0, 0, 0,    45,               /* length */
@@ -241,30 +241,28 @@ TEST(requests_have_their_bytes)
                                   0,   0,   0,   31, 0,   0,   0, 5,   'w', 'o',
                                   'r', 'l', 'd', 0,  0,   0,   6, 'a', 'n', 'y',
                                   'o', 'n', 'e', 0,  0,   0,   3};
-    struct hf_request request = {.kind = HF_REQUEST_ENQUEUE,
-                                 .queue = "q",
-                                 .ticket = zk_fixture_id("a"),
-                                 .ticket_kind = HF_TICKET_MUTEX,
-                                 .payload = "me"};
-    struct zk_fixture f;
+    static struct hf_request request = {.kind = HF_REQUEST_ENQUEUE,
+                                        .queue = "q",
+                                        .ticket_kind = HF_TICKET_MUTEX,
+                                        .payload = "me"};
     const uint8_t *out;
     uint64_t number;
     size_t count;
 
-    zk_fixture_init(&f);
-    assert_true(zk_fixture_open(&f));
-    (void)hf_zk_session_wanted_server(hf_zk_engine_session(f.zk), &number);
-    hf_zk_session_connection_up(hf_zk_engine_session(f.zk), number, f.now_ms);
-    out = hf_zk_session_output(hf_zk_engine_session(f.zk), &count);
+    request.ticket = zk_fixture_id("a");
+    assert_true(zk_fixture_open(f));
+    (void)hf_zk_session_wanted_server(hf_zk_engine_session(f->zk), &number);
+    hf_zk_session_connection_up(hf_zk_engine_session(f->zk), number, f->now_ms);
+    out = hf_zk_session_output(hf_zk_engine_session(f->zk), &count);
     assert_int_equal(count, sizeof handshake);
     assert_memory_equal(out, handshake, sizeof handshake);
-    hf_zk_session_written(hf_zk_engine_session(f.zk), count);
-    f.up = true;
-    f.raw_bytes = true; /* the fixture has not read the handshake */
-    accept_session(&f);
-    hf_zk_engine_delete_right_note(f.zk, "/q");
-    hf_zk_engine_submit(f.zk, &request, f.now_ms);
-    out = hf_zk_session_output(hf_zk_engine_session(f.zk), &count);
+    hf_zk_session_written(hf_zk_engine_session(f->zk), count);
+    f->up = true;
+    f->raw_bytes = true; /* the fixture has not read the handshake */
+    accept_session(f);
+    hf_zk_engine_delete_right_note(f->zk, "/q");
+    hf_zk_engine_submit(f->zk, &request, f->now_ms);
+    out = hf_zk_session_output(hf_zk_engine_session(f->zk), &count);
     assert_int_equal(out[3] + 4 + sizeof list, count);
     assert_memory_equal(out + 4, create, sizeof create);
     assert_memory_equal(out + 16,
@@ -274,10 +272,9 @@ TEST(requests_have_their_bytes)
     assert_memory_equal(out + count - sizeof list - sizeof acl, acl,
                         sizeof acl);
     assert_memory_equal(out + count - sizeof list, list, sizeof list);
-    hf_zk_session_written(hf_zk_engine_session(f.zk), 3); /* part by part */
-    out = hf_zk_session_output(hf_zk_engine_session(f.zk), &count);
+    hf_zk_session_written(hf_zk_engine_session(f->zk), 3); /* part by part */
+    out = hf_zk_session_output(hf_zk_engine_session(f->zk), &count);
     assert_memory_equal(out + 1, create, sizeof create);
-    zk_fixture_close(&f);
 }
 
 /* An enqueue, a wait and its end; answers come in pieces of ${chunk} bytes. */
@@ -434,19 +431,16 @@ TEST(lists_that_lie)
     }
 }
 
-TEST(the_greatest_frame_is_taken)
+ZK_TEST(the_greatest_frame_is_taken)
 {
     static uint8_t frame[4 + HF_ZK_FRAME_MAX] = {1, 0, 0, 0};
-    struct zk_fixture f;
 
-    zk_fixture_connected(&f);
-    ask(&f, HF_REQUEST_LIST, "a");
-    done(&f);
-    frame[7] = (uint8_t)f.first->xid;
-    f.chunk = 65536;
-    receive(&f, frame, sizeof frame);
-    assert_string_equal(zk_fixture_events(&f), "LISTED a:");
-    zk_fixture_close(&f);
+    ask(f, HF_REQUEST_LIST, "a");
+    done(f);
+    frame[7] = (uint8_t)f->first->xid;
+    f->chunk = 65536;
+    receive(f, frame, sizeof frame);
+    assert_string_equal(zk_fixture_events(f), "LISTED a:");
 }
 
 /* ------------------------------------------------ answers that are long -- */
@@ -524,78 +518,67 @@ TEST(a_long_answer_fails_its_call_alone)
 }
 
 /* What the server refused did not happen, however long the answer is. */
-TEST(a_long_answer_keeps_its_error)
+ZK_TEST_FROM(a_long_answer_keeps_its_error, connected_with_a_limit(f))
 {
     uint8_t bytes[2 * ANSWER_MAX];
-    struct zk_fixture f;
 
-    connected_with_a_limit(&f);
-    ask(&f, HF_REQUEST_LIST, "a");
-    done(&f);
-    receive(&f, bytes,
-            put_frame(bytes, f.first->xid, HF_ZK_NO_AUTH, ANSWER_MAX + 1));
-    assert_string_equal(zk_fixture_events(&f), "FAILED LIST a FATAL");
-    assert_true(f.up);
-    zk_fixture_close(&f);
+    ask(f, HF_REQUEST_LIST, "a");
+    done(f);
+    receive(f, bytes,
+            put_frame(bytes, f->first->xid, HF_ZK_NO_AUTH, ANSWER_MAX + 1));
+    assert_string_equal(zk_fixture_events(f), "FAILED LIST a FATAL");
+    assert_true(f->up);
 }
 
-TEST(a_long_answer_to_no_call_ends_the_connection)
+ZK_TEST_FROM(a_long_answer_to_no_call_ends_the_connection,
+             connected_with_a_limit(f))
 {
     uint8_t bytes[2 * ANSWER_MAX];
-    struct zk_fixture f;
 
-    connected_with_a_limit(&f);
-    receive(&f, bytes, put_frame(bytes, 17, 0, ANSWER_MAX + 1));
-    assert_string_equal(zk_fixture_events(&f), "SUSPENDED");
-    assert_string_equal(f.text, "h1:2181: an answer to request 17, which is "
-                                "not the next one");
-    zk_fixture_close(&f);
+    receive(f, bytes, put_frame(bytes, 17, 0, ANSWER_MAX + 1));
+    assert_string_equal(zk_fixture_events(f), "SUSPENDED");
+    assert_string_equal(f->text, "h1:2181: an answer to request 17, which is "
+                                 "not the next one");
 }
 
 /* The limit is one of answers; the path of a node may be longer. */
-TEST(an_event_may_be_longer_than_an_answer)
+ZK_TEST_FROM(an_event_may_be_longer_than_an_answer, connected_with_a_limit(f))
 {
     char path[2 * ANSWER_MAX];
     uint8_t bytes[20];
-    struct zk_fixture f;
 
-    connected_with_a_limit(&f);
     memset(path, 'x', sizeof path);
     path[0] = '/';
     path[sizeof path - 1] = '\0';
-    event_at(&f, HF_ZK_NODE_DELETED, path);
-    assert_true(f.up);
+    event_at(f, HF_ZK_NODE_DELETED, path);
+    assert_true(f->up);
     put_frame(bytes, HF_ZK_XID_EVENT, 0, 16);
     bytes[0] = 1; /* the length of a frame that is too long for an event, too */
-    receive(&f, bytes, sizeof bytes);
-    assert_string_equal(zk_fixture_events(&f), "SUSPENDED");
-    assert_string_equal(f.text, "h1:2181: a frame of 16777232 bytes, expected "
-                                "at most 16777216");
-    zk_fixture_close(&f);
+    receive(f, bytes, sizeof bytes);
+    assert_string_equal(zk_fixture_events(f), "SUSPENDED");
+    assert_string_equal(f->text, "h1:2181: a frame of 16777232 bytes, expected "
+                                 "at most 16777216");
 }
 
 /* An answer of 64 MiB takes no more memory than a piece of it. */
-TEST(a_long_answer_is_not_collected)
+ZK_TEST(a_long_answer_is_not_collected)
 {
     static uint8_t piece[65536];
-    struct zk_fixture f;
 
-    zk_fixture_connected(&f);
-    ask(&f, HF_REQUEST_LIST, "a");
-    done(&f);
-    (void)put_frame(piece, f.first->xid, 0, sizeof piece - 4);
+    ask(f, HF_REQUEST_LIST, "a");
+    done(f);
+    (void)put_frame(piece, f->first->xid, 0, sizeof piece - 4);
     piece[0] = 4; /* 64 MiB, and almost a piece */
-    receive(&f, piece, sizeof piece);
-    zk_fixture_drop_call(&f);
-    assert_string_equal(zk_fixture_events(&f), "FAILED LIST a RETRY");
+    receive(f, piece, sizeof piece);
+    zk_fixture_drop_call(f);
+    assert_string_equal(zk_fixture_events(f), "FAILED LIST a RETRY");
     for (size_t i = 0; i < (64 << 20) / sizeof piece; i++)
-        receive(&f, piece, sizeof piece);
-    assert_true(hf_zk_engine_session(f.zk)->wire.in_size <= sizeof piece);
-    ask(&f, HF_REQUEST_LIST, "b");
-    done(&f);
-    children(&f, "");
-    assert_string_equal(zk_fixture_events(&f), "LISTED b:");
-    zk_fixture_close(&f);
+        receive(f, piece, sizeof piece);
+    assert_true(hf_zk_engine_session(f->zk)->wire.in_size <= sizeof piece);
+    ask(f, HF_REQUEST_LIST, "b");
+    done(f);
+    children(f, "");
+    assert_string_equal(zk_fixture_events(f), "LISTED b:");
 }
 
 TEST_FILE(zk_wire)

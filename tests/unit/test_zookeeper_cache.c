@@ -72,7 +72,7 @@ static hf_status open_handle(struct cache_fixture *f)
 
     memset(f, 0, sizeof *f);
     opts.reconnect.pause_ms = opts.reconnect.pause_max_ms = 1;
-    return hf_zookeeper_open(server.url, &opts, &f->zookeeper, NULL);
+    return hf_zookeeper_open(server.url, &opts, &f->zookeeper);
 }
 
 /* A cache of a node and its two children. */

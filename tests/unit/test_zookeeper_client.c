@@ -19,6 +19,7 @@
 #include "base/time_math.h"
 #include "cmocka/runner.h"
 #include "heap/heap.h"
+#include "zk_server_frames.h"
 #include "zookeeper/protocol.h"
 #include "zookeeper_fake_server.h"
 
@@ -140,6 +141,8 @@ static void on_done(void *arg, const struct hf_zookeeper_result *result)
     struct client_fixture *f = arg;
 
     assert_int_equal(result->status == HF_OK, result->text[0] == '\0');
+    if (result->status != HF_OK)
+        assert_string_equal(hf_last_error()->text, result->text);
     atomic_store(&f->status, result->status);
     atomic_fetch_add(&f->ended, 1);
 }
@@ -171,7 +174,6 @@ static bool begin(struct client_fixture *f)
     static const struct hf_zookeeper_credential credential = {"digest", "a:b",
                                                               3};
     struct hf_zookeeper_opts opts = HF_ZOOKEEPER_OPTS_INIT;
-    struct hf_error error;
 
     *f = (struct client_fixture){.passed = 1};
     opts.on_state = (struct hf_on_state){on_state, f, on_drop};
@@ -179,11 +181,10 @@ static bool begin(struct client_fixture *f)
     opts.credential_count = 1;
     opts.reconnect.pause_ms = opts.reconnect.pause_max_ms = 1;
     opts.on_log = (struct hf_on_log){on_log, f, HF_LOG_WARNING};
-    if (is_expected(
-            hf_zookeeper_open(server.url, &opts, &f->zookeeper, &error)))
+    if (is_expected(hf_zookeeper_open(server.url, &opts, &f->zookeeper)))
         return true;
     assert_null(f->zookeeper);
-    assert_true(strncmp(error.text, "hf_zookeeper_open: ", 19) == 0);
+    assert_true(strncmp(hf_last_error()->text, "hf_zookeeper_open: ", 19) == 0);
     return false;
 }
 
@@ -520,7 +521,7 @@ static void share(bool client_first)
     struct hf_client *client;
 
     opts.reconnect.pause_ms = opts.reconnect.pause_max_ms = 1;
-    if (!is_expected(hf_client_open(server.url, &opts, &client, NULL)))
+    if (!is_expected(hf_client_open(server.url, &opts, &client)))
         return;
     if (is_expected(hf_client_zookeeper(client, &f.zookeeper))) {
         f.passed++;
@@ -559,6 +560,8 @@ static void on_registration(void *arg, struct hf_zookeeper_registration *r,
 
     (void)r;
     assert_int_equal(event->status == HF_OK, event->text[0] == '\0');
+    if (event->status != HF_OK)
+        assert_string_equal(hf_last_error()->text, event->text);
     atomic_fetch_add(&f->events, 1);
 }
 
@@ -699,13 +702,11 @@ TEST(a_close_ends_what_was_never_sent)
     struct hf_zookeeper_opts opts = HF_ZOOKEEPER_OPTS_INIT;
     struct hf_zookeeper_done on_end = {on_closed_op, NULL, on_drop};
     struct client_fixture f = {.passed = UNSENT};
-    struct hf_error error;
 
     on_end.arg = &f;
     opts.connect_ms = HF_FOREVER;
-    assert_int_equal(
-        hf_zookeeper_open("zk://127.0.0.1:1", &opts, &f.zookeeper, &error),
-        HF_OK);
+    assert_int_equal(hf_zookeeper_open("zk://127.0.0.1:1", &opts, &f.zookeeper),
+                     HF_OK);
     for (int i = 0; i < UNSENT; i++)
         assert_int_equal(hf_zookeeper_set_start(f.zookeeper, "/a", "x", 1, -1,
                                                 HF_FOREVER, on_end),
@@ -728,7 +729,7 @@ TEST(a_shared_handle_leaves_what_is_unanswered)
     struct hf_client *client;
     struct hf_zookeeper *z;
 
-    assert_int_equal(hf_client_open(server.url, NULL, &client, NULL), HF_OK);
+    assert_int_equal(hf_client_open(server.url, NULL, &client), HF_OK);
     assert_int_equal(hf_client_zookeeper(client, &z), HF_OK);
     assert_int_equal(hf_zookeeper_sync(z, "/", 5000), HF_OK);
     server.silent = true;
@@ -763,7 +764,6 @@ TEST(what_goes_on_is_bounded)
     const struct hf_zookeeper_done nobody = {NULL, NULL, NULL};
     struct client_fixture f;
     struct hf_zookeeper *z;
-    struct hf_error error;
 
     assert_true(begin(&f));
     z = f.zookeeper;
@@ -778,8 +778,7 @@ TEST(what_goes_on_is_bounded)
                          HF_OK);
     assert_int_equal(hf_zookeeper_delete_guaranteed(z, "/a", -1, 5000),
                      HF_ELIMIT);
-    hf_zookeeper_error(z, &error);
-    assert_non_null(strstr(error.text, "1024 removals"));
+    assert_non_null(strstr(hf_last_error()->text, "1024 removals"));
     assert_int_equal(
         hf_zookeeper_create_protected(z, &sequential, 0, 5000, NULL),
         HF_ELIMIT);
@@ -1058,12 +1057,12 @@ TEST(a_session_is_taken_over_with_its_timeout)
 {
     struct hf_zookeeper_opts opts = HF_ZOOKEEPER_OPTS_INIT;
     const struct hf_zookeeper_session session = {
-        .id = 4711, .password = {1}, .timeout_ms = 4321};
+        .id = 4711, .password = ZK_SERVER_PASSWORD, .timeout_ms = 4321};
     struct hf_zookeeper_session taken;
     struct hf_zookeeper *z;
 
     opts.session = &session;
-    assert_int_equal(hf_zookeeper_open(server.url, &opts, &z, NULL), HF_OK);
+    assert_int_equal(hf_zookeeper_open(server.url, &opts, &z), HF_OK);
     assert_int_equal(hf_zookeeper_sync(z, "/", 5000), HF_OK);
     assert_int_equal(hf_zookeeper_session(z, &taken), HF_OK);
     assert_memory_equal(&taken, &session, sizeof session);
@@ -1080,18 +1079,16 @@ TEST(the_timeout_of_a_session_is_checked)
     struct hf_zookeeper_opts opts = HF_ZOOKEEPER_OPTS_INIT;
     struct hf_zookeeper_session session = {.id = 4711};
     struct hf_zookeeper *z;
-    struct hf_error error;
 
     opts.session = &session;
-    assert_int_equal(hf_zookeeper_open(server.url, &opts, &z, NULL), HF_OK);
+    assert_int_equal(hf_zookeeper_open(server.url, &opts, &z), HF_OK);
     assert_int_equal(hf_zookeeper_sync(z, "/", 5000), HF_OK);
     assert_int_equal(server.timeout_ms, 10000);
     assert_int_equal(hf_zookeeper_close(z), HF_OK);
     wait_until(is_released, NULL);
     session.timeout_ms = UINT64_C(1) << 31;
-    assert_int_equal(hf_zookeeper_open(server.url, &opts, &z, &error),
-                     HF_EINVAL);
-    assert_string_equal(error.text,
+    assert_int_equal(hf_zookeeper_open(server.url, &opts, &z), HF_EINVAL);
+    assert_string_equal(hf_last_error()->text,
                         "hf_zookeeper_open: the timeout of 'session' is "
                         "2147483648 ms; expected what hf_zookeeper_session() "
                         "has set, or 0");

@@ -38,7 +38,7 @@ static struct hf_zookeeper *open_at(const char *url)
 {
     struct hf_zookeeper *z;
 
-    assert_int_equal(hf_zookeeper_open(url, NULL, &z, NULL), HF_OK);
+    assert_int_equal(hf_zookeeper_open(url, NULL, &z), HF_OK);
     return z;
 }
 
@@ -48,15 +48,10 @@ static void close_and_check(struct hf_zookeeper *z)
     wait_until(is_released, NULL);
 }
 
-/* The last error of ${z}. */
-static void expect_error(struct hf_zookeeper *z, hf_status status,
-                         const char *text)
+static void expect_error(hf_status status, const char *text)
 {
-    struct hf_error error;
-
-    hf_zookeeper_error(z, &error);
-    assert_int_equal(error.status, status);
-    assert_string_equal(error.text, text);
+    assert_int_equal(hf_last_error()->status, status);
+    assert_string_equal(hf_last_error()->text, text);
 }
 
 /* --------------------------------------------------------------- opening -- */
@@ -90,7 +85,6 @@ TEST(options_are_checked)
     struct hf_zookeeper_opts rows[] = {defaults, defaults, defaults, defaults,
                                        defaults};
     struct hf_zookeeper *z;
-    struct hf_error error;
     atomic_int drops = 0;
 
     rows[0].delivery = (enum hf_delivery)7;
@@ -101,11 +95,11 @@ TEST(options_are_checked)
     for (int i = 0; i < 5; i++) {
         rows[i].credential_count = i >= 3;
         rows[i].on_state = (struct hf_on_state){NULL, &drops, count_drop};
-        assert_int_equal(hf_zookeeper_open(server.url, &rows[i], &z, &error),
+        assert_int_equal(hf_zookeeper_open(server.url, &rows[i], &z),
                          HF_EINVAL);
         assert_null(z);
-        assert_memory_equal(error.text, "hf_zookeeper_open: ", 19);
-        assert_string_equal(error.text + 19, texts[i]);
+        assert_memory_equal(hf_last_error()->text, "hf_zookeeper_open: ", 19);
+        assert_string_equal(hf_last_error()->text + 19, texts[i]);
         assert_int_equal(drops, i + 1);
     }
     assert_int_equal(heap_live(), 0);
@@ -127,13 +121,11 @@ TEST(urls_are_checked)
         {NULL, "hf_zookeeper_open: the URL is NULL; expected "}, /* getenv() */
     };
     struct hf_zookeeper *z;
-    struct hf_error error;
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        assert_int_equal(hf_zookeeper_open(rows[i].url, NULL, &z, &error),
-                         HF_EURL);
+        assert_int_equal(hf_zookeeper_open(rows[i].url, NULL, &z), HF_EURL);
         assert_null(z);
-        assert_non_null(strstr(error.text, rows[i].text));
+        assert_non_null(strstr(hf_last_error()->text, rows[i].text));
     }
     assert_int_equal(heap_live(), 0);
 }
@@ -153,7 +145,7 @@ TEST(watches_are_checked)
                                              event, &watch),
                      HF_EINVAL);
     assert_null(watch);
-    expect_error(z, HF_EINVAL,
+    expect_error(HF_EINVAL,
                  "hf_zookeeper_watch_open: the kind is 5; expected "
                  "HF_ZOOKEEPER_WATCH_DATA, _CHILDREN, _PERSISTENT or "
                  "_RECURSIVE");
@@ -164,7 +156,7 @@ TEST(watches_are_checked)
     assert_int_equal(hf_zookeeper_watch_open(z, "/a", HF_ZOOKEEPER_WATCH_DATA,
                                              event, &watch),
                      HF_EINVAL);
-    expect_error(z, HF_EINVAL,
+    expect_error(HF_EINVAL,
                  "hf_zookeeper_watch_open: the callback is NULL, and nobody "
                  "would be notified; pass a function");
     assert_int_equal(drops, 3);
@@ -213,7 +205,7 @@ TEST(an_operation_sets_a_watch_of_its_kind_and_path)
     op = (struct hf_zookeeper_op){
         .kind = HF_ZOOKEEPER_GET, .path = "/b", .watch = watch};
     assert_int_equal(hf_zookeeper_run(z, &op, 5000, NULL), HF_EINVAL);
-    expect_error(z, HF_EINVAL,
+    expect_error(HF_EINVAL,
                  "hf_zookeeper_run: the watch is of the path /a, and the "
                  "operation is not; expected the same path");
     hf_zookeeper_watch_free(watch);
@@ -230,7 +222,7 @@ TEST(a_watch_belongs_to_one_handle)
         .kind = HF_ZOOKEEPER_GET, .path = "/a", .watch = watch};
 
     assert_int_equal(hf_zookeeper_run(z, &op, 5000, NULL), HF_EINVAL);
-    expect_error(z, HF_EINVAL,
+    expect_error(HF_EINVAL,
                  "hf_zookeeper_run: the watch belongs to another handle; "
                  "expected one that was opened with this one");
     assert_int_equal(hf_zookeeper_close(other), HF_OK);
@@ -407,7 +399,7 @@ TEST(a_session_is_taken_from_a_connected_handle)
 
     assert_int_equal(hf_zookeeper_session(z, &session), HF_EUNREACHABLE);
     assert_int_equal(session.id, 0);
-    expect_error(z, HF_EUNREACHABLE,
+    expect_error(HF_EUNREACHABLE,
                  "hf_zookeeper_session: there is no session that other "
                  "servers know; expected to be called while the state is "
                  "HF_STATE_CONNECTED and the server has a quorum");

@@ -48,7 +48,7 @@ static struct hf_zookeeper *open_handle(void)
 {
     struct hf_zookeeper *z;
 
-    assert_int_equal(hf_zookeeper_open(server.url, NULL, &z, NULL), HF_OK);
+    assert_int_equal(hf_zookeeper_open(server.url, NULL, &z), HF_OK);
     assert_int_equal(hf_zookeeper_sync(z, "/", TIMEOUT_MS), HF_OK);
     server.calls = 0;
     return z;
@@ -388,7 +388,7 @@ TEST(a_failure_is_all_that_is_reported)
     struct hf_zookeeper *z;
 
     opts.delivery = HF_DELIVER_DISPATCH;
-    assert_int_equal(hf_zookeeper_open(server.url, &opts, &z, NULL), HF_OK);
+    assert_int_equal(hf_zookeeper_open(server.url, &opts, &z), HF_OK);
     refuse(HF_ZK_EXISTS, HF_ZK_QUOTA_EXCEEDED, INT_MAX);
     r = open_registration(z, "/a", &events);
     wait_until(was_refused_twice, NULL);

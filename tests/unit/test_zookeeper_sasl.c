@@ -100,13 +100,12 @@ static struct hf_zookeeper *open_url(const char *url)
 {
     struct hf_zookeeper_opts opts = HF_ZOOKEEPER_OPTS_INIT;
     struct hf_zookeeper *zookeeper;
-    struct hf_error error;
     hf_status status;
 
     opts.reconnect.pause_ms = opts.reconnect.pause_max_ms = 1;
-    status = hf_zookeeper_open(url, &opts, &zookeeper, &error);
+    status = hf_zookeeper_open(url, &opts, &zookeeper);
     if (status != HF_OK && status != HF_ENOMEM)
-        fail_msg("%s: %s", url, error.text);
+        fail_msg("%s: %s", url, hf_last_error()->text);
     return zookeeper;
 }
 
@@ -153,12 +152,12 @@ TEST(the_mechanism_is_given_what_the_url_says)
 TEST(a_password_is_needed_for_digest_md5)
 {
     struct hf_zookeeper *zookeeper;
-    struct hf_error error;
 
     assert_int_equal(hf_zookeeper_open("zk://127.0.0.1:1/?sasl=DIGEST-MD5",
-                                       NULL, &zookeeper, &error),
+                                       NULL, &zookeeper),
                      HF_EURL);
-    assert_non_null(strstr(error.text, "needs a user and a password"));
+    assert_non_null(
+        strstr(hf_last_error()->text, "needs a user and a password"));
     await_memory();
 }
 

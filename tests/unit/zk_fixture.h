@@ -22,11 +22,15 @@
  *     MULTI +q/x/l +q/x/l         creates; with "-" deletes
  *     MULTI +q/a/r#1 -q/a/w#1     a downgrade
  *     MULTI ?q +q/a               a ticket, and in front a trial of the right
- * to delete in q (.tries_rights) MULTI +q/A/p#0 +q/A/p#1 q-__lock__/G#3 permits
- * in kazoo's layout, and the check that our ticket is in front.  The names A to
- * O give UUIDs of version 4, which permits need CREATE q=5 with data CREATE2
- * q/x/m               a participant of a double barrier, and a new MULTI q/x/m
- * q/y/m -q/ready +q/ready            generation
+ *                                 to delete in q (.tries_rights)
+ *     MULTI +q/A/p#0 +q/A/p#1 q-__lock__/G#3
+ *                                 permits in kazoo's layout, and the check that
+ *                                 our ticket is in front.  The names A to O
+ *                                 give UUIDs of version 4, which permits need
+ *     CREATE q=5                  with data
+ *     CREATE2 q/x/m               a participant of a double barrier
+ *     MULTI q/x/m q/y/m -q/ready +q/ready
+ *                                 a new generation
  *
  * A name that may be that of a mutex or of a writer reads as a mutex.  Events
  * read
@@ -200,6 +204,12 @@ void zk_fixture_connected(struct zk_fixture *f);
 
 /* Free all and check that the library has no memory left. */
 void zk_fixture_close(struct zk_fixture *f);
+
+/* A test of f, a client with a session; and of one that ${open}, a call with f,
+ * begins. */
+#define ZK_TEST(name) ZK_TEST_FROM(name, zk_fixture_connected(f))
+#define ZK_TEST_FROM(name, open)                                               \
+    TEST_OF(name, zk_fixture, open, zk_fixture_close(f))
 
 /* Frames, and events, since the last call; valid until the next. */
 const char *zk_fixture_sent(struct zk_fixture *f);

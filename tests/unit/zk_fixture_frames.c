@@ -6,6 +6,7 @@
 #include "engines/zookeeper/zk_queue.h"
 #include "engines/zookeeper/zk_watches.h"
 #include "zk_fixture.h"
+#include "zk_server_frames.h"
 
 /* ---------------------------------------------------------------- calls -- */
 
@@ -377,24 +378,18 @@ static void append_set_watches(struct zk_fixture *f,
 
 static void append_handshake(struct zk_fixture *f, struct hf_jute_reader *frame)
 {
-    struct hf_jute_piece password;
-    int64_t zxid, id;
-    int32_t timeout;
+    const struct zk_server_handshake said = zk_server_read_handshake(frame);
 
-    ZK_FIXTURE_MUST(hf_jute_get_int(frame) == 0);
-    zxid = hf_jute_get_long(frame);
-    timeout = hf_jute_get_int(frame);
-    id = hf_jute_get_long(frame);
-    password = hf_jute_get_buffer(frame);
-    ZK_FIXTURE_MUST(password.count == HF_ZK_PASSWORD_BYTES);
-    ZK_FIXTURE_MUST(id == 0 || f->raw_bytes ||
-                    memcmp(password.bytes, "0123456789abcdef", 16) == 0);
-    ZK_FIXTURE_MUST(!hf_jute_get_bool(frame));
+    ZK_FIXTURE_MUST(said.version == 0 && !said.read_only);
+    ZK_FIXTURE_MUST(said.password.count == HF_ZK_PASSWORD_BYTES);
+    ZK_FIXTURE_MUST(said.id == 0 || f->raw_bytes ||
+                    memcmp(said.password.bytes, ZK_SERVER_PASSWORD, 16) == 0);
     zk_text_append(&f->sent, " | ", "HANDSHAKE 0x%llx %d 0x%llx",
-                   (long long)zxid, timeout, (long long)id);
+                   (long long)said.zxid, (int)said.timeout_ms,
+                   (long long)said.id);
     f->handshake_read = true;
     f->connect_sent_at_ms = f->now_ms;
-    f->handshake_session = id;
+    f->handshake_session = said.id;
 }
 
 static void append_frame(struct zk_fixture *f, struct hf_jute_reader *frame,
@@ -442,26 +437,22 @@ void zk_fixture_read_frames(struct zk_fixture *f, const uint8_t *bytes,
     struct hf_jute_reader all = {bytes, count, false};
     struct hf_jute_reader frame;
     const char *between = " | ";
-    struct hf_jute_piece piece;
+    size_t length;
 
     if (count == 7 && memcmp(bytes, "\x15\x03\x01\x00\x02\x01\x00", 7) == 0) {
         zk_text_append(&f->sent, between, "TLS?");
         return;
     }
-    while (all.left > 0) {
-        piece = hf_jute_get_buffer(&all);
-        ZK_FIXTURE_MUST(!all.failed && piece.count > 0); /* whole frames */
-        frame.bytes = (const uint8_t *)piece.bytes;
-        frame.left = piece.count;
-        frame.failed = false;
+    while (zk_server_read_frame(&all, &frame)) {
+        length = frame.left;
         if (!f->handshake_read)
             append_handshake(f, &frame);
         else
             append_frame(f, &frame, between);
         ZK_FIXTURE_MUST(!frame.failed && frame.left == 0);
         f->frames++;
-        if (piece.count > f->longest_frame)
-            f->longest_frame = piece.count;
+        if (length > f->longest_frame)
+            f->longest_frame = length;
         between = "; ";
     }
 }

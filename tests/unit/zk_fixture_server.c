@@ -4,6 +4,7 @@
 
 #include "heap/heap.h"
 #include "zk_fixture.h"
+#include "zk_server_frames.h"
 
 /* -------------------------------------------------------------- answers -- */
 
@@ -26,32 +27,20 @@ void deliver_answers(struct zk_fixture *f)
     zk_fixture_receive(f, bytes, count);
 }
 
-/* Begin and end a frame.  Its memory is not that of the client, so no
- * allocation for it fails.  At the end it is delivered, unless answers are
- * held. */
-static size_t begin(struct zk_fixture *f)
+/* The memory of frames is not that of the client, so no allocation for it
+ * fails: heap_exempt() goes in front of each.  At its end it is delivered,
+ * unless answers are held. */
+static void deliver(struct zk_fixture *f)
 {
-    heap_exempt(true);
-    return hf_jute_begin_frame(&f->out);
-}
-
-static void end(struct zk_fixture *f, size_t at_)
-{
-    hf_jute_end_frame(&f->out, at_);
     heap_exempt(false);
     if (!f->holding)
         deliver_answers(f);
 }
 
-static size_t begin_header(struct zk_fixture *f, int32_t xid, int64_t zxid,
-                           int32_t error)
+static void end(struct zk_fixture *f, size_t at_)
 {
-    size_t at_ = begin(f);
-
-    hf_jute_put_int(&f->out, xid);
-    hf_jute_put_long(&f->out, zxid);
-    hf_jute_put_int(&f->out, error);
-    return at_;
+    hf_jute_end_frame(&f->out, at_);
+    deliver(f);
 }
 
 static bool writes(int32_t opcode)
@@ -74,35 +63,33 @@ static size_t begin_answer(struct zk_fixture *f, int32_t opcode, int32_t error)
         f->first->sent_at_ms > f->committed_ms)
         f->committed_ms = f->first->sent_at_ms;
     zk_fixture_drop_call(f);
-    return begin_header(f, xid, f->zxid++, error);
+    heap_exempt(true);
+    return zk_server_begin(&f->out, xid, f->zxid++, error);
 }
 
 static void put_stat(struct zk_fixture *f, int64_t czxid, int64_t owner)
 {
-    hf_jute_put_long(&f->out, czxid);
-    for (int i = 0; i < 3; i++)
-        hf_jute_put_long(&f->out, 1);
-    hf_jute_put_int(&f->out, f->version);
-    for (int i = 0; i < 2; i++)
-        hf_jute_put_int(&f->out, 2);
-    hf_jute_put_long(&f->out, owner);
-    hf_jute_put_int(&f->out, 3);
-    hf_jute_put_int(&f->out, f->nodes);
-    hf_jute_put_long(&f->out, 4);
+    zk_server_put_stat(&f->out,
+                       &(struct hf_zookeeper_stat){.czxid = czxid,
+                                                   .mzxid = 1,
+                                                   .created_utc_ms = 1,
+                                                   .modified_utc_ms = 1,
+                                                   .version = f->version,
+                                                   .cversion = 2,
+                                                   .aversion = 2,
+                                                   .ephemeral_owner = owner,
+                                                   .bytes = 3,
+                                                   .children = f->nodes,
+                                                   .pzxid = 4});
 }
 
 void accept_session_as(struct zk_fixture *f, int32_t timeout_ms, int64_t id)
 {
-    size_t at_ = begin(f);
-
     if (id != 0 && f->connect_sent_at_ms > f->committed_ms)
         f->committed_ms = f->connect_sent_at_ms;
-    hf_jute_put_int(&f->out, 0);
-    hf_jute_put_int(&f->out, timeout_ms);
-    hf_jute_put_long(&f->out, id);
-    hf_jute_put_buffer(&f->out, "0123456789abcdef", 16);
-    hf_jute_put_bool(&f->out, false);
-    end(f, at_);
+    heap_exempt(true);
+    zk_server_session(&f->out, timeout_ms, id, false);
+    deliver(f);
 }
 
 void accept_session(struct zk_fixture *f)
@@ -115,20 +102,12 @@ void refuse_session(struct zk_fixture *f)
     accept_session_as(f, 0, 0);
 }
 
-static void put_result(struct zk_fixture *f, int32_t type, bool last,
-                       int32_t error)
-{
-    hf_jute_put_int(&f->out, type);
-    hf_jute_put_bool(&f->out, last);
-    hf_jute_put_int(&f->out, error);
-}
-
 /* The results of the trial in front of a multi that succeeded. */
 static void put_trial(struct zk_fixture *f)
 {
-    put_result(f, HF_ZK_CREATE, false, 0);
+    zk_server_put_result(&f->out, HF_ZK_CREATE, false, 0);
     hf_jute_put_string(&f->out, "/what/was/tried");
-    put_result(f, HF_ZK_DELETE, false, 0);
+    zk_server_put_result(&f->out, HF_ZK_DELETE, false, 0);
 }
 
 /* The path in the call of a create, which may be the MULTI of a trial. */
@@ -149,11 +128,11 @@ void created_as(struct zk_fixture *f, const char *path, int64_t czxid)
     at_ = begin_answer(f, trial ? HF_ZK_MULTI : HF_ZK_CREATE2, HF_ZK_OK);
     if (trial) {
         put_trial(f);
-        put_result(f, HF_ZK_CREATE, false, 0);
+        zk_server_put_result(&f->out, HF_ZK_CREATE, false, 0);
     }
     hf_jute_put_string(&f->out, path);
     if (trial)
-        put_result(f, -1, true, -1);
+        zk_server_put_result(&f->out, -1, true, -1);
     else
         put_stat(f, czxid, f->session);
     end(f, at_);
@@ -249,11 +228,11 @@ static void put_results(struct zk_fixture *f, const char *paths,
     for (uint32_t i = 0; *paths != '\0'; i++, paths += bytes) {
         paths += *paths == ' ';
         bytes = strcspn(paths, " ");
-        put_result(f,
-                   *paths == '+'   ? HF_ZK_CREATE
-                   : *paths == '-' ? HF_ZK_DELETE
-                                   : HF_ZK_CHECK,
-                   false, 0);
+        zk_server_put_result(&f->out,
+                             *paths == '+'   ? HF_ZK_CREATE
+                             : *paths == '-' ? HF_ZK_DELETE
+                                             : HF_ZK_CHECK,
+                             false, 0);
         if (*paths == '+')
             put_created(f, paths + 1, bytes - 1, (uint32_t)sequence + i * step);
     }
@@ -271,7 +250,7 @@ static void answer_multi(struct zk_fixture *f, int32_t sequence, uint32_t step)
     if (trial)
         put_trial(f);
     put_results(f, paths, sequence, step);
-    put_result(f, -1, true, -1);
+    zk_server_put_result(&f->out, -1, true, -1);
     end(f, at_);
 }
 
@@ -315,10 +294,10 @@ static void operation_failed(struct zk_fixture *f, int32_t nth, int32_t parts,
          * rolled back (0), those behind it were not tried (-2, "runtime
          * inconsistency"). */
         error = i < nth ? 0 : i == nth ? why : -2;
-        put_result(f, HF_ZK_ERROR_RESULT, false, error);
+        zk_server_put_result(&f->out, HF_ZK_ERROR_RESULT, false, error);
         hf_jute_put_int(&f->out, error);
     }
-    put_result(f, -1, true, -1);
+    zk_server_put_result(&f->out, -1, true, -1);
     end(f, at_);
 }
 
@@ -343,10 +322,10 @@ void downgrade_done(struct zk_fixture *f)
     ZK_FIXTURE_MUST(f->first != NULL && f->first->multi_opcode == HF_ZK_MULTI);
     at_ = begin_answer(f, HF_ZK_MULTI, HF_ZK_OK);
 
-    put_result(f, HF_ZK_CREATE, false, 0);
+    zk_server_put_result(&f->out, HF_ZK_CREATE, false, 0);
     hf_jute_put_string(&f->out, "/what/it/is/called");
-    put_result(f, HF_ZK_DELETE, false, 0);
-    put_result(f, -1, true, -1);
+    zk_server_put_result(&f->out, HF_ZK_DELETE, false, 0);
+    zk_server_put_result(&f->out, -1, true, -1);
     end(f, at_);
 }
 
@@ -398,7 +377,9 @@ void answer_with(struct zk_fixture *f, const void *body, size_t count)
 
 void header(struct zk_fixture *f, int32_t xid, int32_t error)
 {
-    end(f, begin_header(f, xid, f->zxid, error));
+    heap_exempt(true);
+    zk_server_header(&f->out, xid, f->zxid, error);
+    deliver(f);
 }
 
 void pong(struct zk_fixture *f)
@@ -410,13 +391,10 @@ void pong(struct zk_fixture *f)
 
 void event_at(struct zk_fixture *f, int32_t type, const char *path)
 {
+    heap_exempt(true);
     /* Servers from 3.9 on put the transaction here. */
-    size_t at_ = begin_header(f, HF_ZK_XID_EVENT, f->zxid, HF_ZK_OK);
-
-    hf_jute_put_int(&f->out, type);
-    hf_jute_put_int(&f->out, 3); /* SyncConnected */
-    hf_jute_put_string(&f->out, path);
-    end(f, at_);
+    zk_server_event(&f->out, f->zxid, type, path);
+    deliver(f);
 }
 
 void event(struct zk_fixture *f, int32_t type, const char *ticket)

@@ -7,20 +7,38 @@
 
 #include "cmocka/runner.h"
 #include "heap/heap.h"
+#include "zk_server_frames.h"
+#include "zookeeper/zk_op.h"
 
 /* Append a text to ${to}, with "; " between two. */
-__attribute__((format(printf, 2, 3))) static void
-note(char to[OP_FIXTURE_TEXT_BYTES], const char *format, ...)
+static void append(char to[OP_FIXTURE_TEXT_BYTES], const char *format,
+                   va_list args)
 {
     size_t used = strlen(to);
-    va_list args;
 
     if (used > 0)
         used += (size_t)snprintf(to + used, OP_FIXTURE_TEXT_BYTES - used, "; ");
-    va_start(args, format);
     (void)vsnprintf(to + used, OP_FIXTURE_TEXT_BYTES - used, format, args);
-    va_end(args);
     assert_true(strlen(to) + 1 < OP_FIXTURE_TEXT_BYTES);
+}
+
+__attribute__((format(printf, 2, 3))) static void
+note_sent(struct zk_op_fixture *f, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    append(f->sent, format, args);
+    va_end(args);
+}
+
+void op_fixture_note(struct zk_op_fixture *f, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    append(f->events, format, args);
+    va_end(args);
 }
 
 void op_fixture_expect_sent(struct zk_op_fixture *f, const char *expected)
@@ -45,23 +63,63 @@ static void on_log(void *user, enum hf_log_level level, const char *format, ...)
     (void)format;
 }
 
-void op_fixture_begin(struct zk_op_fixture *f, size_t servers, unsigned window)
+static void on_up(void *user, bool resumed)
+{
+    op_fixture_note(user, resumed ? "RESUMED" : "UP");
+}
+
+static void on_suspended(void *user)
+{
+    op_fixture_note(user, "SUSPENDED");
+}
+
+static void on_lost(void *user, const char *why)
+{
+    (void)why;
+    op_fixture_note(user, "LOST");
+}
+
+static void on_closed(void *user)
+{
+    op_fixture_note(user, "CLOSED");
+}
+
+static void begin(struct zk_op_fixture *f,
+                  const struct hf_zk_session_config *config)
 {
     const struct hf_zk_log log = {f, on_log};
 
-    *f = (struct zk_op_fixture){.now_ms = 1000, .zxid = 100};
-    f->config = (struct hf_zk_session_config){
-        .servers = {{"h", 2181}, {"i", 2181}},
-        .server_count = servers,
-        .reconnect = hf_reconnect_default,
-        .timeout_ms = OP_FIXTURE_TIMEOUT_MS,
-        .window = window,
-    };
+    *f = (struct zk_op_fixture){.now_ms = 1000, .zxid = 100, .config = *config};
+    f->config.reconnect = hf_reconnect_default;
+    f->config.timeout_ms = OP_FIXTURE_TIMEOUT_MS;
     hf_random_seed(&f->config.random, 1);
     f->context =
         (struct hf_zk_op_context){.chroot = "", .max_request_bytes = 1 << 20};
     hf_zk_session_begin(&f->session, &f->config, &log, f->now_ms);
     hf_zk_op_queue_init(&f->queue, &f->session, &f->context);
+}
+
+void op_fixture_begin(struct zk_op_fixture *f, size_t servers, unsigned window)
+{
+    begin(f,
+          &(struct hf_zk_session_config){.servers = {{"h", 2181}, {"i", 2181}},
+                                         .server_count = servers,
+                                         .window = window});
+}
+
+void op_fixture_begin_among(struct zk_op_fixture *f, size_t count,
+                            bool read_only)
+{
+    begin(f, &(struct hf_zk_session_config){
+                 .servers = {{"a", 1}, {"b", 1}, {"c", 1}},
+                 .server_count = count,
+                 .read_only = read_only});
+    f->listener = (struct hf_zk_listener){.user = f,
+                                          .up = on_up,
+                                          .suspended = on_suspended,
+                                          .lost = on_lost,
+                                          .closed = on_closed};
+    hf_zk_listeners_add(&f->session.listeners, &f->listener);
 }
 
 void op_fixture_begin_connected(struct zk_op_fixture *f, unsigned window)
@@ -73,7 +131,7 @@ void op_fixture_begin_connected(struct zk_op_fixture *f, unsigned window)
 void op_fixture_end(struct zk_op_fixture *f)
 {
     hf_zk_op_queue_close(&f->queue, f->now_ms);
-    if (!f->session.close_requested)
+    if (!hf_zk_session_close_requested(&f->session))
         hf_zk_session_close(&f->session);
     hf_zk_session_free(&f->session);
     hf_jute_free(&f->server);
@@ -106,7 +164,7 @@ static void on_ended(struct hf_zk_op *op, hf_status status,
         (void)snprintf(o->text, sizeof o->text, "%s", result->text);
     }
     hf_zookeeper_result_free(result);
-    note(o->f->events, "%s %s", op->path, hf_status_name(status));
+    op_fixture_note(o->f, "%s %s", op->path, hf_status_name(status));
 }
 
 static void on_released(struct hf_zk_op *op)
@@ -217,7 +275,7 @@ static void on_fired(struct hf_zk_watcher *watcher,
 
     if (event->type != HF_ZK_RESYNC)
         hf_zk_op_queue_event(&f->queue);
-    note(f->events, "event %d", (int)event->type);
+    op_fixture_note(f, "event %d", (int)event->type);
 }
 
 struct hf_zk_watcher op_fixture_watcher(struct zk_op_fixture *f,
@@ -315,8 +373,8 @@ static void read_call(struct zk_op_fixture *f, int32_t xid, int32_t opcode,
     *call = (struct test_call){.xid = xid, .opcode = opcode};
     (void)snprintf(call->path, sizeof call->path, "%.*s", (int)path.count,
                    path.bytes);
-    note(f->sent, "%s%s%s%s", name_of(opcode), has_path ? " " : "", call->path,
-         watch_text(opcode, &end));
+    note_sent(f, "%s%s%s%s", name_of(opcode), has_path ? " " : "", call->path,
+              watch_text(opcode, &end));
 }
 
 static void read_frame(struct zk_op_fixture *f, struct hf_jute_reader *frame)
@@ -328,9 +386,9 @@ static void read_frame(struct zk_op_fixture *f, struct hf_jute_reader *frame)
     if (xid == HF_ZK_XID_AUTH) {
         (void)hf_jute_get_int(frame);
         scheme = hf_jute_get_buffer(frame);
-        note(f->sent, "auth %.*s", (int)scheme.count, scheme.bytes);
+        note_sent(f, "auth %.*s", (int)scheme.count, scheme.bytes);
     } else if (xid == HF_ZK_XID_SET_WATCHES) {
-        note(f->sent, "setwatches %lld", (long long)hf_jute_get_long(frame));
+        note_sent(f, "setwatches %lld", (long long)hf_jute_get_long(frame));
     } else if (xid != HF_ZK_XID_PING) {
         read_call(f, xid, opcode, frame);
     }
@@ -343,20 +401,14 @@ void op_fixture_read(struct zk_op_fixture *f)
 
     out.bytes = hf_zk_session_output(&f->session, &count);
     out.left = count;
-    while (out.left > 0) {
-        frame = (struct hf_jute_reader){.left = (size_t)hf_jute_get_int(&out)};
-        frame.bytes = out.bytes;
-        out.bytes += frame.left;
-        out.left -= frame.left;
+    while (zk_server_read_frame(&out, &frame))
         read_frame(f, &frame);
-    }
     hf_zk_session_written(&f->session, count);
 }
 
 /* ---------------------------------------------------------------- server -- */
 
-/* Send what the server says. */
-static void say(struct zk_op_fixture *f)
+void op_fixture_say(struct zk_op_fixture *f)
 {
     hf_zk_session_receive(&f->session, f->connection_number, f->now_ms,
                           f->server.bytes, f->server.used);
@@ -370,9 +422,9 @@ void op_fixture_pass(struct zk_op_fixture *f, uint64_t ms)
     hf_zk_op_queue_tick(&f->queue, f->now_ms);
 }
 
-void op_fixture_link_up(struct zk_op_fixture *f)
+/* The time passes until a server is wanted. */
+static void await_attempt(struct zk_op_fixture *f)
 {
-    struct hf_jute_reader request = {0};
     uint64_t number, wake_at_ms;
 
     while (hf_zk_session_wanted_server(&f->session, &number) == NULL) {
@@ -380,31 +432,48 @@ void op_fixture_link_up(struct zk_op_fixture *f)
         assert_true(wake_at_ms != HF_FOREVER);
         op_fixture_pass(f, wake_at_ms > f->now_ms ? wake_at_ms - f->now_ms : 0);
     }
-    f->connection_number = number;
+}
+
+int64_t op_fixture_link_up_to(struct zk_op_fixture *f, const char *host)
+{
+    struct hf_jute_reader out = {0}, frame;
+    struct zk_server_handshake handshake;
+    size_t count;
+    const struct hf_zk_server *server =
+        hf_zk_session_wanted_server(&f->session, &f->connection_number);
+
+    assert_non_null(server);
+    if (host != NULL)
+        assert_string_equal(server->host, host);
     f->first_call = f->call_count = 0;
-    hf_zk_session_connection_up(&f->session, number, f->now_ms);
-    request.bytes = hf_zk_session_output(&f->session, &request.left);
-    (void)hf_jute_get_long(&request); /* the length, and the version */
-    f->handshake_zxid = hf_jute_get_long(&request);
-    (void)hf_jute_get_int(&request); /* the timeout */
-    f->handshake_id = hf_jute_get_long(&request);
-    assert_false(request.failed);
-    (void)hf_zk_session_output(&f->session, &request.left);
-    hf_zk_session_written(&f->session, request.left);
+    hf_zk_session_connection_up(&f->session, f->connection_number, f->now_ms);
+    out.bytes = hf_zk_session_output(&f->session, &count);
+    out.left = count;
+    assert_true(zk_server_read_frame(&out, &frame));
+    handshake = zk_server_read_handshake(&frame);
+    f->handshake_zxid = handshake.zxid;
+    f->handshake_id = handshake.id;
+    f->handshake_read_only = handshake.read_only;
+    hf_zk_session_written(&f->session, count);
+    return f->handshake_id;
+}
+
+void op_fixture_link_up(struct zk_op_fixture *f)
+{
+    await_attempt(f);
+    (void)op_fixture_link_up_to(f, NULL);
 }
 
 void op_fixture_accept(struct zk_op_fixture *f, int64_t id)
 {
-    static const uint8_t password[HF_ZK_PASSWORD_BYTES] = {7};
-    size_t begin = hf_jute_begin_frame(&f->server);
+    zk_server_session(&f->server, OP_FIXTURE_TIMEOUT_MS, id, f->read_only);
+    op_fixture_say(f);
+}
 
-    hf_jute_put_int(&f->server, 0);
-    hf_jute_put_int(&f->server, id == 0 ? 0 : OP_FIXTURE_TIMEOUT_MS);
-    hf_jute_put_long(&f->server, id);
-    hf_jute_put_buffer(&f->server, password, sizeof password);
-    hf_jute_put_bool(&f->server, f->read_only);
-    hf_jute_end_frame(&f->server, begin);
-    say(f);
+void op_fixture_accept_as(struct zk_op_fixture *f, int64_t id, bool read_only)
+{
+    f->read_only = read_only;
+    op_fixture_accept(f, id);
 }
 
 void op_fixture_connect(struct zk_op_fixture *f)
@@ -421,6 +490,12 @@ void op_fixture_cut(struct zk_op_fixture *f)
                                   HF_EUNREACHABLE, "reset");
 }
 
+void op_fixture_cut_until_next(struct zk_op_fixture *f)
+{
+    op_fixture_cut(f);
+    await_attempt(f);
+}
+
 void op_fixture_reconnect(struct zk_op_fixture *f)
 {
     op_fixture_cut(f);
@@ -428,55 +503,25 @@ void op_fixture_reconnect(struct zk_op_fixture *f)
     op_fixture_connect(f);
 }
 
-static size_t begin_answer(struct zk_op_fixture *f, int32_t xid,
-                           enum hf_zk_error error)
-{
-    size_t begin = hf_jute_begin_frame(&f->server);
-
-    hf_jute_put_int(&f->server, xid);
-    hf_jute_put_long(&f->server, f->zxid++);
-    hf_jute_put_int(&f->server, (int32_t)error);
-    return begin;
-}
-
-static void put_stat(struct hf_jute_writer *to)
-{
-    static const uint8_t stat[HF_ZK_STAT_BYTES];
-
-    hf_jute_put_bytes(to, stat, sizeof stat);
-}
-
 /* The record of a success. */
 static void put_record(struct zk_op_fixture *f, const struct test_call *call)
 {
+    static const struct hf_zookeeper_stat stat;
     struct hf_jute_writer *to = &f->server;
 
     switch (call->opcode) {
-    case HF_ZK_CREATE2:
-    case HF_ZK_CREATE_CONTAINER:
-        hf_jute_put_string(to, call->path);
-        put_stat(to);
-        break;
     case HF_ZK_GET_DATA:
         hf_jute_put_null(to);
-        put_stat(to);
+        zk_server_put_stat(to, &stat);
         break;
     case HF_ZK_GET_CHILDREN2:
         hf_jute_put_int(to, 0);
-        put_stat(to);
-        break;
-    case HF_ZK_EXISTS:
-    case HF_ZK_SET_DATA:
-    case HF_ZK_SET_ACL:
-        put_stat(to);
+        zk_server_put_stat(to, &stat);
         break;
     case HF_ZK_GET_ALL_CHILDREN_NUMBER:
     case HF_ZK_GET_EPHEMERALS:
     case HF_ZK_WHO_AM_I:
         hf_jute_put_int(to, 0);
-        break;
-    case HF_ZK_SYNC:
-        hf_jute_put_string(to, call->path);
         break;
     case HF_ZK_SASL:
         if (f->sasl_token != NULL)
@@ -484,16 +529,8 @@ static void put_record(struct zk_op_fixture *f, const struct test_call *call)
         else
             hf_jute_put_null(to);
         break;
-    case HF_ZK_MULTI: /* of one delete */
-        hf_jute_put_int(to, HF_ZK_DELETE);
-        hf_jute_put_bool(to, false);
-        hf_jute_put_int(to, 0);
-        hf_jute_put_int(to, -1);
-        hf_jute_put_bool(to, true);
-        hf_jute_put_int(to, -1);
-        break;
     default:
-        break;
+        zk_server_put_record(to, call->opcode, call->path, &stat);
     }
 }
 
@@ -507,11 +544,11 @@ void op_fixture_answer(struct zk_op_fixture *f, enum hf_zk_error error)
     call = &f->calls[f->first_call];
     f->first_call = (f->first_call + 1) % OP_FIXTURE_CALLS_MAX;
     f->call_count--;
-    begin = begin_answer(f, call->xid, error);
+    begin = zk_server_begin(&f->server, call->xid, f->zxid++, (int32_t)error);
     if (error == HF_ZK_OK)
         put_record(f, call);
     hf_jute_end_frame(&f->server, begin);
-    say(f);
+    op_fixture_say(f);
 }
 
 void op_fixture_answer_all(struct zk_op_fixture *f)
@@ -523,32 +560,29 @@ void op_fixture_answer_all(struct zk_op_fixture *f)
     }
 }
 
+void op_fixture_say_header(struct zk_op_fixture *f, int32_t xid,
+                           enum hf_zk_error error)
+{
+    zk_server_header(&f->server, xid, f->zxid++, (int32_t)error);
+    op_fixture_say(f);
+}
+
 void op_fixture_answer_auth(struct zk_op_fixture *f, enum hf_zk_error error)
 {
     op_fixture_read(f);
-    hf_jute_end_frame(&f->server, begin_answer(f, HF_ZK_XID_AUTH, error));
-    say(f);
+    op_fixture_say_header(f, HF_ZK_XID_AUTH, error);
 }
 
 void op_fixture_answer_set_watches(struct zk_op_fixture *f)
 {
     op_fixture_read(f);
-    hf_jute_end_frame(&f->server,
-                      begin_answer(f, HF_ZK_XID_SET_WATCHES, HF_ZK_OK));
-    say(f);
+    op_fixture_say_header(f, HF_ZK_XID_SET_WATCHES, HF_ZK_OK);
 }
 
 void op_fixture_fire(struct zk_op_fixture *f, enum hf_zk_event_type type,
                      const char *path)
 {
-    size_t begin = hf_jute_begin_frame(&f->server);
-
-    hf_jute_put_int(&f->server, HF_ZK_XID_EVENT);
-    hf_jute_put_long(&f->server, f->zxid++); /* as servers from 3.9 on */
-    hf_jute_put_int(&f->server, 0);
-    hf_jute_put_int(&f->server, (int32_t)type);
-    hf_jute_put_int(&f->server, 3);
-    hf_jute_put_string(&f->server, path);
-    hf_jute_end_frame(&f->server, begin);
-    say(f);
+    /* With the transaction, as servers from 3.9 on. */
+    zk_server_event(&f->server, f->zxid++, (int32_t)type, path);
+    op_fixture_say(f);
 }

@@ -4,13 +4,16 @@
  * test plays, frame by frame, in virtual time.
  *
  * What the queue sends and how operations end is kept as text: "get /a; set /b"
- * and "/a HF_OK; /b HF_EUNSURE".  At the end each operation that was started
- * must have ended once, and have been released once after that.
+ * and "/a HF_OK; /b HF_EUNSURE".  op_fixture_begin_among() keeps what happens
+ * to the session too: UP, RESUMED, SUSPENDED, LOST, CLOSED.  At the end each
+ * operation that was started must have ended once, and have been released once
+ * after that.
  */
 #ifndef HF_TESTS_UNIT_ZK_OP_FIXTURE_H
 #define HF_TESTS_UNIT_ZK_OP_FIXTURE_H
 
 #include "zookeeper/op_queue.h"
+#include "zookeeper/zk_op.h"
 
 #define OP_FIXTURE_TIMEOUT_MS 10000
 #define OP_FIXTURE_SESSION 0x1234
@@ -44,6 +47,7 @@ struct zk_op_fixture {
     struct hf_zk_session session;
     struct hf_zk_op_context context;
     struct hf_zk_op_queue queue;
+    struct hf_zk_listener listener;
     struct hf_jute_writer server; /* what it says next */
     uint64_t connection_number;
     uint64_t now_ms;
@@ -52,6 +56,7 @@ struct zk_op_fixture {
     const char *sasl_token; /* of its next answer to SASL */
     int64_t handshake_id;   /* the last ConnectRequest asked for */
     int64_t handshake_zxid;
+    bool handshake_read_only; /* it is content with a server without a quorum */
     struct test_call calls[OP_FIXTURE_CALLS_MAX];
     size_t first_call;
     size_t call_count;
@@ -65,9 +70,17 @@ struct zk_op_fixture {
 /* A session that wants its first connection, to one of ${servers}, and has at
  * most ${window} calls in flight. */
 void op_fixture_begin(struct zk_op_fixture *f, size_t servers, unsigned window);
-/* The same of one server, whose first connection is there. */
+/* A session that wants its first connection, to "a" of ${count} servers, "a" to
+ * "c". */
+void op_fixture_begin_among(struct zk_op_fixture *f, size_t count,
+                            bool read_only);
+/* A session to one server, whose first connection is there. */
 void op_fixture_begin_connected(struct zk_op_fixture *f, unsigned window);
 void op_fixture_end(struct zk_op_fixture *f);
+
+/* A test of f, a session that ${open}, a call with f, begins. */
+#define OP_TEST(name, open)                                                    \
+    TEST_OF(name, zk_op_fixture, open, op_fixture_end(f))
 
 /* ------------------------------------------------------------ operations -- */
 
@@ -109,8 +122,13 @@ void op_fixture_start_watch(struct zk_op_fixture *f, struct test_op *o,
 /* Go on to the next attempt and accept its TCP connection; read the
  * ConnectRequest. */
 void op_fixture_link_up(struct zk_op_fixture *f);
+/* The same without a wait: the server called ${host} is wanted now.  The id of
+ * the session that the client asks for. */
+int64_t op_fixture_link_up_to(struct zk_op_fixture *f, const char *host);
 /* Answer the handshake: ${id} 0: the session has ended. */
 void op_fixture_accept(struct zk_op_fixture *f, int64_t id);
+/* The same, as a server that is ${read_only}. */
+void op_fixture_accept_as(struct zk_op_fixture *f, int64_t id, bool read_only);
 /* Both, with the session that the client asks for, or a new one. */
 void op_fixture_connect(struct zk_op_fixture *f);
 /* Read what was sent; the calls among it can then be answered. */
@@ -124,7 +142,13 @@ void op_fixture_answer_auth(struct zk_op_fixture *f, enum hf_zk_error error);
 void op_fixture_answer_set_watches(struct zk_op_fixture *f);
 void op_fixture_fire(struct zk_op_fixture *f, enum hf_zk_event_type type,
                      const char *path);
+/* Send a header without a record; send what .server has. */
+void op_fixture_say_header(struct zk_op_fixture *f, int32_t xid,
+                           enum hf_zk_error error);
+void op_fixture_say(struct zk_op_fixture *f);
 void op_fixture_cut(struct zk_op_fixture *f);
+/* The same, and the time passes until the next attempt is due. */
+void op_fixture_cut_until_next(struct zk_op_fixture *f);
 /* Cut the connection, and have the next one resume the session; what was sent
  * before is not kept. */
 void op_fixture_reconnect(struct zk_op_fixture *f);
@@ -133,6 +157,9 @@ void op_fixture_pass(struct zk_op_fixture *f, uint64_t ms);
 
 /* ---------------------------------------------------------------- checks -- */
 
+/* Add to what has happened. */
+void op_fixture_note(struct zk_op_fixture *f, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 /* What was sent, and how operations ended, since the last call. */
 void op_fixture_expect_sent(struct zk_op_fixture *f, const char *expected);
 void op_fixture_expect_events(struct zk_op_fixture *f, const char *expected);

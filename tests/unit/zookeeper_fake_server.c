@@ -12,51 +12,40 @@
 #include <unistd.h>
 
 #include "cmocka/runner.h"
+#include "zk_server_frames.h"
 #include "zookeeper/protocol.h"
 
 /* ---------------------------------------------------------------- frames -- */
 
-/* A frame that the server is about to send. */
+#define FRAME_BYTES 512
+#define PATH_BYTES 256
+
+/* A frame that the server is about to send.  It begins with memory of its own,
+ * and needs no more. */
 struct frame {
-    uint8_t bytes[512];
-    size_t used;
+    uint8_t bytes[FRAME_BYTES];
+    struct hf_jute_writer out;
 };
 
-static void put(struct frame *frame, uint64_t value, size_t bytes)
+static struct hf_jute_writer *begin_frame(struct frame *frame)
 {
-    assert_true(frame->used + bytes <= sizeof frame->bytes);
-    for (size_t i = bytes; i-- > 0; value >>= 8)
-        frame->bytes[frame->used + i] = (uint8_t)value;
-    frame->used += bytes;
+    frame->out =
+        (struct hf_jute_writer){.bytes = frame->bytes, .size = FRAME_BYTES};
+    return &frame->out;
 }
 
-static void put_text(struct frame *frame, const void *text, size_t count)
-{
-    put(frame, count, 4);
-    assert_true(frame->used + count <= sizeof frame->bytes);
-    memcpy(frame->bytes + frame->used, text, count);
-    frame->used += count;
-}
-
-/* The id of every session. */
-#define SESSION 4711
+#define SESSION 4711 /* the id of every session */
+#define ZXID 77      /* of every answer */
 
 /* Zero but for the mzxid, the number of children, and the owner: every node is
  * an ephemeral one of the session. */
-static void put_stat(struct frame *frame,
-                     const struct zookeeper_fake_server *server)
+static struct hf_zookeeper_stat
+stat_of(const struct zookeeper_fake_server *server)
 {
-    static const size_t times_and_versions = 28; /* 2 of 8, 3 of 4 bytes */
-
-    put(frame, 0, 8);
-    put(frame, server->behind && !server->synced ? 0 : (uint64_t)server->mzxid,
-        8);
-    for (size_t i = 0; i < times_and_versions; i++)
-        put(frame, 0, 1);
-    put(frame, SESSION, 8);
-    put(frame, 0, 4);
-    put(frame, (uint64_t)server->children, 4);
-    put(frame, 0, 8);
+    return (struct hf_zookeeper_stat){
+        .mzxid = server->behind && !server->synced ? 0 : server->mzxid,
+        .ephemeral_owner = SESSION,
+        .children = server->children};
 }
 
 static int32_t get(const uint8_t *from)
@@ -69,21 +58,11 @@ static int32_t get(const uint8_t *from)
 static void send_frame(struct zookeeper_fake_server *server,
                        const struct frame *frame)
 {
-    struct frame whole = {.used = 0};
-
-    put(&whole, frame->used, 4);
-    memcpy(whole.bytes + 4, frame->bytes, frame->used);
+    assert_ptr_equal(frame->out.bytes, frame->bytes);
     (void)pthread_mutex_lock(&server->lock);
     if (server->fd >= 0)
-        (void)send(server->fd, whole.bytes, frame->used + 4, MSG_NOSIGNAL);
+        (void)send(server->fd, frame->bytes, frame->out.used, MSG_NOSIGNAL);
     (void)pthread_mutex_unlock(&server->lock);
-}
-
-static void put_header(struct frame *frame, int32_t xid, int32_t error)
-{
-    put(frame, (uint32_t)xid, 4);
-    put(frame, 77, 8); /* the zxid */
-    put(frame, (uint32_t)error, 4);
 }
 
 /* --------------------------------------------------------------- answers -- */
@@ -92,90 +71,76 @@ static void put_header(struct frame *frame, int32_t xid, int32_t error)
 static void accept_session(struct zookeeper_fake_server *server,
                            const uint8_t *request)
 {
-    static const uint8_t password[HF_ZK_PASSWORD_BYTES] = {1};
-    struct frame frame = {.used = 0};
+    struct frame frame;
     bool forgotten;
 
     server->timeout_ms = get(request + 12);
     server->session_id = get(request + 20);
     forgotten = server->session_id != 0 && atomic_exchange(&server->forgets, 0);
-    put(&frame, 0, 4);
-    put(&frame, forgotten ? 0 : (uint32_t)server->timeout_ms, 4);
-    put(&frame, forgotten ? 0 : SESSION, 8);
-    put_text(&frame, password, sizeof password);
+    zk_server_old_session(begin_frame(&frame), server->timeout_ms,
+                          forgotten ? 0 : SESSION);
     server->accepted = true;
     send_frame(server, &frame);
 }
 
-/* The record of a success.  ${record} begins with the path. */
+/* The record of a success about ${path}, which is a token of SASL. */
 static void put_record(struct zookeeper_fake_server *server,
-                       struct frame *frame, int32_t opcode,
-                       const uint8_t *record)
+                       struct hf_jute_writer *out, int32_t opcode,
+                       const char *path)
 {
+    struct hf_zookeeper_stat stat = stat_of(server);
+
     switch (opcode) {
-    case HF_ZK_CREATE2:
-    case HF_ZK_CREATE_CONTAINER:
-        put_text(frame, record + 4, (size_t)get(record));
-        put_stat(frame, server);
-        break;
     case HF_ZK_GET_DATA:
-        put_text(frame, "data", 4);
+        hf_jute_put_string(out, "data");
         server->data_sent++;
-        put_stat(frame, server);
+        zk_server_put_stat(out, &stat);
         break;
     case HF_ZK_GET_CHILDREN2:
-        put(frame, 2, 4);
-        put_text(frame, "a", 1);
-        put_text(frame, "b", 1);
-        put_stat(frame, server);
+        hf_jute_put_int(out, 2);
+        hf_jute_put_string(out, "a");
+        hf_jute_put_string(out, "b");
+        zk_server_put_stat(out, &stat);
         break;
     case HF_ZK_GET_ACL:
-        put(frame, 1, 4);
-        put(frame, 31, 4);
-        put_text(frame, "world", 5);
-        put_text(frame, "anyone", 6);
-        put_stat(frame, server);
-        break;
-    case HF_ZK_EXISTS:
-    case HF_ZK_SET_DATA:
-    case HF_ZK_SET_ACL:
-        put_stat(frame, server);
-        break;
-    case HF_ZK_SYNC:
-        server->synced = true;
-        put_text(frame, record + 4, (size_t)get(record));
+        hf_jute_put_int(out, 1);
+        hf_jute_put_int(out, 31);
+        hf_jute_put_string(out, "world");
+        hf_jute_put_string(out, "anyone");
+        zk_server_put_stat(out, &stat);
         break;
     case HF_ZK_SASL: /* the token comes back, unless it is "last" */
-        if (get(record) == 4 && memcmp(record + 4, "last", 4) == 0)
-            put(frame, UINT32_MAX, 4);
+        if (strcmp(path, "last") == 0)
+            hf_jute_put_null(out);
         else
-            put_text(frame, record + 4, (size_t)get(record));
-        break;
-    case HF_ZK_MULTI: /* of one delete */
-        put(frame, HF_ZK_DELETE, 4);
-        put(frame, 0, 1 + 4);
-        put(frame, UINT32_MAX, 4);
-        put(frame, 1, 1);
-        put(frame, UINT32_MAX, 4);
+            hf_jute_put_string(out, path);
         break;
     default:
-        break;
+        if (opcode == HF_ZK_SYNC)
+            server->synced = true;
+        zk_server_put_record(out, opcode, path, &stat);
     }
 }
 
-/* The error that the test wants for a call of ${opcode}; 0: none.  ${record}
- * begins with a path, unless it is that of a ping. */
+/* Copy what ${record} begins with, if that is a path; that of a ping has
+ * nothing. */
+static void read_path(const uint8_t *record, char path[PATH_BYTES])
+{
+    int32_t bytes = get(record);
+
+    memset(path, 0, PATH_BYTES);
+    if (bytes > 0 && bytes < PATH_BYTES)
+        memcpy(path, record + 4, (size_t)bytes);
+}
+
+/* The error that the test wants for a call of ${opcode}; 0: none. */
 static int32_t refusal_of(struct zookeeper_fake_server *server, int32_t opcode,
-                          const uint8_t *record)
+                          const char *path)
 {
     int32_t (*refuses)(int32_t opcode, const char *path) = server->refuses;
-    char path[64] = "";
 
-    if (refuses != NULL) {
-        if (get(record) > 0 && get(record) < (int32_t)sizeof path)
-            memcpy(path, record + 4, (size_t)get(record));
+    if (refuses != NULL)
         return refuses(opcode, path);
-    }
     if (server->refusals == 0 || server->refused_opcode != opcode)
         return 0;
     server->refusals--;
@@ -188,8 +153,11 @@ static void answer(struct zookeeper_fake_server *server, const uint8_t *request)
     int32_t opcode = get(request + 4);
     bool counts =
         xid > 0 && opcode != HF_ZK_CLOSE_SESSION && opcode != HF_ZK_SASL;
-    struct frame frame = {.used = 0};
+    char path[PATH_BYTES];
+    struct frame frame;
+    struct hf_jute_writer *out = begin_frame(&frame);
     int32_t error;
+    size_t begin;
     bool unknown;
 
     server->calls += counts;
@@ -204,11 +172,12 @@ static void answer(struct zookeeper_fake_server *server, const uint8_t *request)
         return;
     }
     unknown = server->old && opcode == HF_ZK_ADD_WATCH;
-    error =
-        unknown ? HF_ZK_UNIMPLEMENTED : refusal_of(server, opcode, request + 8);
-    put_header(&frame, xid, error);
+    read_path(request + 8, path);
+    error = unknown ? HF_ZK_UNIMPLEMENTED : refusal_of(server, opcode, path);
+    begin = zk_server_begin(out, xid, ZXID, error);
     if (xid > 0 && error == 0)
-        put_record(server, &frame, opcode, request + 8);
+        put_record(server, out, opcode, path);
+    hf_jute_end_frame(out, begin);
     send_frame(server, &frame);
     if (atomic_exchange(&server->hangs_up, false) || unknown)
         zookeeper_fake_cut(server);
@@ -218,12 +187,9 @@ static void answer(struct zookeeper_fake_server *server, const uint8_t *request)
 void zookeeper_fake_fire(struct zookeeper_fake_server *server, int32_t type,
                          const char *path)
 {
-    struct frame frame = {.used = 0};
+    struct frame frame;
 
-    put_header(&frame, HF_ZK_XID_EVENT, 0);
-    put(&frame, (uint32_t)type, 4);
-    put(&frame, 3, 4);
-    put_text(&frame, path, strlen(path));
+    zk_server_event(begin_frame(&frame), ZXID, type, path);
     send_frame(server, &frame);
 }
 

@@ -400,7 +400,7 @@ static void nodes_that_cannot_be_read(struct zookeeper_fixture *f)
 /* The connection ends at once, with what was sent on it. */
 static void cut(struct hf_zookeeper *zookeeper)
 {
-    assert_int_equal(hf_monitor_enter(zookeeper->monitor), HF_OK);
+    assert_int_equal(hf_monitor_enter(zookeeper->monitor, NULL), HF_OK);
     if (hf_zk_session_usable(zookeeper->session))
         hf_zk_session_disconnect(zookeeper->session, "the test ends it");
     hf_zookeeper_changed(zookeeper);
@@ -743,24 +743,23 @@ static void a_path_that_is_too_long(struct zookeeper_fixture *f)
 static void on_waited(void *arg, const struct hf_result *result)
 {
     assert_int_equal(result->text[0] == '\0', result->status == HF_OK);
+    if (result->status != HF_OK)
+        assert_string_equal(hf_last_error()->text, result->text);
     log_add(arg, "waited %s", hf_status_name(result->status));
 }
 
 /* A wait for ${cache} says why there is no connection, once one attempt to
  * connect has failed. */
-static void expect_reason(const struct hf_zookeeper *zookeeper,
-                          struct hf_zookeeper_cache *cache)
+static void expect_reason(struct hf_zookeeper_cache *cache)
 {
-    struct hf_error error = {.text = ""};
-
     for (int i = 0; i < 1000; i++) {
         assert_int_equal(hf_zookeeper_cache_wait(cache, 30), HF_ETIMEDOUT);
-        hf_zookeeper_error(zookeeper, &error);
-        if (strstr(error.text, "there is no connection: 127.0.0.1:1: "
-                               "connection refused") != NULL)
+        if (strstr(hf_last_error()->text,
+                   "there is no connection: 127.0.0.1:1: "
+                   "connection refused") != NULL)
             return;
     }
-    fail_msg("\"%s\" has no reason", error.text);
+    fail_msg("\"%s\" has no reason", hf_last_error()->text);
 }
 
 static void waits_end(struct zookeeper_fixture *f)
@@ -780,16 +779,16 @@ static void waits_end(struct zookeeper_fixture *f)
     hf_zookeeper_cache_free(cache);
 
     f->log.count = 0;
-    assert_int_equal(
-        hf_zookeeper_open("zk://127.0.0.1:1", NULL, &unreachable, NULL), HF_OK);
+    assert_int_equal(hf_zookeeper_open("zk://127.0.0.1:1", NULL, &unreachable),
+                     HF_OK);
     assert_int_equal(
         hf_zookeeper_cache_open(unreachable, "/t", NULL, no_change, &cache),
         HF_OK);
     expect_nothing(cache, "/t", HF_ESTATE);
     assert_int_equal(hf_zookeeper_cache_wait(cache, 0), HF_ETIMEDOUT);
     assert_int_equal(hf_zookeeper_cache_wait(cache, 30), HF_ETIMEDOUT);
-    zookeeper_expect_error(unreachable, "hf_zookeeper_cache_wait: the time");
-    expect_reason(unreachable, cache);
+    zookeeper_expect_error("hf_zookeeper_cache_wait: the time");
+    expect_reason(cache);
     assert_int_equal(hf_zookeeper_cache_wait_start(cache, 30, done), HF_OK);
     (void)log_await_line(&f->log, 0, "waited HF_ETIMEDOUT");
     assert_int_equal(hf_zookeeper_cache_wait_start(cache, HF_FOREVER, done),
@@ -946,7 +945,7 @@ static void wrong_arguments(struct zookeeper_fixture *f)
         HF_EINVAL);
     assert_null(cache);
     log_expect(&f->log, 0, (const char *[]){"dropped", NULL});
-    zookeeper_expect_error(f->zookeeper, "hf_zookeeper_cache_open: ");
+    zookeeper_expect_error("hf_zookeeper_cache_open: ");
     hf_zookeeper_cache_free(NULL);
     hf_zookeeper_cache_node_free(NULL);
     hf_zookeeper_cache_list_free(NULL);

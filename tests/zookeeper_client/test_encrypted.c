@@ -15,7 +15,6 @@ static struct hf_zookeeper *open_tls(const char *scheme, const char *servers,
 {
     struct hf_zookeeper_opts opts = HF_ZOOKEEPER_OPTS_INIT;
     struct hf_zookeeper *zookeeper;
-    struct hf_error error;
     char url[512];
 
     opts.connect_ms = WAIT_MS;
@@ -25,8 +24,8 @@ static struct hf_zookeeper *open_tls(const char *scheme, const char *servers,
                        getenv("HF_ZK_CERTS"), ca);
     else
         (void)snprintf(url, sizeof url, "%s://%s/", scheme, servers);
-    if (hf_zookeeper_open(url, &opts, &zookeeper, &error) != HF_OK)
-        fail_msg("%s", error.text);
+    if (hf_zookeeper_open(url, &opts, &zookeeper) != HF_OK)
+        fail_msg("%s", hf_last_error()->text);
     return zookeeper;
 }
 

@@ -81,7 +81,7 @@ FIXTURE_TEST(a_ttl_that_is_switched_off)
                                  .ttl_ms = 1000};
 
     zookeeper_expect(f->zookeeper, &op, HF_EUNSUPPORTED);
-    zookeeper_expect_error(f->zookeeper, "extendedTypesEnabled");
+    zookeeper_expect_error("extendedTypesEnabled");
     op.mode = HF_ZOOKEEPER_TTL_SEQUENTIAL;
     zookeeper_expect(f->zookeeper, &op, HF_EUNSUPPORTED);
     zookeeper_make(f->zookeeper, "/after", "");
@@ -180,8 +180,8 @@ FIXTURE_TEST(versions_are_compared)
     assert_int_equal(
         hf_zookeeper_set(zookeeper, "/a", "2", 1, 0, WAIT_MS, NULL),
         HF_EVERSION);
-    zookeeper_expect_error(zookeeper, "hf_zookeeper_set: /a: ");
-    zookeeper_expect_error(zookeeper, "expected version 0");
+    zookeeper_expect_error("hf_zookeeper_set: /a: ");
+    zookeeper_expect_error("expected version 0");
     assert_int_equal(hf_zookeeper_delete(zookeeper, "/a", 0, WAIT_MS),
                      HF_EVERSION);
     zookeeper_expect_data(zookeeper, "/a", "1");
@@ -341,7 +341,7 @@ FIXTURE_TEST(a_configuration_that_must_not_be_changed)
                                            HF_ZOOKEEPER_ANY_VERSION};
 
     zookeeper_expect(f->zookeeper, &op, HF_EUNSUPPORTED);
-    zookeeper_expect_error(f->zookeeper, "expected reconfigEnabled=true");
+    zookeeper_expect_error("expected reconfigEnabled=true");
     zookeeper_make(f->zookeeper, "/a", ""); /* the connection is fine */
 }
 
@@ -461,7 +461,7 @@ FIXTURE_TEST(an_added_credential_that_is_refused)
         assert_int_equal(
             hf_zookeeper_add_auth(f->zookeeper, "nonsense", "x", 1, WAIT_MS),
             HF_EDENIED);
-        zookeeper_expect_error(f->zookeeper, "hf_zookeeper_add_auth");
+        zookeeper_expect_error("hf_zookeeper_add_auth");
         /* The next connection does without it. */
         assert_int_equal(hf_zookeeper_exists(f->zookeeper, "/", WAIT_MS, NULL),
                          HF_OK);
@@ -482,7 +482,7 @@ FIXTURE_TEST(a_credential_of_the_options_that_is_refused)
     for (int i = 0; i < 2; i++)
         assert_int_equal(hf_zookeeper_get(other, "/", WAIT_MS, NULL),
                          HF_EDENIED);
-    zookeeper_expect_error(other, "nonsense");
+    zookeeper_expect_error("nonsense");
     assert_int_equal(hf_zookeeper_close(other), HF_OK);
 }
 
@@ -689,7 +689,7 @@ FIXTURE_TEST(a_server_by_its_name)
     if (address == NULL || (port = strchr(address, ':')) == NULL)
         fail_msg("HF_ZK is not HOST:PORT");
     (void)snprintf(url, sizeof url, "zk://localhost%s%s", port, f->chroot);
-    assert_int_equal(hf_zookeeper_open(url, NULL, &zookeeper, NULL), HF_OK);
+    assert_int_equal(hf_zookeeper_open(url, NULL, &zookeeper), HF_OK);
     assert_int_equal(hf_zookeeper_exists(zookeeper, "/", WAIT_MS, NULL), HF_OK);
     assert_int_equal(hf_zookeeper_close(zookeeper), HF_OK);
 }
@@ -793,7 +793,7 @@ FIXTURE_TEST(an_operation_that_makes_no_sense)
             hf_zookeeper_run(f->zookeeper, &rows[i].op, WAIT_MS, &result),
             HF_EINVAL);
         assert_null(result);
-        zookeeper_expect_error(f->zookeeper, "hf_zookeeper_run: ");
-        zookeeper_expect_error(f->zookeeper, rows[i].part);
+        zookeeper_expect_error("hf_zookeeper_run: ");
+        zookeeper_expect_error(rows[i].part);
     }
 }

@@ -153,9 +153,9 @@ FIXTURE_TEST(an_operation_that_is_too_long_is_refused_here)
     opts.max_request_bytes = 4096;
     zookeeper_reopen(f, &opts);
     assert_int_equal(set_bytes(f, "/", 4096), HF_EINVAL);
-    zookeeper_expect_error(f->zookeeper, " bytes as it is sent; expected at "
-                                         "most 4096");
-    zookeeper_expect_error(f->zookeeper, "the operation has 41");
+    zookeeper_expect_error(" bytes as it is sent; expected at "
+                           "most 4096");
+    zookeeper_expect_error("the operation has 41");
     assert_int_equal(set_bytes(f, "/", 4000), HF_OK);
     assert_int_equal(log_find(&f->states, 0, "SUSPENDED"), LOG_LINES);
 }
@@ -204,7 +204,7 @@ FIXTURE_TEST(an_answer_that_is_too_long_fails_alone)
     log_expect(&f->log, 0, lines);
     assert_int_equal(hf_zookeeper_get(f->zookeeper, "/", WAIT_MS, NULL),
                      HF_ELIMIT);
-    zookeeper_expect_error(f->zookeeper, "max_answer_bytes");
+    zookeeper_expect_error("max_answer_bytes");
     assert_int_equal(set_bytes(f, "/", 100), HF_OK);
     assert_int_equal(hf_zookeeper_get(f->zookeeper, "/", WAIT_MS, NULL), HF_OK);
     assert_int_equal(log_find(&f->states, 0, "SUSPENDED"), LOG_LINES);

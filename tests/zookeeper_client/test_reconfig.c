@@ -68,7 +68,7 @@ FIXTURE_TEST(a_server_joins_and_leaves)
 
     /* The version is another one now. */
     zookeeper_expect(f->zookeeper, &op, HF_EVERSION);
-    zookeeper_expect_error(f->zookeeper, "/zookeeper/config: another version");
+    zookeeper_expect_error("/zookeeper/config: another version");
 
     op = (struct hf_zookeeper_op){.kind = HF_ZOOKEEPER_RECONFIG,
                                   .leaving = "2",
@@ -115,14 +115,14 @@ FIXTURE_TEST(a_reconfiguration_that_is_refused)
                                  .config_version = HF_ZOOKEEPER_ANY_VERSION};
 
     zookeeper_expect(f->zookeeper, &op, HF_EDENIED);
-    zookeeper_expect_error(f->zookeeper, "/zookeeper/config: no permission");
+    zookeeper_expect_error("/zookeeper/config: no permission");
     become_superuser(f->zookeeper);
     op.joining = "server.2=nonsense";
     zookeeper_expect(f->zookeeper, &op, HF_EINVAL);
     /* Two may vote then, and one of them does not run. */
     op.joining = VOTER;
     zookeeper_expect(f->zookeeper, &op, HF_EUNREACHABLE);
-    zookeeper_expect_error(f->zookeeper, "no quorum of the new configuration");
+    zookeeper_expect_error("no quorum of the new configuration");
 }
 
 /* The superuser may give the right to others. */
@@ -142,7 +142,7 @@ FIXTURE_TEST(the_right_can_be_given)
     char url[64];
 
     (void)snprintf(url, sizeof url, "zk://%s", getenv("HF_ZK"));
-    assert_int_equal(hf_zookeeper_open(url, NULL, &super, NULL), HF_OK);
+    assert_int_equal(hf_zookeeper_open(url, NULL, &super), HF_OK);
     become_superuser(super);
     assert_int_equal(hf_zookeeper_set_acl(super, "/zookeeper/config", acls, 2,
                                           HF_ZOOKEEPER_ANY_VERSION, WAIT_MS),

@@ -26,6 +26,8 @@ static void on_event(void *arg, struct hf_zookeeper_registration *registration,
     assert_int_equal(event->status == HF_OK,
                      event->kind == HF_ZOOKEEPER_REGISTERED);
     assert_int_equal(event->status == HF_OK, event->text[0] == '\0');
+    if (event->status != HF_OK)
+        assert_string_equal(hf_last_error()->text, event->text);
     assert_int_equal(event->has_stat,
                      event->status == HF_OK || event->status == HF_EEXISTS);
     log_add(name->log, "%s %s %s %s", name->name, kinds[event->kind],
@@ -287,8 +289,7 @@ FIXTURE_TEST(the_chroot_is_made_and_nothing_above_it)
     zookeeper = zookeeper_open(f, "", "/no/such", NULL);
     r = open_registration(zookeeper, "/r", "x", &name);
     assert_int_equal(hf_zookeeper_registration_wait(r, WAIT_MS), HF_EGONE);
-    zookeeper_expect_error(zookeeper,
-                           "hf_zookeeper_registration_wait: /r: the node above "
+    zookeeper_expect_error("hf_zookeeper_registration_wait: /r: the node above "
                            "the chroot of the URL is not there; create it");
     (void)log_await_line(&f->log, 0, "r FAILED HF_EGONE /r");
     close_registration(r);
@@ -437,8 +438,8 @@ FIXTURE_TEST(the_node_of_another_session_is_waited_for)
     r = open_registration(f->zookeeper, "/r", "data", &name);
     (void)log_await_line(&f->log, 0, "r BLOCKED HF_EEXISTS /r");
     assert_int_equal(hf_zookeeper_registration_wait(r, 0), HF_ETIMEDOUT);
-    zookeeper_expect_error(f->zookeeper, "there is the node of another "
-                                         "session, 0x");
+    zookeeper_expect_error("there is the node of another "
+                           "session, 0x");
     zookeeper_expect_data(other, "/r", "o");
     close_handle(other);
     await_registered(r);
@@ -464,8 +465,7 @@ FIXTURE_TEST(a_node_that_is_not_ours_stays)
     (void)log_await_line(&f->log, 0, "r BLOCKED HF_EEXISTS /r");
     assert_int_equal(hf_zookeeper_registration_set(r, "new", 3), HF_OK);
     assert_int_equal(hf_zookeeper_registration_wait(r, 20), HF_ETIMEDOUT);
-    zookeeper_expect_error(f->zookeeper,
-                           "hf_zookeeper_registration_wait: /r was not "
+    zookeeper_expect_error("hf_zookeeper_registration_wait: /r was not "
                            "registered within 20 ms: /r: there is a node that "
                            "is not ephemeral; expected none, delete it");
     close_registration(r);
@@ -481,21 +481,19 @@ FIXTURE_TEST(a_wait_without_a_connection_says_why)
     struct hf_zookeeper_registration *r;
     struct hf_zookeeper_opts opts = HF_ZOOKEEPER_OPTS_INIT;
     struct hf_zookeeper *unreachable;
-    struct hf_error error = {.text = ""};
 
     opts.connect_ms = HF_FOREVER; /* the registration itself goes on trying */
-    assert_int_equal(
-        hf_zookeeper_open("zk://127.0.0.1:1", &opts, &unreachable, NULL),
-        HF_OK);
+    assert_int_equal(hf_zookeeper_open("zk://127.0.0.1:1", &opts, &unreachable),
+                     HF_OK);
     r = open_registration(unreachable, "/r", "data", &name);
     for (int i = 0; i < 1000; i++) {
         assert_int_equal(hf_zookeeper_registration_wait(r, 30), HF_ETIMEDOUT);
-        hf_zookeeper_error(unreachable, &error);
-        if (strstr(error.text, "within 30 ms: 127.0.0.1:1: connection "
-                               "refused") != NULL)
+        if (strstr(hf_last_error()->text,
+                   "within 30 ms: 127.0.0.1:1: connection "
+                   "refused") != NULL)
             break;
     }
-    zookeeper_expect_error(unreachable, "127.0.0.1:1: connection refused");
+    zookeeper_expect_error("127.0.0.1:1: connection refused");
     assert_int_equal(hf_zookeeper_close(unreachable), HF_OK);
     hf_zookeeper_registration_free(r);
 }
@@ -825,7 +823,7 @@ FIXTURE_TEST(arguments_are_checked)
         hf_zookeeper_registration_open(f->zookeeper, "r", "x", 1, &opts, &r),
         HF_EINVAL);
     assert_null(r);
-    zookeeper_expect_error(f->zookeeper, "hf_zookeeper_registration_open: ");
+    zookeeper_expect_error("hf_zookeeper_registration_open: ");
     assert_int_equal(hf_zookeeper_registration_open(f->zookeeper, "/a",
                                                     too_long, sizeof too_long,
                                                     &opts, &r),
@@ -833,8 +831,7 @@ FIXTURE_TEST(arguments_are_checked)
     assert_int_equal(
         hf_zookeeper_registration_open(f->zookeeper, "/r", "x", 1, &opts, &r),
         HF_EEXISTS);
-    zookeeper_expect_error(f->zookeeper,
-                           "hf_zookeeper_registration_open: /r is registered "
+    zookeeper_expect_error("hf_zookeeper_registration_open: /r is registered "
                            "by this handle; expected one registration for each "
                            "path, free that one first");
     opts.acls = (const struct hf_zookeeper_acl[]){{1, NULL, "anyone"}};
@@ -1137,6 +1134,8 @@ FIXTURE_TEST(it_goes_on_without_dispatch)
 static void on_waited(void *arg, const struct hf_result *result)
 {
     assert_int_equal(result->text[0] == '\0', result->status == HF_OK);
+    if (result->status != HF_OK)
+        assert_string_equal(hf_last_error()->text, result->text);
     log_add(arg, "waited %s", hf_status_name(result->status));
 }
 
@@ -1216,8 +1215,8 @@ FIXTURE_TEST(waits_end_with_their_handle)
     struct hf_zookeeper_registration *r;
     struct hf_zookeeper *unreachable;
 
-    assert_int_equal(
-        hf_zookeeper_open("zk://127.0.0.1:1", NULL, &unreachable, NULL), HF_OK);
+    assert_int_equal(hf_zookeeper_open("zk://127.0.0.1:1", NULL, &unreachable),
+                     HF_OK);
     assert_int_equal(
         hf_zookeeper_registration_open(unreachable, "/r", "x", 1, NULL, &r),
         HF_OK);

@@ -83,7 +83,6 @@ FIXTURE_TEST(what_is_there_is_not_created_again)
     hf_zookeeper_result_free(create(f, "/a", HF_ZOOKEEPER_PERSISTENT,
                                     HF_ZOOKEEPER_UNIQUE_DATA, HF_EEXISTS));
     zookeeper_expect_error(
-        f->zookeeper,
         "hf_zookeeper_create_protected: /a: the node is there already");
     assert_null(create(f, "/b", HF_ZOOKEEPER_SEQUENTIAL,
                        HF_ZOOKEEPER_UNIQUE_DATA, HF_EINVAL));
@@ -287,13 +286,13 @@ FIXTURE_TEST(an_update_may_be_refused)
     assert_int_equal(
         hf_zookeeper_update(f->zookeeper, "/n", change, WAIT_MS, NULL),
         HF_EBUSY);
-    zookeeper_expect_error(f->zookeeper, "the function of the update");
+    zookeeper_expect_error("the function of the update");
     /* Of another handle, in a child: it has no meaning here. */
     change.arg = &forked;
     assert_int_equal(
         hf_zookeeper_update(f->zookeeper, "/n", change, WAIT_MS, NULL),
         HF_EFORKED);
-    zookeeper_expect_error(f->zookeeper, "the function of the update");
+    zookeeper_expect_error("the function of the update");
     assert_int_equal(
         hf_zookeeper_update(f->zookeeper, "/m", change, WAIT_MS, NULL),
         HF_EGONE);

@@ -25,13 +25,12 @@ static struct hf_zookeeper *open_as(const char *user, const char *options)
 {
     struct hf_zookeeper_opts opts = HF_ZOOKEEPER_OPTS_INIT;
     struct hf_zookeeper *zookeeper;
-    struct hf_error error;
     char url[256];
 
     opts.connect_ms = WAIT_MS;
     (void)snprintf(url, sizeof url, "zk://%s%s/%s", user, address(), options);
-    if (hf_zookeeper_open(url, &opts, &zookeeper, &error) != HF_OK)
-        fail_msg("%s: %s", url, error.text);
+    if (hf_zookeeper_open(url, &opts, &zookeeper) != HF_OK)
+        fail_msg("%s: %s", url, hf_last_error()->text);
     return zookeeper;
 }
 
@@ -162,7 +161,7 @@ TEST(who_is_refused)
 
         if (status != HF_EDENIED)
             fail_msg("row %zu: %s", i, hf_status_name(status));
-        zookeeper_expect_error(zookeeper, rows[i].text);
+        zookeeper_expect_error(rows[i].text);
         assert_int_equal(hf_zookeeper_close(zookeeper), HF_OK);
     }
 }
@@ -193,19 +192,17 @@ static struct hf_client *open_client(const char *user)
 {
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
     struct hf_client *client;
-    struct hf_error error;
     char url[256];
 
     opts.connect_ms = WAIT_MS;
     (void)snprintf(url, sizeof url, "zk://%s%s/?sasl=DIGEST-MD5", user,
                    address());
-    if (hf_client_open(url, &opts, &client, &error) != HF_OK)
-        fail_msg("%s: %s", url, error.text);
+    if (hf_client_open(url, &opts, &client) != HF_OK)
+        fail_msg("%s: %s", url, hf_last_error()->text);
     return client;
 }
 
-static hf_status take_lock(struct hf_client *client, struct hf_grant **grant,
-                           struct hf_error *error)
+static hf_status take_lock(struct hf_client *client, struct hf_grant **grant)
 {
     struct hf_acquire_opts acquire = HF_ACQUIRE_OPTS_INIT;
     struct hf_lock *lock;
@@ -214,7 +211,6 @@ static hf_status take_lock(struct hf_client *client, struct hf_grant **grant,
     acquire.wait_ms = WAIT_MS;
     assert_int_equal(hf_lock_open(client, "name", NULL, &lock), HF_OK);
     status = hf_lock_acquire(lock, &acquire, grant);
-    hf_lock_error(lock, error);
     hf_lock_free(lock);
     return status;
 }
@@ -223,9 +219,8 @@ TEST(a_lock_is_taken)
 {
     struct hf_client *client = open_client("alice:secret@");
     struct hf_grant *grant;
-    struct hf_error error;
 
-    assert_int_equal(take_lock(client, &grant, &error), HF_OK);
+    assert_int_equal(take_lock(client, &grant), HF_OK);
     assert_int_equal(hf_grant_check(grant), HF_OK);
     assert_int_equal(hf_grant_release(grant), HF_OK);
     assert_int_equal(hf_client_close(client), HF_OK);
@@ -235,9 +230,9 @@ TEST(a_lock_is_denied_to_a_wrong_password)
 {
     struct hf_client *client = open_client("alice:wrong@");
     struct hf_grant *grant;
-    struct hf_error error;
 
-    assert_int_equal(take_lock(client, &grant, &error), HF_EDENIED);
-    assert_non_null(strstr(error.text, "did not accept the client by SASL"));
+    assert_int_equal(take_lock(client, &grant), HF_EDENIED);
+    assert_non_null(
+        strstr(hf_last_error()->text, "did not accept the client by SASL"));
     assert_int_equal(hf_client_close(client), HF_OK);
 }

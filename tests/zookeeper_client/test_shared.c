@@ -27,13 +27,12 @@ static struct hf_client *open_client(const struct zookeeper_fixture *f,
                                      const struct hf_client_opts *opts)
 {
     struct hf_client *client;
-    struct hf_error error;
     char url[512];
 
     (void)snprintf(url, sizeof url, "zk://%s%s%s", getenv("HF_ZK"), f->chroot,
                    path);
-    if (hf_client_open(url, opts, &client, &error) != HF_OK)
-        fail_msg("%s", error.text);
+    if (hf_client_open(url, opts, &client) != HF_OK)
+        fail_msg("%s", hf_last_error()->text);
     return client;
 }
 
@@ -368,7 +367,7 @@ FIXTURE_TEST(a_client_may_be_closed_first)
                                              log_events(&name), &watch),
                      HF_ECLOSED);
     assert_int_equal(hf_zookeeper_close_start(zookeeper, done), HF_ECLOSED);
-    zookeeper_expect_error(zookeeper, "hf_zookeeper_close()");
+    zookeeper_expect_error("hf_zookeeper_close()");
     hf_zookeeper_watch_free(op.watch);
     hf_zookeeper_remove_listener(zookeeper, listener);
     assert_int_equal(hf_zookeeper_close(zookeeper), HF_OK);
@@ -536,21 +535,19 @@ FIXTURE_TEST(what_a_handle_cannot_do)
     struct hf_client *client = open_client(f, "", NULL), *of_file;
     struct hf_zookeeper *zookeeper = share(client), *none;
     char directory[] = "/tmp/hf-shared-XXXXXX", command[64], url[64];
-    struct hf_error error;
 
     assert_int_equal(hf_zookeeper_set_servers(zookeeper, "h:1"),
                      HF_EUNSUPPORTED);
-    zookeeper_expect_error(zookeeper, "hf_zookeeper_open()");
+    zookeeper_expect_error("hf_zookeeper_open()");
     assert_int_equal(hf_zookeeper_close(zookeeper), HF_OK);
     assert_int_equal(hf_client_close(client), HF_OK);
     assert_non_null(mkdtemp(directory));
     (void)snprintf(url, sizeof url, "file:%s", directory);
-    assert_int_equal(hf_client_open(url, NULL, &of_file, NULL), HF_OK);
+    assert_int_equal(hf_client_open(url, NULL, &of_file), HF_OK);
     assert_int_equal(hf_client_zookeeper(of_file, &none), HF_EUNSUPPORTED);
     assert_null(none);
-    hf_client_error(of_file, &error);
-    assert_non_null(strstr(error.text, "hf_client_zookeeper: "));
-    assert_non_null(strstr(error.text, "zk://"));
+    assert_non_null(strstr(hf_last_error()->text, "hf_client_zookeeper: "));
+    assert_non_null(strstr(hf_last_error()->text, "zk://"));
     assert_int_equal(hf_client_close(of_file), HF_OK);
     (void)snprintf(command, sizeof command, "rm -r %s", directory);
     assert_int_equal(system(command), 0);
@@ -697,7 +694,7 @@ FIXTURE_TEST(a_paused_holder_writes_nothing)
                      HF_OK);
     assert_int_equal(hf_zookeeper_op_check_grant(zookeeper, grant, &check),
                      HF_ELOST);
-    zookeeper_expect_error(zookeeper, "hf_zookeeper_op_check_grant: ");
+    zookeeper_expect_error("hf_zookeeper_op_check_grant: ");
     check = check_of(f->zookeeper, next); /* with a session of its own */
     assert_int_equal(fenced_set(f->zookeeper, &check, "3"), HF_OK);
     assert_int_equal(hf_grant_release(grant), HF_ELOST);
@@ -850,7 +847,7 @@ FIXTURE_TEST(a_ticket_may_be_being_downgraded)
     for (int i = 0; i < 100 && refused == 0; i++)
         refused = refused_while_downgrading(zookeeper, lock);
     assert_true(refused > 0);
-    zookeeper_expect_error(zookeeper, "downgraded");
+    zookeeper_expect_error("downgraded");
     hf_lock_free(lock);
     assert_int_equal(hf_zookeeper_close(zookeeper), HF_OK);
     assert_int_equal(hf_client_close(client), HF_OK);
@@ -877,11 +874,11 @@ FIXTURE_TEST(a_ticket_may_be_out_of_reach)
     assert_int_equal(fenced_set(f->zookeeper, &check, "1"), HF_OK);
     (void)snprintf(url, sizeof url, "zk://%s%s/lock", getenv("HF_ZK"),
                    f->chroot);
-    assert_int_equal(hf_zookeeper_open(url, NULL, &beside, NULL), HF_OK);
+    assert_int_equal(hf_zookeeper_open(url, NULL, &beside), HF_OK);
     assert_int_equal(hf_zookeeper_op_check_grant(beside, grant, &check),
                      HF_EINVAL);
     assert_null(check.path);
-    zookeeper_expect_error(beside, "/locks/l/");
+    zookeeper_expect_error("/locks/l/");
     /* A handle whose own client was closed. */
     other = open_client(f, "", NULL);
     left = share(other);
@@ -894,7 +891,7 @@ FIXTURE_TEST(a_ticket_may_be_out_of_reach)
     assert_int_equal(hf_client_close(client), HF_OK);
     assert_non_null(mkdtemp(directory));
     (void)snprintf(url, sizeof url, "file:%s", directory);
-    assert_int_equal(hf_client_open(url, NULL, &of_file, NULL), HF_OK);
+    assert_int_equal(hf_client_open(url, NULL, &of_file), HF_OK);
     lock = open_lock(of_file, "l");
     grant = acquire(lock);
     assert_int_equal(hf_zookeeper_op_check_grant(beside, grant, &check),

@@ -184,7 +184,6 @@ static void open_handle(const struct command *command)
     char *text = (char *)(uintptr_t)option(command, "credential");
     const char *url = command->words[2] != NULL ? command->words[2] : "";
     const char *rest;
-    struct hf_error error;
     hf_status status;
 
     opts.on_state.fn = on_state;
@@ -207,9 +206,9 @@ static void open_handle(const struct command *command)
         opts.credential_count = 1;
     }
     handle->number = number_of(command, 1);
-    status = hf_zookeeper_open(url, &opts, &handle->zookeeper, &error);
+    status = hf_zookeeper_open(url, &opts, &handle->zookeeper);
     printf("session %u opened %s %s\n", handle->number, hf_status_name(status),
-           error.text);
+           status == HF_OK ? "" : hf_last_error()->text);
 }
 
 static void close_handle(struct handle *handle)

@@ -164,14 +164,13 @@ struct hf_zookeeper *zookeeper_open(const struct zookeeper_fixture *f,
 {
     const char *servers = getenv("HF_ZK");
     struct hf_zookeeper *zookeeper = NULL;
-    struct hf_error error;
     char url[512];
 
     assert_non_null(servers);
     (void)snprintf(url, sizeof url, "zk://%s%s%s%s", user, servers, f->chroot,
                    options);
-    if (hf_zookeeper_open(url, opts, &zookeeper, &error) != HF_OK)
-        fail_msg("%s", error.text);
+    if (hf_zookeeper_open(url, opts, &zookeeper) != HF_OK)
+        fail_msg("%s", hf_last_error()->text);
     return zookeeper;
 }
 
@@ -264,12 +263,8 @@ void zookeeper_expect_data(struct hf_zookeeper *zookeeper, const char *path,
     hf_zookeeper_result_free(result);
 }
 
-void zookeeper_expect_error(const struct hf_zookeeper *zookeeper,
-                            const char *part)
+void zookeeper_expect_error(const char *part)
 {
-    struct hf_error error;
-
-    hf_zookeeper_error(zookeeper, &error);
-    if (strstr(error.text, part) == NULL)
-        fail_msg("expected \"%s\" in \"%s\"", part, error.text);
+    if (strstr(hf_last_error()->text, part) == NULL)
+        fail_msg("expected \"%s\" in \"%s\"", part, hf_last_error()->text);
 }

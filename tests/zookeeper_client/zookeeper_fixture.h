@@ -71,9 +71,8 @@ void zookeeper_make(struct hf_zookeeper *zookeeper, const char *path,
 void zookeeper_expect_data(struct hf_zookeeper *zookeeper, const char *path,
                            const char *text);
 
-/* The error text that ${zookeeper} remembers must contain ${part}. */
-void zookeeper_expect_error(const struct hf_zookeeper *zookeeper,
-                            const char *part);
+/* The text of the last error of this thread must contain ${part}. */
+void zookeeper_expect_error(const char *part);
 
 /* ------------------------------------------------------------ the record -- */
 

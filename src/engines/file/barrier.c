@@ -7,7 +7,7 @@
  * and removed in one step each, so nothing here needs the directory's lock.  A
  * directory with a link in it is not empty, so nobody removes it as unused.
  */
-#include "engines/file/barrier.h"
+#include "engines/file/requests.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -104,7 +104,7 @@ static void answer_barrier(struct hf_engine *engine, struct hf_request *request,
 static hf_status share_directory(struct hf_engine *engine, const char *path,
                                  struct hf_error *error)
 {
-    mode_t mode = hf_file_root_settings_dir_mode(&engine->settings);
+    mode_t mode = engine->settings.dir_mode;
     hf_status status;
     int dir = hf_file_sys_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
 
@@ -129,8 +129,7 @@ static hf_status make_directory(struct hf_engine *engine,
 
     hf_file_root_settings_path(&engine->settings, barrier->dir_name, NULL,
                                path);
-    if (hf_file_sys_mkdir(
-            path, hf_file_root_settings_dir_mode(&engine->settings)) == 0)
+    if (hf_file_sys_mkdir(path, engine->settings.dir_mode) == 0)
         return engine->settings.shared ? share_directory(engine, path, error)
                                        : HF_OK;
     if (errno == EEXIST)
@@ -318,7 +317,7 @@ void hf_file_watch_barrier(struct hf_engine *engine, struct hf_request *request)
         }
     }
     (void)hf_error_set(&error, HF_EUNREACHABLE,
-                       "%s was raised and lowered %d times while it was "
+                       "%s was set and cleared %d times while it was "
                        "read; try again",
                        barrier.path, TRIES);
     hf_file_fail_by_status(engine, request, &error);

@@ -68,7 +68,6 @@ static hf_status fail_removed(const struct downgrade *d)
  * in the directory at its path. */
 static hf_status open_directory(struct downgrade *d)
 {
-    char file[HF_TICKET_FILE_BYTES];
     struct stat there, open_one;
     bool found;
 
@@ -80,10 +79,9 @@ static hf_status open_directory(struct downgrade *d)
         d->dir = -1;
         return fail_errno(d, "open");
     }
-    hf_file_name_format(&d->own_ticket->ticket, file);
     if (hf_file_sys_fstat(d->own_ticket->fifo, &open_one) != 0)
         return fail_errno(d, "examine a ticket of");
-    found = hf_file_sys_lstatat(d->dir, file, &there) == 0;
+    found = hf_file_sys_lstatat(d->dir, d->own_ticket->file, &there) == 0;
     if (!found && errno != ENOENT)
         return fail_errno(d, "examine a ticket of");
     if (!found || there.st_dev != open_one.st_dev ||
@@ -105,7 +103,7 @@ static hf_status make_payload(struct downgrade *d)
 /* Make, open and lock the FIFO of the read ticket. */
 static hf_status make_fifo(struct downgrade *d)
 {
-    mode_t mode = hf_file_root_settings_file_mode(&d->engine->settings);
+    mode_t mode = d->engine->settings.file_mode;
 
     if (hf_file_sys_mkfifoat(d->dir, d->file, mode) != 0 && errno != EEXIST)
         return fail_errno(d, "make a ticket in");
@@ -160,16 +158,14 @@ static bool was_touched(const struct hf_file_ticket *writer)
 static hf_status remove_writer(struct downgrade *d)
 {
     struct hf_engine *engine = d->engine;
-    char file[HF_TICKET_FILE_BYTES];
 
-    hf_file_name_format(&d->own_ticket->ticket, file);
     if (hf_file_token_counter_is_current(&engine->root_dir->counter,
                                          engine->settings.counter_path) &&
         hf_file_token_counter_note_rename(
             &engine->root_dir->counter, d->reader.sequence,
             engine->settings.counter_path, d->error) != HF_OK)
         return d->error->status;
-    if (hf_file_sys_unlinkat(d->dir, file) == 0)
+    if (hf_file_sys_unlinkat(d->dir, d->own_ticket->file) == 0)
         return HF_OK;
     if (errno == ENOENT)
         return fail_removed(d);
@@ -191,12 +187,13 @@ static void replace_writer(struct downgrade *d)
     int fifo = own_ticket->fifo;
     bool touched;
 
-    hf_file_payload_name_format(&own_ticket->ticket, payload_file);
+    hf_file_payload_name_of(own_ticket->file, payload_file);
     touched = was_touched(own_ticket);
     hf_file_ticket_set_stat(own_ticket, &d->fifo_stat);
     if (touched)
         own_ticket->created_mtime = touched_before;
     own_ticket->ticket.kind = HF_TICKET_READ;
+    memcpy(own_ticket->file, d->file, sizeof(own_ticket->file));
     own_ticket->fifo = d->fifo;
     hf_file_descriptors_close(&engine->descriptors, &fifo);
     (void)hf_file_sys_unlinkat(d->dir, payload_file);
@@ -209,7 +206,7 @@ static hf_status run_downgrade(struct downgrade *d)
 {
     hf_status status;
 
-    if (d->own_ticket->held)
+    if (d->own_ticket->copied)
         return hf_error_set(d->error, HF_ESTATE,
                             "copies of the write ticket's descriptor were "
                             "given out (hf_grant_hold_fd), and would not keep "
@@ -219,7 +216,7 @@ static hf_status run_downgrade(struct downgrade *d)
     d->reader = d->own_ticket->ticket;
     d->reader.kind = HF_TICKET_READ;
     hf_file_name_format(&d->reader, d->file);
-    hf_file_payload_name_format(&d->reader, d->payload_file);
+    hf_file_payload_name_of(d->file, d->payload_file);
     status = make_reader(d);
     if (status == HF_OK && (status = remove_writer(d)) != HF_OK)
         drop_reader(d);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The engine of one client: what all its parts share.
+ * The engine of one client: what all its parts share.  engine.c has the
+ * functions that the core calls, and says which file carries out a request.
  *
  * The thread that calls into the engine or runs its loop has the client's lock,
  * so everything here needs no lock of its own.  The worker thread alone runs
@@ -16,6 +17,7 @@
 
 #include <uv.h>
 
+#include "base/engine_host.h"
 #include "base/tree.h"
 #include "core/engine.h"
 #include "engines/file/file.h"
@@ -26,7 +28,7 @@
 #include "engines/file/worker_thread.h"
 
 struct hf_engine {
-    struct hf_engine_host host;             /* the core's functions */
+    struct hf_engine_host host;             /* the client's functions */
     struct hf_file_root_settings settings;  /* never change after the open */
     char *description;                      /* "file:ROOT", for people */
     struct hf_file_descriptors descriptors; /* all that are open, for a fork */
@@ -51,10 +53,12 @@ struct hf_engine {
     bool ended;             /* it was answered */
     bool warned_not_durable;
 
-    /* Handles of libuv that are being closed: see engine.c. */
+    /* Handles of libuv that are being closed: see engine_lifetime.c. */
     unsigned handles;
     bool freeing; /* the core has freed the engine */
 };
+
+/* --------------------------------------------------- engine_lifetime.c -- */
 
 /* Free an engine that has no handles in the loop. */
 void hf_file_engine_free(struct hf_engine *engine);
@@ -63,7 +67,7 @@ void hf_file_engine_free(struct hf_engine *engine);
  * engine that is being freed is freed. */
 void hf_file_handle_closed(struct hf_engine *engine);
 
-/* --------------------------------------------------------------- answers -- */
+/* ------------------------------------------------------------ answers.c -- */
 
 /* Answer ${request} with an event of ${kind} that carries nothing else. */
 void hf_file_answer(struct hf_engine *engine, struct hf_request *request,
@@ -73,6 +77,11 @@ void hf_file_answer(struct hf_engine *engine, struct hf_request *request,
  * there. */
 void hf_file_answer_found(struct hf_engine *engine, struct hf_request *request,
                           enum hf_event_kind kind, bool found);
+
+/* Answer HF_EVENT_SUCCESS_READ. */
+void hf_file_answer_success(struct hf_engine *engine,
+                            struct hf_request *request,
+                            const struct hf_success *success);
 
 /* Answer HF_EVENT_FAILED with the status and the text of ${error}, which is
  * not HF_OK.  ${failure} says whether the core is to ask again. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See examine.h.  Nothing is made: what cannot be known without making it is
- * left to the first ticket. */
-#include "engines/file/examine.h"
+/* HF_REQUEST_EXAMINE.  Nothing is made: what cannot be known without making it
+ * is left to the first ticket. */
+#include "engines/file/requests.h"
 
 #include <errno.h>
 #include <fcntl.h>

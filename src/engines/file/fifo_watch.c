@@ -67,12 +67,13 @@ static bool was_removed(const struct hf_file_fifo_watch *fifo_watch)
 static bool remove_dead(struct hf_file_fifo_watch *fifo_watch)
 {
     struct hf_engine *engine = fifo_watch->engine;
+    char path[HF_PATH_BYTES];
     struct hf_error error;
     bool found;
 
-    if (hf_file_fifo_and_payload_remove(
-            &engine->settings, fifo_watch->watch->dir_name, &fifo_watch->ticket,
-            &found, &error) != HF_OK) {
+    hf_file_fifo_path(&engine->settings, fifo_watch->watch->dir_name,
+                      &fifo_watch->ticket, path);
+    if (hf_file_fifo_and_payload_remove(path, &found, &error) != HF_OK) {
         engine->host.log(engine->host.host, HF_LOG_WARNING,
                          "a dead ticket stays in the way: %s", error.text);
         return false;
@@ -167,8 +168,7 @@ enum hf_file_owner_liveness hf_file_fifo_watch_start(
     if (fifo < 0)
         liveness = hf_file_fifo_probe(&engine->descriptors, path, &fifo, error);
     if (liveness == HF_OWNER_DEAD &&
-        hf_file_fifo_and_payload_remove(&engine->settings, watch->dir_name,
-                                        ticket, &found, error) != HF_OK)
+        hf_file_fifo_and_payload_remove(path, &found, error) != HF_OK)
         return HF_OWNER_UNKNOWN;
     if (liveness != HF_OWNER_ALIVE)
         return liveness;

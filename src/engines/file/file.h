@@ -3,7 +3,8 @@
  * The file engine: queues are directories on this machine and tickets are
  * FIFOs, so that the kernel itself ends the ticket of a dead process and wakes
  * the next in line.  docs/engine-file.md shows the layout on disk, what is
- * promised, and a picture of the parts.
+ * promised, and a picture of the parts.  The functions that the core calls are
+ * in engine.c.
  *
  *     file:PATH?mode=0770&state=DIR
  */

@@ -129,12 +129,12 @@ void hf_file_name_format(const struct hf_ticket *ticket,
     hf_ticket_id_format(&ticket->id, at);
 }
 
-void hf_file_payload_name_of(const char *fifo, char file[HF_PAYLOAD_FILE_BYTES])
+void hf_file_payload_name_of(const char *fifo, char *payload)
 {
     size_t bytes = strlen(fifo);
 
-    memmove(file, fifo, bytes);
-    memcpy(file + bytes, HF_PAYLOAD_SUFFIX, sizeof(HF_PAYLOAD_SUFFIX));
+    memmove(payload, fifo, bytes);
+    memcpy(payload + bytes, HF_PAYLOAD_SUFFIX, sizeof(HF_PAYLOAD_SUFFIX));
 }
 
 void hf_file_payload_name_format(const struct hf_ticket *ticket,

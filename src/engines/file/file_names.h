@@ -14,6 +14,8 @@
  *     ready                                READY, the last generation of a
  *                                          double barrier: a symlink to its
  *                                          number
+ *     success                              the last success: a symlink to its
+ *                                          token and time, see success.h
  *
  * N... is the number of the ticket.  K is its kind: "m" mutex, "r" read, "w"
  * write, "e" election, "d" participant of a double barrier, or "l" and two
@@ -24,7 +26,7 @@
 
 #include <stdbool.h>
 
-#include <holdfast/holdfast.h>
+#include <holdfast/lock.h>
 
 #include "core/ticket.h"
 
@@ -50,6 +52,7 @@
 #define HF_NAME_FILE "name"
 #define HF_BARRIER_FILE "barrier"
 #define HF_READY_FILE "ready"
+#define HF_SUCCESS_FILE "success"
 
 /* The text of READY, with its NUL. */
 #define HF_READY_TEXT_BYTES 21
@@ -72,10 +75,10 @@ void hf_file_payload_name_format(const struct hf_ticket *ticket,
 void hf_file_new_payload_name_format(const struct hf_ticket *ticket,
                                      char file[HF_NEW_PAYLOAD_FILE_BYTES]);
 
-/* Set ${file} to the name of the payload of the ticket whose FIFO is called
- * ${fifo}, which may be ${file} itself. */
-void hf_file_payload_name_of(const char *fifo,
-                             char file[HF_PAYLOAD_FILE_BYTES]);
+/* Set ${payload} to the name of the payload of the ticket whose FIFO is called
+ * ${fifo}, which may be ${payload} itself; or to its path, if ${fifo} is one.
+ */
+void hf_file_payload_name_of(const char *fifo, char *payload);
 
 enum hf_file_name_kind {
     HF_FILE_NAME_TICKET,

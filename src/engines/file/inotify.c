@@ -9,13 +9,13 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "base/container_of.h"
 #include "engines/file/engine.h"
 #include "engines/file/own_tickets.h"
 #include "engines/file/syscalls.h"
@@ -208,25 +208,6 @@ struct wd_key {
     uint64_t number;
 };
 
-/* The watch of a node, in either tree; NULL stays NULL. */
-static struct hf_file_watch *of_wd(const struct hf_tree_node *node)
-{
-    size_t offset = offsetof(struct hf_file_watch, by_wd);
-
-    if (node == NULL)
-        return NULL;
-    return (struct hf_file_watch *)(void *)((char *)node - offset);
-}
-
-static struct hf_file_watch *of_dir_wd(const struct hf_tree_node *node)
-{
-    size_t offset = offsetof(struct hf_file_watch, by_dir_wd);
-
-    if (node == NULL)
-        return NULL;
-    return (struct hf_file_watch *)(void *)((char *)node - offset);
-}
-
 static int compare_keys(const struct wd_key *key, int wd, uint64_t number)
 {
     if (key->wd != wd)
@@ -236,14 +217,16 @@ static int compare_keys(const struct wd_key *key, int wd, uint64_t number)
 
 static int compare_wds(const void *key, const struct hf_tree_node *node)
 {
-    const struct hf_file_watch *watch = of_wd(node);
+    const struct hf_file_watch *watch =
+        container_of(node, const struct hf_file_watch, by_wd);
 
     return compare_keys(key, watch->wd, watch->number);
 }
 
 static int compare_dir_wds(const void *key, const struct hf_tree_node *node)
 {
-    const struct hf_file_watch *watch = of_dir_wd(node);
+    const struct hf_file_watch *watch =
+        container_of(node, const struct hf_file_watch, by_dir_wd);
 
     return compare_keys(key, watch->dir_wd, watch->number);
 }
@@ -292,7 +275,8 @@ static struct hf_file_watch *next_of_dir(const struct hf_engine *engine, int wd,
 {
     const struct wd_key key = {wd, number};
     struct hf_file_watch *watch =
-        of_dir_wd(hf_tree_after(&engine->inotify.dir_wds, &key));
+        container_of_or_null(hf_tree_after(&engine->inotify.dir_wds, &key),
+                             struct hf_file_watch, by_dir_wd);
 
     return watch != NULL && watch->dir_wd == wd ? watch : NULL;
 }
@@ -306,7 +290,8 @@ struct hf_file_watch *hf_file_inotify_next(const struct hf_engine *engine,
 
     if (after != NULL && after->wd != wd)
         return next_of_dir(engine, wd, after->number);
-    watch = of_wd(hf_tree_after(&engine->inotify.wds, &key));
+    watch = container_of_or_null(hf_tree_after(&engine->inotify.wds, &key),
+                                 struct hf_file_watch, by_wd);
     return watch != NULL && watch->wd == wd ? watch
                                             : next_of_dir(engine, wd, 0);
 }
@@ -385,7 +370,7 @@ static bool use_timer(struct hf_engine *engine)
     if (!engine->inotify.warned)
         engine->host.log(engine->host.host, HF_LOG_WARNING,
                          "no inotify instance or watch is left for this user: "
-                         "that others remove a ticket, lower a barrier or come "
+                         "that others remove a ticket, clear a barrier or come "
                          "to a double one is noticed within %d s instead of at "
                          "once; raise fs.inotify.max_user_instances",
                          CHECK_EVERY_S);

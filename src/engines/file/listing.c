@@ -177,7 +177,6 @@ hf_status hf_file_listing_read(struct hf_file_listing *listing, int dir,
                                const struct hf_file_token_counter *counter,
                                struct hf_error *error)
 {
-    assert(listing->tickets.count == 0);
     for (unsigned try = 0; try < TRIES; try++) {
         uint64_t before =
             counter == NULL ? 0 : hf_file_token_counter_renames(counter);
@@ -193,8 +192,9 @@ hf_status hf_file_listing_read(struct hf_file_listing *listing, int dir,
                         "%s changes faster than it can be listed", path);
 }
 
-hf_status hf_file_listing_read_ready(struct hf_file_listing *listing, int dir,
-                                     const char *path, struct hf_error *error)
+/* Add READY, if it is there. */
+static hf_status read_ready(struct hf_file_listing *listing, int dir,
+                            const char *path, struct hf_error *error)
 {
     char text[HF_READY_TEXT_BYTES + 1];
     struct hf_ticket ready;
@@ -238,9 +238,9 @@ static struct hf_ticket *find(const struct hf_file_ticket_list *list,
                    hf_ticket_compare);
 }
 
-hf_status hf_file_listing_read_payloads(struct hf_file_listing *listing,
-                                        int dir, size_t count,
-                                        struct hf_error *error)
+/* Read the payloads of the first ${count} tickets. */
+static hf_status read_payloads(struct hf_file_listing *listing, int dir,
+                               size_t count, struct hf_error *error)
 {
     char *text;
 
@@ -271,6 +271,17 @@ hf_status hf_file_listing_read_payloads(struct hf_file_listing *listing,
     return HF_OK;
 }
 
+hf_status hf_file_listing_read_texts(struct hf_file_listing *listing, int dir,
+                                     const char *path, size_t payloads,
+                                     struct hf_error *error)
+{
+    hf_status status = read_payloads(listing, dir, payloads, error);
+
+    if (status == HF_OK && listing->scope == HF_LISTING_PARTICIPANTS)
+        status = read_ready(listing, dir, path, error);
+    return status;
+}
+
 void hf_file_listing_remove_orphans(struct hf_file_listing *listing, int dir)
 {
     char file[HF_NEW_PAYLOAD_FILE_BYTES];
@@ -299,18 +310,17 @@ void hf_file_listing_drop(struct hf_file_listing *listing, size_t index)
             (list->count - index) * sizeof(*list->items));
 }
 
-void hf_file_listing_trim(struct hf_file_listing *listing,
-                          const struct hf_ticket_id *own_id)
+void hf_file_listing_trim(struct hf_file_listing *listing, size_t own_index)
 {
     struct hf_file_ticket_list *list = &listing->tickets;
     struct hf_snapshot snapshot = hf_file_listing_snapshot(listing);
-    size_t index = hf_snapshot_find(&snapshot, own_id);
+    struct hf_ticket own;
 
-    if (index == list->count ||
-        list->items[index].kind > HF_TICKET_QUEUED_LAST ||
-        list->items[index].kind == HF_TICKET_LEASE)
+    assert(own_index < list->count);
+    own = list->items[own_index];
+    if (own.kind > HF_TICKET_QUEUED_LAST || own.kind == HF_TICKET_LEASE)
         return;
-    hf_admission_trim(&snapshot, list->items, own_id, list->items[index].kind);
+    hf_admission_trim(&snapshot, list->items, &own.id, own.kind);
     memmove(list->items, snapshot.tickets,
             snapshot.count * sizeof(*list->items));
     list->count = snapshot.count;

@@ -56,7 +56,8 @@ struct hf_file_listing *hf_file_listing_new(const char *dir_name,
 struct hf_file_listing *hf_file_listing_ref(struct hf_file_listing *listing);
 void hf_file_listing_unref(struct hf_file_listing *listing); /* NULL: nothing */
 
-/* Fill ${listing}, which is empty, with the directory ${dir}, called ${path}.
+/* Fill ${listing} with the directory ${dir}, called ${path}; what it had before
+ * is forgotten.
  *
  * A downgrade gives a ticket a second name before it takes the first one away.
  * A read that meets both keeps the first; one that passes the second before it
@@ -70,21 +71,17 @@ hf_status hf_file_listing_read(struct hf_file_listing *listing, int dir,
                                const struct hf_file_token_counter *counter,
                                struct hf_error *error);
 
-/* Add READY, if it is in the directory ${dir}, called ${path}.
- *   Fails     HF_ENOMEM HF_EDIR. */
-hf_status hf_file_listing_read_ready(struct hf_file_listing *listing, int dir,
-                                     const char *path, struct hf_error *error);
-
 /* Make ${listing} that of an empty directory. */
 void hf_file_listing_clear(struct hf_file_listing *listing);
 
-/* Read the payloads of the first ${count} tickets, SIZE_MAX: of all, from the
- * directory ${dir}.  A ticket that has gone by now has "".  A decision of the
- * core needs the first ticket's alone.  To be called once.
- *   Fails     HF_ENOMEM. */
-hf_status hf_file_listing_read_payloads(struct hf_file_listing *listing,
-                                        int dir, size_t count,
-                                        struct hf_error *error);
+/* Read what the directory ${dir}, called ${path}, says besides names: the
+ * payloads of the first ${payloads} tickets, SIZE_MAX: of all; and, of
+ * participants, READY, which becomes a ticket if it is there.  A ticket that
+ * has gone by now has "".  A decision of the core needs the first ticket's
+ * payload alone.  To be called once. Fails     HF_ENOMEM HF_EDIR. */
+hf_status hf_file_listing_read_texts(struct hf_file_listing *listing, int dir,
+                                     const char *path, size_t payloads,
+                                     struct hf_error *error);
 
 /* Remove from ${dir} the payloads that belong to no ticket, and those that are
  * to replace another: processes that ended in the middle have left them.  Under
@@ -96,10 +93,10 @@ void hf_file_listing_remove_orphans(struct hf_file_listing *listing, int dir);
 /* Take the ticket at ${index} out of ${listing}. */
 void hf_file_listing_drop(struct hf_file_listing *listing, size_t index);
 
-/* If the ticket ${own_id} waits in a queue, leave in ${listing} the tickets
- * that decide on it and count the others in .more; else change nothing. */
-void hf_file_listing_trim(struct hf_file_listing *listing,
-                          const struct hf_ticket_id *own_id);
+/* If the ticket at ${own_index} waits in a queue, leave in ${listing} the
+ * tickets that decide on it and count the others in .more; else change
+ * nothing. */
+void hf_file_listing_trim(struct hf_file_listing *listing, size_t own_index);
 
 /* Set ${ticket} to the one with this ${id}, without its payload.  False if
  * ${listing} has none. */

@@ -59,9 +59,7 @@ static bool remove_dead(struct hf_file_root_dir *root_dir,
                           path);
         if (hf_file_fifo_probe(root_dir->descriptors, path, NULL, &unused) !=
                 HF_OWNER_DEAD ||
-            hf_file_fifo_and_payload_remove(settings, listing->dir_name,
-                                            listing->tickets.items, &found,
-                                            &unused) != HF_OK)
+            hf_file_fifo_and_payload_remove(path, &found, &unused) != HF_OK)
             return false;
         hf_file_listing_drop(listing, 0);
     }

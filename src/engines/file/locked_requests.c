@@ -16,7 +16,6 @@
 #include "engines/file/listing.h"
 #include "engines/file/own_tickets.h"
 #include "engines/file/queue.h"
-#include "engines/file/queue_watch.h"
 #include "engines/file/requests.h"
 #include "engines/file/syscalls.h"
 #include "engines/file/ticket_file.h"
@@ -40,6 +39,7 @@ own_ticket_new(const struct hf_file_locked_section_result *result,
     own_ticket->probed_fifo = result->blocker_fifo;
     own_ticket->ticket = result->ticket;
     own_ticket->ticket.payload = "";
+    memcpy(own_ticket->file, result->file, sizeof(own_ticket->file));
     memcpy(own_ticket->dir_name, result->listing->dir_name, name_bytes);
     own_ticket->fifo = result->fifo;
     return own_ticket;
@@ -53,26 +53,29 @@ static void adopt_ticket(struct hf_engine *engine, struct hf_request *request,
     struct hf_file_listing *listing = result->listing;
     struct hf_error error, unused;
     struct hf_file_ticket *own_ticket = own_ticket_new(result, &error);
+    char path[HF_PATH_BYTES];
     bool found;
 
     result->listing = NULL;
     if (own_ticket == NULL) {
-        (void)hf_file_fifo_and_payload_remove(&engine->settings,
-                                              listing->dir_name,
-                                              &result->ticket, &found, &unused);
+        hf_file_root_settings_path(&engine->settings, listing->dir_name,
+                                   result->file, path);
+        (void)hf_file_fifo_and_payload_remove(path, &found, &unused);
         hf_file_descriptors_close(&engine->descriptors, &result->fifo);
         hf_file_descriptors_close(&engine->descriptors, &result->blocker_fifo);
         hf_file_fail(engine, request, HF_FAILURE_FATAL, &error);
     } else {
         /* A ticket of this session needs no FIFO watch. */
-        if (hf_file_own_ticket(engine, &own_ticket->probed) != NULL)
+        if (own_ticket->probed_fifo >= 0 &&
+            hf_file_own_ticket(engine, &own_ticket->probed) != NULL)
             hf_file_descriptors_close(&engine->descriptors,
                                       &own_ticket->probed_fifo);
         hf_file_tickets_add(&engine->tickets, own_ticket);
         result->fifo = -1;
         result->blocker_fifo = -1;
         hf_file_inotify_put_fifo_above(engine, own_ticket);
-        hf_file_answer_queue(engine, request, HF_EVENT_ENQUEUED, listing);
+        hf_file_answer_queue(engine, request, own_ticket, HF_EVENT_ENQUEUED,
+                             listing);
     }
     hf_file_listing_unref(listing);
 }
@@ -95,16 +98,40 @@ answer_generation(struct hf_engine *engine, struct hf_request *request,
     hf_file_fail(engine, request, HF_FAILURE_RETRY, &error);
 }
 
-/* Answer a request whose locked section is done.  All that ${result} owns is
- * taken over. */
-static void answer_done(struct hf_engine *engine, struct hf_request *request,
-                        struct hf_file_locked_section_result *result)
+/* Answer a request about the success. */
+static void answer_success(struct hf_engine *engine, struct hf_request *request,
+                           const struct hf_file_locked_section_result *result)
 {
-    if (request->kind == HF_REQUEST_NEW_GENERATION)
+    struct hf_error error;
+
+    if (request->kind == HF_REQUEST_WRITE_SUCCESS) {
+        hf_file_answer_found(engine, request, HF_EVENT_SUCCESS_WRITTEN,
+                             result->found);
+    } else if (result->found) {
+        hf_file_answer_success(engine, request, &result->success);
+    } else {
+        hf_error_set(&error, HF_ELOST,
+                     "the ticket is not in its queue any more");
+        hf_file_fail(engine, request, HF_FAILURE_FATAL, &error);
+    }
+}
+
+/* Answer a request whose locked section is done, with HF_LOCKED_SECTION_DONE or
+ * HF_LOCKED_SECTION_FAILED.  All that ${result} owns is taken over. */
+static void answer_done(struct hf_engine *engine, struct hf_request *request,
+                        enum hf_file_locked_section_answer answer,
+                        struct hf_file_locked_section_result *result,
+                        const struct hf_error *error)
+{
+    if (answer == HF_LOCKED_SECTION_FAILED)
+        hf_file_fail_by_status(engine, request, error);
+    else if (request->kind == HF_REQUEST_NEW_GENERATION)
         answer_generation(engine, request, result);
     else if (request->kind == HF_REQUEST_CLEAR_FLAG)
         hf_file_answer_found(engine, request, HF_EVENT_FLAG_UPDATED,
                              result->found);
+    else if (request->kind != HF_REQUEST_ENQUEUE)
+        answer_success(engine, request, result);
     else
         adopt_ticket(engine, request, result);
 }
@@ -159,10 +186,7 @@ static void finish_job(struct hf_engine *engine, struct hf_file_job *job)
     hf_file_dir_cache_put(&engine->dir_cache, job->args.dir_name,
                           job->lock_dir);
     job->lock_dir.fd = -1;
-    if (job->answer == HF_LOCKED_SECTION_DONE)
-        answer_done(engine, job->request, &job->result);
-    else
-        hf_file_fail_by_status(engine, job->request, &job->error);
+    answer_done(engine, job->request, job->answer, &job->result, &job->error);
     /* Only now, because an end of the session that is asked for in the answer
      * has to wait for the rest of this. */
     remove_request = job->remove_request;
@@ -242,31 +266,53 @@ static void submit(struct hf_engine *engine, struct hf_request *request,
     hf_file_worker_submit(&engine->worker, job);
 }
 
+/* Name the ticket of the holder that asks about the success. */
+static void set_holder(struct hf_engine *engine,
+                       const struct hf_request *request,
+                       struct hf_file_locked_section_args *args)
+{
+    const struct hf_file_ticket *own_ticket =
+        hf_file_own_ticket(engine, &request->ticket);
+
+    args->success_token = request->success_token;
+    if (own_ticket == NULL)
+        return;
+    memcpy(args->holder_file, own_ticket->file, sizeof(args->holder_file));
+    args->holder_device = own_ticket->device;
+    args->holder_inode = own_ticket->inode;
+}
+
 void hf_file_run_locked(struct hf_engine *engine, struct hf_request *request)
 {
-    const struct hf_file_locked_section_args args =
-        hf_file_locked_section_args_of(request);
+    struct hf_file_locked_section_args args = {
+        .kind = request->kind,
+        .queue = request->queue,
+        .scope = request->kind == HF_REQUEST_ENQUEUE
+                     ? hf_file_request_scope(request)
+                     : HF_LISTING_PARTICIPANTS,
+        .ticket = {.id = request->ticket,
+                   .kind = request->ticket_kind,
+                   .weight = request->weight,
+                   .payload = request->payload != NULL ? request->payload : ""},
+        .limit = request->limit,
+        .wait = HF_FLOCK_WAIT_NONE};
     struct hf_file_lock_dir lock_dir;
     struct hf_file_locked_section_result result;
     struct hf_error error;
     enum hf_file_locked_section_answer answer;
 
+    args.digest = hf_file_dir_name_format(request->queue, args.dir_name);
+    if (request->kind == HF_REQUEST_READ_SUCCESS ||
+        request->kind == HF_REQUEST_WRITE_SUCCESS)
+        set_holder(engine, request, &args);
     lock_dir = hf_file_dir_cache_take(&engine->dir_cache, args.dir_name);
     answer = hf_file_locked_section_run(engine->root_dir, &args, &lock_dir,
                                         &result, &error);
     hf_file_dir_cache_put(&engine->dir_cache, args.dir_name, lock_dir);
-    switch (answer) {
-    case HF_LOCKED_SECTION_DONE:
-        answer_done(engine, request, &result);
-        break;
-    case HF_LOCKED_SECTION_FAILED:
-        hf_file_fail_by_status(engine, request, &error);
-        break;
-    case HF_LOCKED_SECTION_BUSY:
-    case HF_LOCKED_SECTION_STALE:
+    if (answer == HF_LOCKED_SECTION_BUSY || answer == HF_LOCKED_SECTION_STALE)
         submit(engine, request, &args);
-        break;
-    }
+    else
+        answer_done(engine, request, answer, &result, &error);
 }
 
 void hf_file_enqueue(struct hf_engine *engine, struct hf_request *request)
@@ -289,7 +335,8 @@ void hf_file_enqueue(struct hf_engine *engine, struct hf_request *request)
         return;
     }
     if (hf_file_listing_find(listing, &request->ticket, &there)) {
-        hf_file_answer_queue(engine, request, HF_EVENT_ENQUEUED, listing);
+        hf_file_answer_queue(engine, request, own_ticket, HF_EVENT_ENQUEUED,
+                             listing);
     } else { /* somebody has removed it */
         (void)hf_file_remove_own(engine, own_ticket);
         hf_file_run_locked(engine, request);

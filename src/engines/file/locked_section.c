@@ -47,8 +47,7 @@ make_dir(struct hf_file_locked_section *s, bool *created)
     *created = false;
     if (s->args->kind != HF_REQUEST_ENQUEUE)
         return HF_LOCKED_SECTION_DONE;
-    *created = hf_file_sys_mkdir(s->path, hf_file_root_settings_dir_mode(
-                                              s->root_dir->settings)) == 0;
+    *created = hf_file_sys_mkdir(s->path, s->root_dir->settings->dir_mode) == 0;
     if (!*created && errno == ENOENT)
         return HF_LOCKED_SECTION_STALE; /* ROOT/locks is not there */
     if (!*created && errno != EEXIST)
@@ -62,12 +61,11 @@ make_dir(struct hf_file_locked_section *s, bool *created)
 static enum hf_file_locked_section_answer
 answer_no_dir(const struct hf_file_locked_section *s)
 {
-    return s->args->kind == HF_REQUEST_ENQUEUE ? HF_LOCKED_SECTION_BUSY
-                                               : HF_LOCKED_SECTION_DONE;
+    return s->args->kind == HF_REQUEST_ENQUEUE ? HF_LOCKED_SECTION_AGAIN
+                                               : HF_LOCKED_SECTION_NO_DIR;
 }
 
-/* Open the directory and check who owns it.  With HF_LOCKED_SECTION_DONE and
- * .fd -1 there is none, so nobody is there. */
+/* Open the directory and check who owns it. */
 static enum hf_file_locked_section_answer
 open_dir(struct hf_file_locked_section *s)
 {
@@ -96,9 +94,8 @@ open_dir(struct hf_file_locked_section *s)
     lock_dir->device = status.st_dev;
     lock_dir->inode = status.st_ino;
     if (created && settings->shared &&
-        hf_file_root_dir_set_mode(lock_dir->fd,
-                                  hf_file_root_settings_dir_mode(settings),
-                                  s->path, s->error) != HF_OK)
+        hf_file_root_dir_set_mode(lock_dir->fd, settings->dir_mode, s->path,
+                                  s->error) != HF_OK)
         return HF_LOCKED_SECTION_FAILED;
     if (hf_file_safe_path_check(&s->root_dir->policy, &status, s->path,
                                 s->error) == HF_OK)
@@ -121,15 +118,14 @@ static bool is_current(const struct hf_file_locked_section *s)
 /* Take the lock of the open directory, and wait for it as the arguments say.
  * The futex is in the page of the counter, which may be touched only while the
  * counter is current. */
-static enum hf_file_flock_answer take_flock(struct hf_file_locked_section *s)
+static enum hf_file_flock_answer
+wait_for_flock(struct hf_file_locked_section *s)
 {
     struct hf_file_token_counter *counter = &s->root_dir->counter;
     const struct hf_file_locked_section_args *args = s->args;
     int fd = s->lock_dir->fd;
     _Atomic uint32_t *futex = NULL;
 
-    if (args->wait == HF_FLOCK_WAIT_NONE)
-        return hf_file_flock_try(fd, s->path, s->error);
     if (hf_file_token_counter_is_current(counter,
                                          s->root_dir->settings->counter_path))
         futex = hf_file_token_counter_futex(counter, s->args->dir_name);
@@ -138,18 +134,22 @@ static enum hf_file_flock_answer take_flock(struct hf_file_locked_section *s)
 }
 
 /* Open and lock the directory that is at the path.  With HF_LOCKED_SECTION_DONE
- * and .fd -1 there is none.  With HF_LOCKED_SECTION_BUSY and .fd -1 it has gone
- * meanwhile: try again. */
+ * it is locked. */
 static enum hf_file_locked_section_answer lock(struct hf_file_locked_section *s)
 {
     enum hf_file_locked_section_answer answer;
+    enum hf_file_flock_answer taken;
 
     if (s->lock_dir->fd < 0) {
         answer = open_dir(s);
-        if (answer != HF_LOCKED_SECTION_DONE || s->lock_dir->fd < 0)
+        if (answer != HF_LOCKED_SECTION_DONE)
             return answer;
     }
-    switch (take_flock(s)) {
+    assert(s->lock_dir->fd >= 0);
+    taken = s->args->wait == HF_FLOCK_WAIT_NONE
+                ? hf_file_flock_try(s->lock_dir->fd, s->path, s->error)
+                : wait_for_flock(s);
+    switch (taken) {
     case HF_FLOCK_BUSY:
         return HF_LOCKED_SECTION_BUSY;
     case HF_FLOCK_FAILED:
@@ -160,38 +160,39 @@ static enum hf_file_locked_section_answer lock(struct hf_file_locked_section *s)
     if (is_current(s))
         return HF_LOCKED_SECTION_DONE;
     unlock_and_close(s);
-    return HF_LOCKED_SECTION_BUSY;
+    return HF_LOCKED_SECTION_AGAIN;
 }
 
-/* The part that is done under the lock. */
-static enum hf_file_locked_section_answer
-run_kind(struct hf_file_locked_section *s)
-{
-    switch (s->args->kind) {
-    case HF_REQUEST_NEW_GENERATION:
-        return hf_file_locked_section_start_generation(s);
-    case HF_REQUEST_CLEAR_FLAG:
-        return hf_file_locked_section_clear_ready(s);
-    default:
-        assert(s->args->kind == HF_REQUEST_ENQUEUE);
-        return hf_file_locked_section_enqueue(s);
-    }
-}
-
-/* Lock the directory and do the work.  With HF_LOCKED_SECTION_BUSY and .fd -1:
- * try again.  A failure counts as such only if the directory is still there,
- * because every call fails in one that was removed. */
+/* Lock the directory and do the work.  A failure counts as such only if the
+ * directory is still there, because every call fails in one that was removed.
+ */
 static enum hf_file_locked_section_answer
 run_once(struct hf_file_locked_section *s)
 {
     enum hf_file_locked_section_answer answer = lock(s);
 
-    if (answer != HF_LOCKED_SECTION_DONE || s->lock_dir->fd < 0)
+    if (answer != HF_LOCKED_SECTION_DONE)
         return answer;
-    answer = run_kind(s);
+    switch (s->args->kind) {
+    case HF_REQUEST_NEW_GENERATION:
+        answer = hf_file_locked_section_start_generation(s);
+        break;
+    case HF_REQUEST_CLEAR_FLAG:
+        answer = hf_file_locked_section_clear_ready(s);
+        break;
+    case HF_REQUEST_READ_SUCCESS:
+        answer = hf_file_locked_section_read_success(s);
+        break;
+    case HF_REQUEST_WRITE_SUCCESS:
+        answer = hf_file_locked_section_write_success(s);
+        break;
+    default:
+        assert(s->args->kind == HF_REQUEST_ENQUEUE);
+        answer = hf_file_locked_section_enqueue(s);
+    }
     if (answer == HF_LOCKED_SECTION_FAILED && !is_current(s)) {
         unlock_and_close(s); /* removed meanwhile */
-        return HF_LOCKED_SECTION_BUSY;
+        return HF_LOCKED_SECTION_AGAIN;
     }
     unlock(s);
     if (answer == HF_LOCKED_SECTION_DONE && s->args->kind == HF_REQUEST_ENQUEUE)
@@ -206,8 +207,11 @@ run_tries(struct hf_file_locked_section *s)
     for (unsigned try = 0; try < TRIES; try++) {
         enum hf_file_locked_section_answer answer = run_once(s);
 
-        if (answer != HF_LOCKED_SECTION_BUSY || s->lock_dir->fd >= 0)
+        if (answer == HF_LOCKED_SECTION_NO_DIR)
+            return HF_LOCKED_SECTION_DONE;
+        if (answer != HF_LOCKED_SECTION_AGAIN)
             return answer;
+        assert(s->lock_dir->fd < 0);
     }
     if (s->args->wait == HF_FLOCK_WAIT_NONE)
         return HF_LOCKED_SECTION_BUSY;
@@ -215,33 +219,6 @@ run_tries(struct hf_file_locked_section *s)
                  "%s was removed %d times while being opened; what does that?",
                  s->path, TRIES);
     return HF_LOCKED_SECTION_FAILED;
-}
-
-struct hf_file_locked_section_args
-hf_file_locked_section_args_of(const struct hf_request *request)
-{
-    struct hf_file_locked_section_args args = {
-        .kind = request->kind,
-        .queue = request->queue,
-        .ticket = {.id = request->ticket,
-                   .kind = request->ticket_kind,
-                   .weight = request->weight,
-                   .payload = request->payload != NULL ? request->payload : ""},
-        .limit = request->limit,
-        .wait = HF_FLOCK_WAIT_NONE};
-
-    args.digest = hf_file_dir_name_format(request->queue, args.dir_name);
-    return args;
-}
-
-/* Which tickets the section lists. */
-static enum hf_file_listing_scope
-scope_of(const struct hf_file_locked_section_args *args)
-{
-    return args->kind != HF_REQUEST_ENQUEUE ||
-                   args->ticket.kind == HF_TICKET_PARTICIPANT
-               ? HF_LISTING_PARTICIPANTS
-               : HF_LISTING_QUEUE;
 }
 
 enum hf_file_locked_section_answer
@@ -263,7 +240,7 @@ hf_file_locked_section_run(struct hf_file_root_dir *root_dir,
                                s.path);
     *result = (struct hf_file_locked_section_result){
         .ticket = args->ticket, .fifo = -1, .blocker_fifo = -1};
-    result->listing = hf_file_listing_new(args->dir_name, scope_of(args));
+    result->listing = hf_file_listing_new(args->dir_name, args->scope);
     if (result->listing == NULL) {
         hf_error_set(error, HF_ENOMEM, "no memory to list %s", s.path);
         return HF_LOCKED_SECTION_FAILED;

@@ -3,7 +3,8 @@
  * The locked section: what is done under the exclusive flock() of a lock's
  * directory.  It takes the next number, puts a ticket under it and lists the
  * queue; or it counts the participants of a double barrier and starts a
- * generation; or it removes READY if no participant is left.
+ * generation; or it removes READY if no participant is left; or it reads or
+ * writes the success of the lock for a holder.
  *
  * All of it is under the lock for two reasons.  A number that was taken outside
  * could appear after a higher one was admitted.  And whatever is unfinished in
@@ -26,16 +27,22 @@
 #include "engines/file/timed_flock.h"
 
 struct hf_file_locked_section_args {
-    /* HF_REQUEST_ENQUEUE, HF_REQUEST_NEW_GENERATION, or HF_REQUEST_CLEAR_FLAG
-     * of READY. */
+    /* HF_REQUEST_ENQUEUE, HF_REQUEST_NEW_GENERATION, HF_REQUEST_CLEAR_FLAG of
+     * READY, HF_REQUEST_READ_SUCCESS or HF_REQUEST_WRITE_SUCCESS. */
     enum hf_request_kind kind;
     const char *queue;
     char dir_name[HF_DIR_NAME_BYTES]; /* of the directory of .queue */
     bool digest; /* .dir_name has a digest of the name: see HF_NAME_FILE */
+    enum hf_file_listing_scope scope; /* the tickets that the section lists */
     /* Enqueue: .id .kind .weight .payload, the rest is given to it.  Start of a
      * generation: .id, of the participant that asks. */
     struct hf_ticket ticket;
     uint32_t limit; /* start of a generation: of this many participants */
+    /* Success: the ticket of the holder, and the token to write. */
+    char holder_file[HF_TICKET_FILE_BYTES];
+    dev_t holder_device;
+    ino_t holder_inode;
+    uint64_t success_token;
     enum hf_file_flock_wait wait; /* how long for the directory's lock */
     const atomic_bool *cancelled; /* read while it waits; may be NULL */
 };
@@ -47,12 +54,18 @@ enum hf_file_locked_section_answer {
     HF_LOCKED_SECTION_BUSY,
     HF_LOCKED_SECTION_STALE,  /* the root directory is another: open it anew */
     HF_LOCKED_SECTION_FAILED, /* ${error} says why; nothing is left behind */
+
+    /* Between the functions of locked_section.c; hf_file_locked_section_run()
+     * returns neither. */
+    HF_LOCKED_SECTION_NO_DIR, /* there is none, so nobody is there: DONE */
+    HF_LOCKED_SECTION_AGAIN,  /* it has gone meanwhile, and is closed */
 };
 
 struct hf_file_locked_section_result {
     /* Of an enqueue. */
-    struct hf_ticket ticket; /* with its .sequence and .token */
-    int fifo;                /* keeps the ticket alive while a copy is open */
+    struct hf_ticket ticket;         /* with its .sequence and .token */
+    char file[HF_TICKET_FILE_BYTES]; /* the name of .fifo */
+    int fifo; /* keeps the ticket alive while a copy is open */
     /* The FIFO before anybody else could change it.  A later .st_mtim means
      * that somebody has asked its owner to let go: see removal.c. */
     struct stat fifo_stat;
@@ -65,13 +78,10 @@ struct hf_file_locked_section_result {
      * most, and 0 if the one that asks is not.  With fewer than .limit nothing
      * has been done.  Of the removal of READY: not 0 if one is there. */
     uint32_t participants;
-    bool found; /* start of a generation, removal: READY was there before */
+    bool found; /* start of a generation, removal: READY was there before.
+                   Success: the holder's ticket is there, and it was written */
+    struct hf_success success; /* READ_SUCCESS */
 };
-
-/* The arguments of a section that carries out ${request}, from which they
- * borrow .queue and .payload.  It waits for nothing. */
-struct hf_file_locked_section_args
-hf_file_locked_section_args_of(const struct hf_request *request);
 
 /* Run the section that ${args} describe.  ${lock_dir} may be one that an
  * earlier section has left open; on return it is the one that was used last,

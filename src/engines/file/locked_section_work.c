@@ -26,6 +26,7 @@
 #include "base/quote.h"
 #include "core/admission.h"
 #include "engines/file/listing.h"
+#include "engines/file/success.h"
 #include "engines/file/syscalls.h"
 #include "engines/file/ticket_file.h"
 
@@ -38,9 +39,10 @@ hf_file_locked_section_fail(struct hf_file_locked_section *s, const char *what)
     return HF_LOCKED_SECTION_FAILED;
 }
 
-/* Take the next number into the ticket.  A reservation waits for the disk. */
+/* Take the next number, which is the place of the ticket in the queue and its
+ * token.  A reservation waits for the disk. */
 static enum hf_file_locked_section_answer
-take_from_counter(struct hf_file_locked_section *s)
+take_number(struct hf_file_locked_section *s)
 {
     struct hf_file_token_counter *counter = &s->root_dir->counter;
     const char *path = s->root_dir->settings->counter_path;
@@ -57,6 +59,8 @@ take_from_counter(struct hf_file_locked_section *s)
     }
     switch (answer) {
     case HF_TOKEN_COUNTER_TAKEN:
+        s->result->ticket.token = *number;
+        s->counter_current = true;
         return HF_LOCKED_SECTION_DONE;
     case HF_TOKEN_COUNTER_USED_UP:
         if (wait == HF_FLOCK_WAIT_NONE)
@@ -72,19 +76,6 @@ take_from_counter(struct hf_file_locked_section *s)
         break;
     }
     return HF_LOCKED_SECTION_FAILED;
-}
-
-/* The same, and the number is the token too. */
-static enum hf_file_locked_section_answer
-take_number(struct hf_file_locked_section *s)
-{
-    enum hf_file_locked_section_answer answer = take_from_counter(s);
-    struct hf_ticket *ticket = &s->result->ticket;
-
-    s->counter_current = answer == HF_LOCKED_SECTION_DONE;
-    if (s->counter_current)
-        ticket->token = ticket->sequence;
-    return answer;
 }
 
 /* --------------------------------------------------------------- enqueue -- */
@@ -122,7 +113,7 @@ check_name(struct hf_file_locked_section *s)
 /* Make the FIFO under its temporary name.  0, or -1 with errno. */
 static int make_fifo(struct hf_file_locked_section *s)
 {
-    mode_t mode = hf_file_root_settings_file_mode(s->root_dir->settings);
+    mode_t mode = s->root_dir->settings->file_mode;
     int dir = s->lock_dir->fd;
 
     if (hf_file_sys_mkfifoat(dir, HF_NEW_FILE, mode) == 0)
@@ -158,8 +149,8 @@ make_ticket(struct hf_file_locked_section *s)
     int dir = s->lock_dir->fd;
     enum hf_file_locked_section_answer answer;
 
-    hf_file_name_format(&s->result->ticket, s->file);
-    hf_file_payload_name_of(s->file, s->payload_file);
+    hf_file_name_format(&s->result->ticket, s->result->file);
+    hf_file_payload_name_of(s->result->file, s->payload_file);
     if (payload[0] != '\0' &&
         hf_file_sys_symlinkat(payload, dir, s->payload_file) != 0)
         return hf_file_locked_section_fail(s, "write a payload in");
@@ -171,7 +162,7 @@ make_ticket(struct hf_file_locked_section *s)
         answer = hf_file_locked_section_fail(s, "open a ticket in");
         goto remove_fifo;
     }
-    if (hf_file_sys_renameat(dir, HF_NEW_FILE, s->file) == 0)
+    if (hf_file_sys_renameat(dir, HF_NEW_FILE, s->result->file) == 0)
         return HF_LOCKED_SECTION_DONE;
     answer = hf_file_locked_section_fail(s, "name a ticket in");
 
@@ -187,7 +178,7 @@ remove_payload:
 /* Undo make_ticket() after the rename, and close the FIFO of the blocker. */
 static void remove_new_ticket(struct hf_file_locked_section *s)
 {
-    (void)hf_file_sys_unlinkat(s->lock_dir->fd, s->file);
+    (void)hf_file_sys_unlinkat(s->lock_dir->fd, s->result->file);
     hf_file_descriptors_close(s->root_dir->descriptors, &s->result->fifo);
     hf_file_descriptors_close(s->root_dir->descriptors,
                               &s->result->blocker_fifo);
@@ -207,7 +198,6 @@ hf_file_locked_section_enqueue(struct hf_file_locked_section *s)
         answer = make_ticket(s);
     if (answer != HF_LOCKED_SECTION_DONE)
         return answer;
-    hf_file_listing_clear(listing); /* of an earlier try */
     if (hf_file_listing_read(listing, s->lock_dir->fd, s->path,
                              &s->root_dir->counter, s->error) != HF_OK) {
         remove_new_ticket(s);
@@ -228,7 +218,6 @@ static hf_status drop_dead_at(struct hf_file_locked_section *s, size_t index)
         hf_file_listing_drop(listing, index);
         return HF_OK;
     }
-    listing->tickets.count = 0;
     return hf_file_listing_read(listing, s->lock_dir->fd, s->path,
                                 &s->root_dir->counter, s->error);
 }
@@ -261,9 +250,7 @@ static hf_status drop_dead_ahead(struct hf_file_locked_section *s)
         if (hf_file_fifo_probe(s->root_dir->descriptors, path,
                                &s->result->blocker_fifo,
                                &unused) != HF_OWNER_DEAD ||
-            hf_file_fifo_and_payload_remove(settings, s->args->dir_name,
-                                            admission.nearest, &found,
-                                            &unused) != HF_OK)
+            hf_file_fifo_and_payload_remove(path, &found, &unused) != HF_OK)
             break; /* alive, or its watch will report the error */
         status = drop_dead_at(
             s, (size_t)(admission.nearest - listing->tickets.items));
@@ -271,34 +258,19 @@ static hf_status drop_dead_ahead(struct hf_file_locked_section *s)
     return status;
 }
 
-/* Is our ticket the first?  Then its payload is known. */
-static bool is_first(const struct hf_file_locked_section *s)
-{
-    const struct hf_file_ticket_list *list = &s->result->listing->tickets;
-
-    return list->count > 0 &&
-           hf_ticket_id_equal(&list->items[0].id, &s->args->ticket.id);
-}
-
-/* Read what the answer shows besides tickets. */
-static hf_status read_payload_and_ready(struct hf_file_locked_section *s)
-{
-    struct hf_file_listing *listing = s->result->listing;
-    hf_status status = HF_OK;
-
-    if (!is_first(s))
-        status = hf_file_listing_read_payloads(listing, s->lock_dir->fd, 1,
-                                               s->error);
-    if (status == HF_OK && listing->scope == HF_LISTING_PARTICIPANTS)
-        status = hf_file_listing_read_ready(listing, s->lock_dir->fd, s->path,
-                                            s->error);
-    return status;
-}
-
 enum hf_file_locked_section_answer
 hf_file_locked_section_finish_enqueue(struct hf_file_locked_section *s)
 {
-    if (drop_dead_ahead(s) == HF_OK && read_payload_and_ready(s) == HF_OK)
+    struct hf_file_listing *listing = s->result->listing;
+    const struct hf_file_ticket_list *tickets = &listing->tickets;
+    hf_status status = drop_dead_ahead(s);
+    bool first = tickets->count > 0 &&
+                 hf_ticket_id_equal(&tickets->items[0].id, &s->args->ticket.id);
+
+    if (status == HF_OK) /* the payload of our own ticket is known */
+        status = hf_file_listing_read_texts(listing, s->lock_dir->fd, s->path,
+                                            first ? 0 : 1, s->error);
+    if (status == HF_OK)
         return HF_LOCKED_SECTION_DONE;
     remove_new_ticket(s);
     return HF_LOCKED_SECTION_FAILED;
@@ -324,8 +296,7 @@ static hf_status probe_participant(struct hf_file_locked_section *s,
     if (liveness == HF_OWNER_UNKNOWN)
         return s->error->status;
     if (liveness == HF_OWNER_DEAD)
-        (void)hf_file_fifo_and_payload_remove(settings, s->args->dir_name,
-                                              ticket, &found, &unused);
+        (void)hf_file_fifo_and_payload_remove(path, &found, &unused);
     *alive = liveness == HF_OWNER_ALIVE;
     return HF_OK;
 }
@@ -352,10 +323,8 @@ static hf_status count_others(struct hf_file_locked_section *s,
     return status;
 }
 
-/* List the participants, once more if this is not the first try. */
-static hf_status list(struct hf_file_locked_section *s)
+static hf_status list_participants(struct hf_file_locked_section *s)
 {
-    hf_file_listing_clear(s->result->listing);
     s->result->participants = 0;
     return hf_file_listing_read(s->result->listing, s->lock_dir->fd, s->path,
                                 &s->root_dir->counter, s->error);
@@ -366,7 +335,7 @@ static hf_status list(struct hf_file_locked_section *s)
 static hf_status count_participants(struct hf_file_locked_section *s)
 {
     struct hf_snapshot snapshot;
-    hf_status status = list(s);
+    hf_status status = list_participants(s);
     bool alive = false;
     size_t own_index;
 
@@ -431,7 +400,7 @@ hf_file_locked_section_start_generation(struct hf_file_locked_section *s)
 enum hf_file_locked_section_answer
 hf_file_locked_section_clear_ready(struct hf_file_locked_section *s)
 {
-    if (list(s) != HF_OK || count_others(s, SIZE_MAX, 1) != HF_OK)
+    if (list_participants(s) != HF_OK || count_others(s, SIZE_MAX, 1) != HF_OK)
         return HF_LOCKED_SECTION_FAILED;
     if (s->result->participants > 0)
         return HF_LOCKED_SECTION_DONE;
@@ -440,4 +409,53 @@ hf_file_locked_section_clear_ready(struct hf_file_locked_section *s)
     if (!s->result->found && errno != ENOENT)
         return hf_file_locked_section_fail(s, "remove ready from");
     return HF_LOCKED_SECTION_DONE;
+}
+
+/* --------------------------------------------------------------- success -- */
+
+/* A ticket is gone when its FIFO is not at its path any more. */
+static bool holder_is_present(const struct hf_file_locked_section *s)
+{
+    struct stat status;
+
+    return hf_file_sys_lstatat(s->lock_dir->fd, s->args->holder_file,
+                               &status) == 0 &&
+           status.st_dev == s->args->holder_device &&
+           status.st_ino == s->args->holder_inode;
+}
+
+/* A holder whose ticket was removed may have a successor.  The successor reads
+ * under the lock too, so it sees what was written while the ticket was there.
+ */
+enum hf_file_locked_section_answer
+hf_file_locked_section_read_success(struct hf_file_locked_section *s)
+{
+    struct hf_file_locked_section_result *result = s->result;
+
+    result->found = holder_is_present(s);
+    if (!result->found)
+        return HF_LOCKED_SECTION_DONE;
+    return hf_file_success_read(s->root_dir->settings, s->lock_dir->fd,
+                                s->args->queue, &result->success,
+                                s->error) == HF_OK
+               ? HF_LOCKED_SECTION_DONE
+               : HF_LOCKED_SECTION_FAILED;
+}
+
+/* It waits for the disk. */
+enum hf_file_locked_section_answer
+hf_file_locked_section_write_success(struct hf_file_locked_section *s)
+{
+    struct hf_file_locked_section_result *result = s->result;
+
+    if (s->args->wait == HF_FLOCK_WAIT_NONE)
+        return HF_LOCKED_SECTION_BUSY;
+    result->found = holder_is_present(s);
+    if (!result->found)
+        return HF_LOCKED_SECTION_DONE;
+    return hf_file_success_write(s->root_dir, s->lock_dir->fd, s->path,
+                                 s->args->queue, s->args->success_token,
+                                 &result->found, s->error) == HF_OK
+               ? HF_LOCKED_SECTION_DONE
+               : HF_LOCKED_SECTION_FAILED;
 }

@@ -20,9 +20,8 @@ struct hf_file_locked_section {
 
     /* The counter has been found current since the directory was locked. */
     bool counter_current;
-    char path[HF_PATH_BYTES];        /* of the directory */
-    char file[HF_TICKET_FILE_BYTES]; /* enqueue: of the ticket, in it */
-    char payload_file[HF_PAYLOAD_FILE_BYTES];
+    char path[HF_PATH_BYTES];                 /* of the directory */
+    char payload_file[HF_PAYLOAD_FILE_BYTES]; /* enqueue: in the directory */
 };
 
 /* Set the error from errno: "cannot ${what} DIRECTORY".
@@ -42,5 +41,11 @@ enum hf_file_locked_section_answer
 hf_file_locked_section_start_generation(struct hf_file_locked_section *s);
 enum hf_file_locked_section_answer
 hf_file_locked_section_clear_ready(struct hf_file_locked_section *s);
+
+/* Read the success, or write it, for a holder; under the lock. */
+enum hf_file_locked_section_answer
+hf_file_locked_section_read_success(struct hf_file_locked_section *s);
+enum hf_file_locked_section_answer
+hf_file_locked_section_write_success(struct hf_file_locked_section *s);
 
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The root directories of this machine other than ours, see examine.h: the
- * default ones of all users, where they can be, and $HOLDFAST_DIR.  Locks in
- * them do not exclude ours, which surprises under sudo, in cron and in
- * containers.
+ * The root directories of this machine other than ours: the default ones of all
+ * users, where they can be, and $HOLDFAST_DIR.  Locks in them do not exclude
+ * ours, which surprises under sudo, in cron and in containers.
  *
  * What is counted there are the directories of locks that have a ticket, which
  * may be one of a dead process.
@@ -17,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engines/file/examine.h"
+#include "engines/file/requests.h"
 #include "engines/file/syscalls.h"
 
 #define BUFFER_BYTES 32768

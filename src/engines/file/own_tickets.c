@@ -1,42 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The tickets of this session, in two trees: all by id, and those that wait by
- * their blocker.
- * What is at the path of a ticket is compared with its FIFO by device and
- * inode.
+ * their blocker.  What is at the path of a ticket is compared with its FIFO by
+ * device and inode.
  */
 #include "engines/file/own_tickets.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stddef.h>
 #include <string.h>
 
+#include "base/container_of.h"
 #include "engines/file/engine.h"
 #include "engines/file/syscalls.h"
 #include "engines/file/ticket_file.h"
 
-/* The ticket of a node, by id or by blocker; NULL stays NULL. */
-static struct hf_file_ticket *of_id(const struct hf_tree_node *node)
-{
-    return (
-        struct hf_file_ticket *)(void *)node; /* .by_id is the first member */
-}
-
-static struct hf_file_ticket *of_blocker(const struct hf_tree_node *node)
-{
-    size_t offset = offsetof(struct hf_file_ticket, by_blocker);
-
-    if (node == NULL)
-        return NULL;
-    return (struct hf_file_ticket *)(void *)((char *)node - offset);
-}
-
 /* Orders of the two trees: by id; by blocker, then by id. */
 static int compare_ids(const void *id, const struct hf_tree_node *node)
 {
-    return memcmp(id, &of_id(node)->ticket.id, sizeof(struct hf_ticket_id));
+    const struct hf_file_ticket *own_ticket =
+        container_of(node, const struct hf_file_ticket, by_id);
+
+    return memcmp(id, &own_ticket->ticket.id, sizeof(struct hf_ticket_id));
 }
 
 /* A place in the tree of blocked tickets. */
@@ -47,7 +33,8 @@ struct blocker_key {
 
 static int compare_blockers(const void *a, const struct hf_tree_node *node)
 {
-    const struct hf_file_ticket *own_ticket = of_blocker(node);
+    const struct hf_file_ticket *own_ticket =
+        container_of(node, const struct hf_file_ticket, by_blocker);
     const struct blocker_key *key = a;
     int order =
         memcmp(&key->blocker, &own_ticket->blocker, sizeof(key->blocker));
@@ -55,11 +42,6 @@ static int compare_blockers(const void *a, const struct hf_tree_node *node)
     return order != 0
                ? order
                : memcmp(&key->id, &own_ticket->ticket.id, sizeof(key->id));
-}
-
-static struct blocker_key key_of(const struct hf_file_ticket *own_ticket)
-{
-    return (struct blocker_key){own_ticket->blocker, own_ticket->ticket.id};
 }
 
 void hf_file_tickets_init(struct hf_file_tickets *tickets)
@@ -103,15 +85,17 @@ void hf_file_tickets_set_blocker(struct hf_file_tickets *tickets,
                                  struct hf_file_ticket *own_ticket,
                                  const struct hf_ticket_id *blocker)
 {
-    struct blocker_key key = key_of(own_ticket);
+    struct blocker_key key = {own_ticket->blocker, own_ticket->ticket.id};
 
     if (is_blocked(own_ticket))
         hf_tree_remove(&tickets->blocked, &own_ticket->by_blocker, &key);
-    own_ticket->blocker =
-        blocker != NULL ? *blocker : (struct hf_ticket_id){{0}};
-    key = key_of(own_ticket);
-    if (is_blocked(own_ticket))
-        hf_tree_add(&tickets->blocked, &own_ticket->by_blocker, &key);
+    if (blocker == NULL) {
+        own_ticket->blocker = (struct hf_ticket_id){{0}};
+        return;
+    }
+    key.blocker = own_ticket->blocker = *blocker;
+    assert(is_blocked(own_ticket)); /* no ticket has an id of zeros */
+    hf_tree_add(&tickets->blocked, &own_ticket->by_blocker, &key);
 }
 
 struct hf_file_ticket *
@@ -119,14 +103,17 @@ hf_file_tickets_first(const struct hf_file_tickets *tickets)
 {
     static const struct hf_ticket_id none;
 
-    return of_id(hf_tree_after(&tickets->ids, &none));
+    return container_of_or_null(hf_tree_after(&tickets->ids, &none),
+                                struct hf_file_ticket, by_id);
 }
 
 struct hf_file_ticket *
 hf_file_tickets_after(const struct hf_file_tickets *tickets,
                       const struct hf_file_ticket *own_ticket)
 {
-    return of_id(hf_tree_after(&tickets->ids, &own_ticket->ticket.id));
+    return container_of_or_null(
+        hf_tree_after(&tickets->ids, &own_ticket->ticket.id),
+        struct hf_file_ticket, by_id);
 }
 
 struct hf_file_ticket *
@@ -138,7 +125,8 @@ hf_file_tickets_blocked_by(const struct hf_file_tickets *tickets,
                                                   ? after->ticket.id
                                                   : (struct hf_ticket_id){{0}}};
     struct hf_file_ticket *own_ticket =
-        of_blocker(hf_tree_after(&tickets->blocked, &key));
+        container_of_or_null(hf_tree_after(&tickets->blocked, &key),
+                             struct hf_file_ticket, by_blocker);
 
     return own_ticket != NULL &&
                    hf_ticket_id_equal(&own_ticket->blocker, blocker)
@@ -164,7 +152,8 @@ int hf_file_tickets_take_probed(const struct hf_file_tickets *tickets,
 struct hf_file_ticket *hf_file_own_ticket(const struct hf_engine *engine,
                                           const struct hf_ticket_id *id)
 {
-    return of_id(hf_tree_find(&engine->tickets.ids, id));
+    return container_of_or_null(hf_tree_find(&engine->tickets.ids, id),
+                                struct hf_file_ticket, by_id);
 }
 
 /* -------------------------------------------------------------- presence -- */
@@ -184,8 +173,8 @@ enum hf_file_presence hf_file_ticket_presence(const struct hf_engine *engine,
     struct stat at_path;
 
     ticket->present = false;
-    hf_file_fifo_path(&engine->settings, ticket->dir_name, &ticket->ticket,
-                      path);
+    hf_file_root_settings_path(&engine->settings, ticket->dir_name,
+                               ticket->file, path);
     if (hf_file_sys_lstat(path, &at_path) != 0)
         return means_gone(errno) ? HF_GONE : HF_PRESENCE_UNKNOWN;
     if (at_path.st_dev != ticket->device || at_path.st_ino != ticket->inode)
@@ -213,7 +202,7 @@ void hf_file_ticket_read_why(const struct hf_engine *engine,
     ssize_t bytes;
 
     why[0] = '\0';
-    hf_file_payload_name_format(&ticket->ticket, file);
+    hf_file_payload_name_of(ticket->file, file);
     hf_file_root_settings_path(&engine->settings, ticket->dir_name, file, path);
     bytes = hf_file_sys_readlinkat(AT_FDCWD, path, text, sizeof(text));
     if (bytes > (ssize_t)mark && memcmp(text, HF_FILE_EVICTED_BY, mark) == 0)
@@ -241,42 +230,41 @@ void hf_file_answer_own_gone(struct hf_engine *engine,
 
 /* --------------------------------------------------------------- release -- */
 
-/* Let go of a ticket of whose descriptor copies were given out.  They keep it
- * in its queue until the last of them is closed; a session that waits for it
- * then finds it dead.  If they are closed already it is removed here, because
- * perhaps nobody waits for it.  True if it was in its queue. */
+/* Let go of a ticket, whose FIFO is at ${path}, and of whose descriptor copies
+ * were given out.  They keep it in its queue until the last of them is closed;
+ * a session that waits for it then finds it dead.  If they are closed already
+ * it is removed here, because perhaps nobody waits for it.  True if it was in
+ * its queue. */
 static bool release_held(struct hf_engine *engine,
-                         struct hf_file_ticket *own_ticket)
+                         struct hf_file_ticket *own_ticket, const char *path)
 {
     bool found = hf_file_ticket_is_present(engine, own_ticket);
-    char path[HF_PATH_BYTES];
     struct hf_error unused;
+    bool removed;
 
     hf_file_descriptors_close(&engine->descriptors, &own_ticket->fifo);
-    hf_file_fifo_path(&engine->settings, own_ticket->dir_name,
-                      &own_ticket->ticket, path);
     if (hf_file_fifo_probe(&engine->descriptors, path, NULL, &unused) ==
-        HF_OWNER_DEAD) {
-        bool removed;
-
-        (void)hf_file_fifo_and_payload_remove(
-            &engine->settings, own_ticket->dir_name, &own_ticket->ticket,
-            &removed, &unused);
-    }
+        HF_OWNER_DEAD)
+        (void)hf_file_fifo_and_payload_remove(path, &removed, &unused);
     return found;
 }
 
-/* Remove a ticket.  Its name goes first, so that nobody takes it for a dead
- * one. Then the FIFO is closed, before anything else, because the next in line
- * waits for that.  True if it was in its queue. */
-static bool remove_fifo(struct hf_engine *engine,
-                        struct hf_file_ticket *own_ticket)
+/* The name goes first, so that nobody takes the ticket for a dead one.  Then
+ * the FIFO is closed, before anything else, because the next in line waits for
+ * that. */
+bool hf_file_ticket_release(struct hf_engine *engine,
+                            struct hf_file_ticket *own_ticket)
 {
+    char path[HF_PATH_BYTES];
     struct hf_error error;
     bool found;
 
-    if (hf_file_fifo_remove(&engine->settings, own_ticket->dir_name,
-                            &own_ticket->ticket, &found, &error) != HF_OK) {
+    assert(own_ticket->fifo >= 0);
+    hf_file_root_settings_path(&engine->settings, own_ticket->dir_name,
+                               own_ticket->file, path);
+    if (own_ticket->copied)
+        return release_held(engine, own_ticket, path);
+    if (hf_file_fifo_remove(path, &found, &error) != HF_OK) {
         found = true; /* dead all the same once it is closed */
         engine->host.log(
             engine->host.host, HF_LOG_WARNING,
@@ -284,14 +272,6 @@ static bool remove_fifo(struct hf_engine *engine,
             error.text);
     }
     hf_file_descriptors_close(&engine->descriptors, &own_ticket->fifo);
-    hf_file_payload_remove(&engine->settings, own_ticket->dir_name,
-                           &own_ticket->ticket);
+    hf_file_payload_remove(path);
     return found;
-}
-
-bool hf_file_ticket_release(struct hf_engine *engine,
-                            struct hf_file_ticket *own_ticket)
-{
-    return own_ticket->held ? release_held(engine, own_ticket)
-                            : remove_fifo(engine, own_ticket);
 }

@@ -19,15 +19,17 @@
 #include "core/engine.h"
 #include "core/evicted_by.h"
 #include "core/ticket.h"
+#include "engines/file/file_names.h"
 
 struct hf_file_watch;
 
 /* A ticket of this session; allocated with its directory name. */
 struct hf_file_ticket {
-    struct hf_tree_node by_id; /* first, so that a node is its ticket */
-    struct hf_ticket ticket;   /* .payload is "", it is not kept */
-    int fifo;                  /* open and locked: it keeps the ticket alive */
-    bool held;    /* copies of .fifo were given out (hf_engine_ops.hold) */
+    struct hf_tree_node by_id;
+    struct hf_ticket ticket;         /* .payload is "", it is not kept */
+    char file[HF_TICKET_FILE_BYTES]; /* the name of its FIFO */
+    int fifo;     /* open and locked: it keeps the ticket alive */
+    bool copied;  /* copies of .fifo were given out (hf_engine_ops.hold) */
     dev_t device; /* of .fifo, to recognise it at its path */
     ino_t inode;
     /* The modification time of .fifo when it was made.  Any other time means

@@ -35,53 +35,49 @@ static bool is_queued(const struct hf_file_ticket *own_ticket)
            own_ticket->ticket.kind != HF_TICKET_LEASE;
 }
 
-/* Note the nearest ticket in the way, by the rule of the core. */
-static void note_blocker(struct hf_engine *engine,
-                         struct hf_file_ticket *own_ticket,
-                         const struct hf_file_listing *listing)
-{
-    const struct hf_snapshot snapshot = hf_file_listing_snapshot(listing);
-    const struct hf_admission admission = hf_admission_decide(
-        &snapshot, &own_ticket->ticket.id, own_ticket->ticket.kind);
-
-    hf_file_tickets_set_blocker(
-        &engine->tickets, own_ticket,
-        admission.nearest != NULL ? &admission.nearest->id : NULL);
-}
-
-/* Note the ticket right ahead, and that the first ticket is first.  A complete
- * list that shows our ticket has all tickets that were there before it came;
- * only some of those behind it may be missing. */
+/* Note the ticket right ahead of ours, which ${listing} has at ${index}, and
+ * that the first ticket is first.  A complete list that shows our ticket has
+ * all tickets that were there before it came; only some of those behind it may
+ * be missing. */
 static void note_predecessor(struct hf_file_token_counter *counter,
                              struct hf_file_ticket *own_ticket,
-                             const struct hf_file_listing *listing)
+                             const struct hf_file_listing *listing,
+                             size_t index)
 {
-    const struct hf_snapshot snapshot = hf_file_listing_snapshot(listing);
-    size_t index = hf_snapshot_find(&snapshot, &own_ticket->ticket.id);
+    const struct hf_ticket *tickets = listing->tickets.items;
 
     own_ticket->predecessor.sequence = 0;
     own_ticket->predecessor_gone = false;
-    if (!listing->complete || index == snapshot.count)
+    if (!listing->complete || index == listing->tickets.count)
         return;
-    hf_file_token_counter_note_head(counter, snapshot.tickets[0].sequence);
+    hf_file_token_counter_note_head(counter, tickets[0].sequence);
     if (index == 0)
         return;
-    own_ticket->predecessor = snapshot.tickets[index - 1];
+    own_ticket->predecessor = tickets[index - 1];
     own_ticket->predecessor.payload = "";
 }
 
 void hf_file_predecessor_note(struct hf_engine *engine,
-                              const struct hf_request *request,
+                              struct hf_file_ticket *own_ticket,
                               struct hf_file_listing *listing)
 {
-    struct hf_file_ticket *own_ticket =
-        hf_file_own_ticket(engine, &request->ticket);
+    const struct hf_ticket *ticket = &own_ticket->ticket;
+    struct hf_snapshot snapshot;
+    struct hf_admission admission;
+    size_t index;
 
-    if (own_ticket == NULL || !is_queued(own_ticket))
+    if (!is_queued(own_ticket))
         return;
-    note_predecessor(&engine->root_dir->counter, own_ticket, listing);
-    hf_file_listing_trim(listing, &own_ticket->ticket.id);
-    note_blocker(engine, own_ticket, listing);
+    snapshot = hf_file_listing_snapshot(listing);
+    index = hf_snapshot_find(&snapshot, &ticket->id);
+    note_predecessor(&engine->root_dir->counter, own_ticket, listing, index);
+    if (index < snapshot.count)
+        hf_file_listing_trim(listing, index);
+    snapshot = hf_file_listing_snapshot(listing);
+    admission = hf_admission_decide(&snapshot, &ticket->id, ticket->kind);
+    hf_file_tickets_set_blocker(
+        &engine->tickets, own_ticket,
+        admission.nearest != NULL ? &admission.nearest->id : NULL);
 }
 
 /* Is the name of ${ticket} not in ${dir_name}, for certain? */
@@ -136,13 +132,11 @@ void hf_file_predecessor_gone(struct hf_engine *engine,
 }
 
 bool hf_file_predecessor_own_is_first(struct hf_engine *engine,
-                                      const struct hf_request *request)
+                                      struct hf_file_ticket *own_ticket)
 {
-    struct hf_file_ticket *own_ticket =
-        hf_file_own_ticket(engine, &request->ticket);
     struct hf_file_token_counter *counter;
 
-    if (own_ticket == NULL || own_ticket->predecessor.sequence == 0)
+    if (own_ticket->predecessor.sequence == 0)
         return false;
     counter = &engine->root_dir->counter;
     if (!hf_file_token_counter_is_current(counter,

@@ -9,11 +9,13 @@
 #include "core/engine.h"
 #include "engines/file/listing.h"
 
-/* ${listing} is to answer ${request}.  If that is about a ticket of ours which
- * waits in a queue, note its predecessor and its blocker, and leave in
- * ${listing} what decides on that ticket. */
+struct hf_file_ticket;
+
+/* ${listing} is to answer a request for ${own_ticket}.  If that waits in a
+ * queue, note its predecessor and its blocker, and leave in ${listing} what
+ * decides on it. */
 void hf_file_predecessor_note(struct hf_engine *engine,
-                              const struct hf_request *request,
+                              struct hf_file_ticket *own_ticket,
                               struct hf_file_listing *listing);
 
 /* The ticket ${gone} of another session is in its queue no more.  To be called
@@ -22,9 +24,9 @@ void hf_file_predecessor_note(struct hf_engine *engine,
 void hf_file_predecessor_gone(struct hf_engine *engine,
                               const struct hf_ticket_id *gone);
 
-/* Is the ticket of ${request} known to be first in its queue?  False also where
- * only the directory shows it. */
+/* Is ${own_ticket} known to be first in its queue?  False also where only the
+ * directory shows it. */
 bool hf_file_predecessor_own_is_first(struct hf_engine *engine,
-                                      const struct hf_request *request);
+                                      struct hf_file_ticket *own_ticket);
 
 #endif

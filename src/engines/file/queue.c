@@ -43,20 +43,6 @@ hf_file_request_scope(const struct hf_request *request)
                : HF_LISTING_QUEUE;
 }
 
-/* Read what is there besides tickets. */
-static hf_status read_payloads_and_ready(struct hf_file_listing *listing,
-                                         int dir, const char *path,
-                                         size_t payloads,
-                                         struct hf_error *error)
-{
-    hf_status status =
-        hf_file_listing_read_payloads(listing, dir, payloads, error);
-
-    if (status == HF_OK && listing->scope == HF_LISTING_PARTICIPANTS)
-        status = hf_file_listing_read_ready(listing, dir, path, error);
-    return status;
-}
-
 hf_status hf_file_read_queue(struct hf_engine *engine, const char *queue,
                              enum hf_file_listing_scope scope, size_t payloads,
                              struct hf_file_listing **listing,
@@ -95,7 +81,8 @@ hf_status hf_file_read_queue(struct hf_engine *engine, const char *queue,
         status = HF_OK;
     }
     if (status == HF_OK && scope != HF_LISTING_ALL)
-        status = read_payloads_and_ready(*listing, dir, path, payloads, error);
+        status =
+            hf_file_listing_read_texts(*listing, dir, path, payloads, error);
     hf_file_descriptors_close(&engine->descriptors, &dir);
     if (status == HF_OK)
         return HF_OK;
@@ -132,12 +119,12 @@ hf_status hf_file_find_ticket(struct hf_engine *engine, const char *queue,
 
 /* ---------------------------------------------------------- dead tickets -- */
 
-/* Is the owner of ${ticket} dead, for certain?  The tickets of this session are
- * not tested: their owner is alive. */
+/* Is the owner of ${ticket} dead, for certain?  ${path} is set to that of its
+ * FIFO then.  The tickets of this session are not tested: their owner is alive.
+ */
 static bool is_dead(struct hf_engine *engine, const char *dir_name,
-                    const struct hf_ticket *ticket)
+                    const struct hf_ticket *ticket, char path[HF_PATH_BYTES])
 {
-    char path[HF_PATH_BYTES];
     struct hf_error unused;
 
     if (hf_file_own_ticket(engine, &ticket->id) != NULL)
@@ -151,6 +138,7 @@ static bool is_dead(struct hf_engine *engine, const char *dir_name,
 static void remove_dead(struct hf_engine *engine,
                         struct hf_file_listing *listing)
 {
+    char path[HF_PATH_BYTES];
     struct hf_error unused;
     bool found;
 
@@ -158,11 +146,9 @@ static void remove_dead(struct hf_engine *engine,
         const struct hf_ticket *ticket = &listing->tickets.items[i];
 
         if (ticket->kind == HF_TICKET_READY ||
-            !is_dead(engine, listing->dir_name, ticket))
+            !is_dead(engine, listing->dir_name, ticket, path))
             continue;
-        if (hf_file_fifo_and_payload_remove(&engine->settings,
-                                            listing->dir_name, ticket, &found,
-                                            &unused) == HF_OK &&
+        if (hf_file_fifo_and_payload_remove(path, &found, &unused) == HF_OK &&
             found)
             hf_file_dir_cache_ticket_gone(&engine->dir_cache,
                                           listing->dir_name);
@@ -173,13 +159,14 @@ static void remove_dead(struct hf_engine *engine,
 /* ----------------------------------------------------------------- lists -- */
 
 void hf_file_answer_queue(struct hf_engine *engine, struct hf_request *request,
+                          struct hf_file_ticket *own_ticket,
                           enum hf_event_kind kind,
                           struct hf_file_listing *listing)
 {
     struct hf_event event = {.kind = kind};
 
-    if (!request->detailed)
-        hf_file_predecessor_note(engine, request, listing);
+    if (own_ticket != NULL && !request->detailed)
+        hf_file_predecessor_note(engine, own_ticket, listing);
     hf_file_listing_unref(engine->listing);
     engine->listing = hf_file_listing_ref(listing);
     event.as.answer.request = request;
@@ -188,28 +175,31 @@ void hf_file_answer_queue(struct hf_engine *engine, struct hf_request *request,
     engine->host.event(engine->host.host, &event);
 }
 
-/* Show the own ticket alone.  It is first, so no other ticket decides on it. */
+/* Show the own ticket alone.  It is first, so no other ticket decides on it.
+ * The core gets a copy, because it may remove the ticket in the answer. */
 static void answer_own_only(struct hf_engine *engine,
-                            struct hf_request *request)
+                            struct hf_request *request,
+                            const struct hf_file_ticket *own_ticket)
 {
-    const struct hf_ticket own_ticket =
-        hf_file_own_ticket(engine, &request->ticket)->ticket;
+    const struct hf_ticket ticket = own_ticket->ticket;
     struct hf_event event = {.kind = HF_EVENT_LISTED};
 
     event.as.answer.request = request;
-    event.as.answer.snapshot = (struct hf_snapshot){&own_ticket, 1, 0};
+    event.as.answer.snapshot = (struct hf_snapshot){&ticket, 1, 0};
     event.as.answer.text = "";
     engine->host.event(engine->host.host, &event);
 }
 
 void hf_file_list(struct hf_engine *engine, struct hf_request *request)
 {
+    struct hf_file_ticket *own_ticket =
+        hf_file_own_ticket(engine, &request->ticket);
     struct hf_file_listing *listing;
     struct hf_error error;
 
-    if (!request->detailed &&
-        hf_file_predecessor_own_is_first(engine, request)) {
-        answer_own_only(engine, request);
+    if (own_ticket != NULL && !request->detailed &&
+        hf_file_predecessor_own_is_first(engine, own_ticket)) {
+        answer_own_only(engine, request, own_ticket);
         return;
     }
     if (hf_file_read_queue(
@@ -221,6 +211,6 @@ void hf_file_list(struct hf_engine *engine, struct hf_request *request)
     /* Nobody waits for a single participant, so nobody else finds dead ones. */
     if (request->detailed || listing->scope == HF_LISTING_PARTICIPANTS)
         remove_dead(engine, listing);
-    hf_file_answer_queue(engine, request, HF_EVENT_LISTED, listing);
+    hf_file_answer_queue(engine, request, own_ticket, HF_EVENT_LISTED, listing);
     hf_file_listing_unref(listing);
 }

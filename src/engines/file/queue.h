@@ -6,6 +6,8 @@
 #include "core/engine.h"
 #include "engines/file/listing.h"
 
+struct hf_file_ticket;
+
 /* Which tickets ${request} is about: those of a queue, or participants. */
 enum hf_file_listing_scope
 hf_file_request_scope(const struct hf_request *request);
@@ -33,8 +35,10 @@ hf_status hf_file_find_ticket(struct hf_engine *engine, const char *queue,
 void hf_file_list(struct hf_engine *engine, struct hf_request *request);
 
 /* Answer with the queue, in an event of ${kind}, and keep a reference to
- * ${listing}, because a watch of a ticket in it follows. */
+ * ${listing}, because a watch of a ticket in it follows.  ${own_ticket} is that
+ * of ${request}; NULL: it is not of this session. */
 void hf_file_answer_queue(struct hf_engine *engine, struct hf_request *request,
+                          struct hf_file_ticket *own_ticket,
                           enum hf_event_kind kind,
                           struct hf_file_listing *listing);
 

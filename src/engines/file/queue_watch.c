@@ -17,7 +17,7 @@
  * session no loop: their removal is reported by a call
  * (hf_file_queue_watches_ticket_gone()).
  */
-#include "engines/file/queue_watch.h"
+#include "engines/file/requests.h"
 
 #include <string.h>
 

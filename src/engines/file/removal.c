@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HF_REQUEST_REMOVE of a ticket of this session, of one that the worker thread
- * is about to make, or of one of another session; and HF_REQUEST_REVOKE.
+ * HF_REQUEST_REMOVE by the owner of a ticket, also of one that the worker
+ * thread is about to make, or by somebody else; and HF_REQUEST_REVOKE.
  *
  * An owner whose ticket is removed is notified by inotify and closes its FIFO,
  * which wakes the sessions that wait for the ticket.  An owner that is stopped
@@ -35,7 +35,6 @@
 #include "engines/file/listing.h"
 #include "engines/file/own_tickets.h"
 #include "engines/file/queue.h"
-#include "engines/file/queue_watch.h"
 #include "engines/file/requests.h"
 #include "engines/file/syscalls.h"
 #include "engines/file/ticket_file.h"
@@ -102,11 +101,9 @@ static hf_status evict_ticket(struct hf_engine *engine, const char *dir_name,
     hf_file_fifo_path(&engine->settings, dir_name, ticket, path);
     fifo = open_fifo(engine, path);
     if (fifo >= 0 && write_evicted_by(engine, dir_name, ticket, evicted_by))
-        status = hf_file_fifo_remove(&engine->settings, dir_name, ticket, found,
-                                     error);
+        status = hf_file_fifo_remove(path, found, error);
     else
-        status = hf_file_fifo_and_payload_remove(&engine->settings, dir_name,
-                                                 ticket, found, error);
+        status = hf_file_fifo_and_payload_remove(path, found, error);
     if (fifo < 0)
         return status;
     if (status == HF_OK)
@@ -136,9 +133,11 @@ static hf_status find_and_evict(struct hf_engine *engine,
     return status;
 }
 
-/* HF_REQUEST_REMOVE of a ticket that is not of this session. */
+/* HF_REQUEST_REMOVE of a ticket of another session, or of one of this session
+ * whose owner has not asked for it. */
 static void evict(struct hf_engine *engine, struct hf_request *request)
 {
+    const struct hf_ticket_id id = request->ticket;
     char dir_name[HF_DIR_NAME_BYTES];
     struct hf_error error;
     bool found;
@@ -153,8 +152,11 @@ static void evict(struct hf_engine *engine, struct hf_request *request)
     if (found && request->evicted_by == NULL)
         hf_file_dir_cache_ticket_gone(&engine->dir_cache, dir_name);
     hf_file_answer_found(engine, request, HF_EVENT_REMOVED, found);
-    if (found) /* its owner may be slow to close it */
-        hf_file_queue_watches_ticket_gone(engine, dir_name);
+    if (!found)
+        return;
+    hf_file_own_watch_evicted(engine, &id);
+    /* Its owner may be slow to close it. */
+    hf_file_queue_watches_ticket_gone(engine, dir_name);
 }
 
 /* ------------------------------------------------------------ revocation -- */
@@ -252,7 +254,7 @@ void hf_file_remove(struct hf_engine *engine, struct hf_request *request)
     struct hf_file_job *job = job_for(engine, &request->ticket);
     char dir_name[HF_DIR_NAME_BYTES];
 
-    if (own_ticket != NULL) {
+    if (own_ticket != NULL && request->operation == NULL) {
         memcpy(dir_name, own_ticket->dir_name,
                strlen(own_ticket->dir_name) + 1);
         hf_file_answer_found(engine, request, HF_EVENT_REMOVED,

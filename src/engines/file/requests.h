@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The requests of the core, each with the file that carries it out.  The other
- * requests are in ticket_watch.h, queue_watch.h, barrier.h and queue.h.
+ * The requests of the core, each with the file that carries it out, and what
+ * these files do when a directory has changed.  The watch of a ticket is in
+ * ticket_watch.h, and lists are in queue.h.
  *
  * Each is answered by one event, at once from inside the call, or later when it
  * is with the worker thread.
@@ -10,14 +11,16 @@
 #define HF_ENGINES_FILE_REQUESTS_H
 
 #include "core/engine.h"
-#include "engines/file/listing.h"
+#include "core/finding_list.h"
+#include "engines/file/root_settings.h"
 
 /* locked_requests.c: HF_REQUEST_ENQUEUE, also of a ticket that is there. */
 void hf_file_enqueue(struct hf_engine *engine, struct hf_request *request);
 
 /* locked_requests.c: a request that needs the lock of its directory, and no
- * preparation: HF_REQUEST_NEW_GENERATION, and HF_REQUEST_CLEAR_FLAG of
- * HF_TICKET_READY. */
+ * preparation: HF_REQUEST_NEW_GENERATION, HF_REQUEST_CLEAR_FLAG of
+ * HF_TICKET_READY, HF_REQUEST_WRITE_SUCCESS, and HF_REQUEST_READ_SUCCESS of a
+ * holder.  hf_file_enqueue() ends here too. */
 void hf_file_run_locked(struct hf_engine *engine, struct hf_request *request);
 
 /* name_queues.c: HF_REQUEST_NAMES. */
@@ -34,5 +37,44 @@ void hf_file_downgrade(struct hf_engine *engine, struct hf_request *request);
 /* locked_requests.c: HF_REQUEST_END.  It is answered at once if no job is with
  * the worker thread, else after the last of them. */
 void hf_file_end_session(struct hf_engine *engine, struct hf_request *request);
+
+/* barrier.c: HF_REQUEST_SET_FLAG and HF_REQUEST_CLEAR_FLAG of
+ * HF_TICKET_BARRIER.  A barrier is a symbolic link in the directory of the
+ * name, which is there while the barrier is set. */
+void hf_file_set_barrier(struct hf_engine *engine, struct hf_request *request);
+void hf_file_clear_barrier(struct hf_engine *engine,
+                           struct hf_request *request);
+
+/* barrier.c: HF_REQUEST_WATCH_QUEUE of HF_TICKET_BARRIER.  And, see .on_change
+ * of struct hf_file_inotify: answer the watches of barriers that are not the
+ * same any more. */
+void hf_file_watch_barrier(struct hf_engine *engine,
+                           struct hf_request *request);
+void hf_file_barrier_watches_on_change(struct hf_engine *engine, int wd,
+                                       bool all);
+
+/* queue_watch.c: HF_REQUEST_WATCH_QUEUE of any other kind: at the leases of a
+ * semaphore or at the participants of a double barrier. */
+void hf_file_watch_queue(struct hf_engine *engine, struct hf_request *request);
+
+/* queue_watch.c: a ticket in ${dir_name} has gone whose end no FIFO watch
+ * reports: answer the watches of that queue. */
+void hf_file_queue_watches_ticket_gone(struct hf_engine *engine,
+                                       const char *dir_name);
+
+/* queue_watch.c, see .on_change of struct hf_file_inotify: answer the watches
+ * of participants that are concerned and see a change. */
+void hf_file_queue_watches_on_change(struct hf_engine *engine, int wd, bool all,
+                                     const char *file);
+
+/* examine.c: HF_REQUEST_EXAMINE: what is so with the root directory, the
+ * filesystem that it is on, the token floor, inotify, and other root
+ * directories of this machine. */
+void hf_file_examine(struct hf_engine *engine, struct hf_request *request);
+
+/* other_roots.c: add the root directories of this machine that are not
+ * ${settings}->root. */
+void hf_file_examine_other_roots(const struct hf_file_root_settings *settings,
+                                 struct hf_finding_list *list);
 
 #endif

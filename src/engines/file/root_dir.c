@@ -220,8 +220,7 @@ static hf_status open_locks(struct hf_file_root_dir *root_dir,
     hf_file_root_settings_path(root_dir->settings, "", NULL, path);
     path[strlen(path) - 1] = '\0';
     status = open_dir(root_dir, root_dir->root_fd, strrchr(path, '/') + 1, path,
-                      hf_file_root_settings_dir_mode(root_dir->settings),
-                      &root_dir->locks_fd, error);
+                      root_dir->settings->dir_mode, &root_dir->locks_fd, error);
     if (status == HF_OK)
         status = check_locks(root_dir, path, error);
     return status;
@@ -242,7 +241,7 @@ static hf_status open_all(struct hf_file_root_dir *root_dir,
     if (status == HF_OK)
         status = hf_file_token_counter_open(
             &root_dir->counter, root_dir->root_fd, settings->counter_path,
-            hf_file_root_settings_file_mode(settings), settings->shared, error);
+            settings->file_mode, settings->shared, error);
     return status;
 }
 

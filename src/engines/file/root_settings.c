@@ -168,23 +168,6 @@ static const struct hf_url_option_row rows[] = {
      .help = "the directory that keeps tokens rising over a reboot"},
 };
 
-hf_status hf_file_root_settings_choose(const struct hf_url *url,
-                                       struct hf_file_root_settings *settings,
-                                       struct hf_error *error)
-{
-    hf_status status;
-
-    *settings = (struct hf_file_root_settings){.mode = 0700};
-    hf_file_token_floor_default(settings->state);
-    status = hf_url_options_read(url, rows, sizeof rows / sizeof rows[0],
-                                 settings, error);
-    if (status == HF_OK)
-        status = choose_root(url, settings, error);
-    (void)snprintf(settings->counter_path, sizeof(settings->counter_path),
-                   "%s/counter", settings->root);
-    return status;
-}
-
 /* The mode of the root, less the bits of those who may read in it and not
  * write.  Nobody shares locks with them, and a lock of flock(2) needs no more
  * than to read: they could keep everybody waiting, and a dead ticket alive. */
@@ -199,18 +182,25 @@ static mode_t inner_mode(const struct hf_file_root_settings *settings)
     return mode;
 }
 
-/* Without the sticky bit: with it nobody could remove the ticket of a dead
- * process of another user. */
-mode_t
-hf_file_root_settings_dir_mode(const struct hf_file_root_settings *settings)
+hf_status hf_file_root_settings_choose(const struct hf_url *url,
+                                       struct hf_file_root_settings *settings,
+                                       struct hf_error *error)
 {
-    return inner_mode(settings) & (mode_t)~S_ISVTX;
-}
+    hf_status status;
 
-mode_t
-hf_file_root_settings_file_mode(const struct hf_file_root_settings *settings)
-{
-    return inner_mode(settings) & 0666;
+    *settings = (struct hf_file_root_settings){.mode = 0700};
+    hf_file_token_floor_default(settings->state);
+    status = hf_url_options_read(url, rows, sizeof rows / sizeof rows[0],
+                                 settings, error);
+    if (status == HF_OK)
+        status = choose_root(url, settings, error);
+    (void)snprintf(settings->counter_path, sizeof(settings->counter_path),
+                   "%s/counter", settings->root);
+    /* Without the sticky bit: with it nobody could remove the ticket of a dead
+     * process of another user. */
+    settings->dir_mode = inner_mode(settings) & (mode_t)~S_ISVTX;
+    settings->file_mode = inner_mode(settings) & 0666;
+    return status;
 }
 
 void hf_file_root_settings_path(const struct hf_file_root_settings *settings,

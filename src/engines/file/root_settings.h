@@ -32,6 +32,8 @@ struct hf_file_root_settings {
     bool shared; /* ?mode= was given: what is made has exactly its mode */
     enum hf_file_sharing sharing; /* with whom, by that mode */
     mode_t mode;                  /* of the root directory when it is made */
+    mode_t dir_mode;  /* of the directories that are made below it */
+    mode_t file_mode; /* of the files that are made below it */
 };
 
 /* Read ${url} and the environment.  The root directory is the URL's path, else
@@ -45,12 +47,6 @@ hf_status hf_file_root_settings_choose(const struct hf_url *url,
  * /run/lock/holdfast-UID where /run/lock is sticky and world-writable, else
  * /tmp/holdfast-UID. */
 void hf_file_root_settings_default(uid_t uid, char root[HF_ROOT_BYTES]);
-
-/* The modes of directories and files that are made below the root directory. */
-mode_t
-hf_file_root_settings_dir_mode(const struct hf_file_root_settings *settings);
-mode_t
-hf_file_root_settings_file_mode(const struct hf_file_root_settings *settings);
 
 /* Set ${path} to ROOT/locks/DIR_NAME, or ROOT/locks/DIR_NAME/FILE if ${file} is
  * not NULL. */

@@ -19,7 +19,7 @@
 
 #include <sys/stat.h>
 
-#include <holdfast/holdfast.h>
+#include <holdfast/status.h>
 
 /* With whom is the root directory shared?  Root and this user are always
  * trusted. */

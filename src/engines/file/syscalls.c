@@ -18,7 +18,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/errno_text.h"
 #include "base/error.h"
 #include "thread/high_descriptor.h"
 

@@ -8,7 +8,7 @@
 #ifndef HF_ENGINES_FILE_SYSCALLS_H
 #define HF_ENGINES_FILE_SYSCALLS_H
 
-#include <holdfast/holdfast.h>
+#include <holdfast/status.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/stat.h>

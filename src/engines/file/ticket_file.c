@@ -63,46 +63,35 @@ int hf_file_fifo_prepare(const struct hf_file_root_settings *settings, int fd,
         errno = EPERM;
         return -1;
     }
-    if (hf_file_sys_fchmod(fd, hf_file_root_settings_file_mode(settings)) != 0)
+    if (hf_file_sys_fchmod(fd, settings->file_mode) != 0)
         return -1;
     return hf_file_sys_fstat(fd, status); /* one of its times is another now */
 }
 
-hf_status hf_file_fifo_remove(const struct hf_file_root_settings *settings,
-                              const char *dir_name,
-                              const struct hf_ticket *ticket, bool *found,
+hf_status hf_file_fifo_remove(const char *path, bool *found,
                               struct hf_error *error)
 {
-    char path[HF_PATH_BYTES];
-
-    hf_file_fifo_path(settings, dir_name, ticket, path);
     *found = hf_file_sys_unlink(path) == 0;
     if (*found || errno == ENOENT)
         return HF_OK;
     return hf_file_error_set_errno(error, "remove", path);
 }
 
-void hf_file_payload_remove(const struct hf_file_root_settings *settings,
-                            const char *dir_name,
-                            const struct hf_ticket *ticket)
+void hf_file_payload_remove(const char *path)
 {
-    char file[HF_PAYLOAD_FILE_BYTES];
-    char path[HF_PATH_BYTES];
+    char payload_path[HF_PATH_BYTES];
 
-    hf_file_payload_name_format(ticket, file);
-    hf_file_root_settings_path(settings, dir_name, file, path);
-    (void)hf_file_sys_unlink(path);
+    hf_file_payload_name_of(path, payload_path);
+    (void)hf_file_sys_unlink(payload_path);
 }
 
-hf_status hf_file_fifo_and_payload_remove(
-    const struct hf_file_root_settings *settings, const char *dir_name,
-    const struct hf_ticket *ticket, bool *found, struct hf_error *error)
+hf_status hf_file_fifo_and_payload_remove(const char *path, bool *found,
+                                          struct hf_error *error)
 {
-    hf_status status =
-        hf_file_fifo_remove(settings, dir_name, ticket, found, error);
+    hf_status status = hf_file_fifo_remove(path, found, error);
 
     if (status == HF_OK)
-        hf_file_payload_remove(settings, dir_name, ticket);
+        hf_file_payload_remove(path);
     return status;
 }
 

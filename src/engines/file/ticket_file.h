@@ -38,20 +38,16 @@ hf_file_fifo_probe(struct hf_file_descriptors *descriptors, const char *path,
 int hf_file_fifo_prepare(const struct hf_file_root_settings *settings, int fd,
                          struct stat *status);
 
-/* Remove the FIFO, the payload, or both, of a ticket that is dead or given up.
- * This needs no lock of the directory, because no name is used twice and a
- * ticket whose owner has ended never has an owner again.
+/* Remove the FIFO, the payload, or both, of a ticket that is dead or given up
+ * and whose FIFO is at ${path}.  This needs no lock of the directory, because
+ * no name is used twice and a ticket whose owner has ended never has an owner
+ * again.
  * ${found}: the FIFO was there.  HF_OK also if it was not. */
-hf_status hf_file_fifo_remove(const struct hf_file_root_settings *settings,
-                              const char *dir_name,
-                              const struct hf_ticket *ticket, bool *found,
+hf_status hf_file_fifo_remove(const char *path, bool *found,
                               struct hf_error *error);
-void hf_file_payload_remove(const struct hf_file_root_settings *settings,
-                            const char *dir_name,
-                            const struct hf_ticket *ticket);
-hf_status hf_file_fifo_and_payload_remove(
-    const struct hf_file_root_settings *settings, const char *dir_name,
-    const struct hf_ticket *ticket, bool *found, struct hf_error *error);
+void hf_file_payload_remove(const char *path);
+hf_status hf_file_fifo_and_payload_remove(const char *path, bool *found,
+                                          struct hf_error *error);
 
 /* Give ${ticket}, which may be another session's, this ${payload} in place of
  * the one it has; "": none.  A new symbolic link is renamed to the old one, so

@@ -33,7 +33,7 @@
 #include "engines/file/own_tickets.h"
 #include "engines/file/predecessor.h"
 #include "engines/file/queue.h"
-#include "engines/file/queue_watch.h"
+#include "engines/file/requests.h"
 #include "engines/file/ticket_file.h"
 #include "engines/file/watch.h"
 
@@ -327,6 +327,15 @@ void hf_file_own_watch_on_change(struct hf_engine *engine, int wd, bool all)
                                     .wd = wd};
 
     check_round(engine, &check);
+}
+
+void hf_file_own_watch_evicted(struct hf_engine *engine,
+                               const struct hf_ticket_id *id)
+{
+    struct hf_file_ticket *own_ticket = hf_file_own_ticket(engine, id);
+
+    if (own_ticket != NULL && own_ticket->watches != NULL)
+        remove_gone(engine, own_ticket);
 }
 
 /* -------------------------------------------------- watching own tickets -- */

@@ -25,6 +25,12 @@ void hf_file_own_watch_on_change(struct hf_engine *engine, int wd, bool all);
 void hf_file_own_watch_blocker_gone(struct hf_engine *engine,
                                     const struct hf_ticket_id *gone);
 
+/* Somebody has evicted the ticket ${id}.  If it is of this session and is
+ * watched, answer its watches and give it up, as if inotify had reported that.
+ * One that nobody watches yet stays until its owner does. */
+void hf_file_own_watch_evicted(struct hf_engine *engine,
+                               const struct hf_ticket_id *id);
+
 /* Take ${own_ticket} out of its queue, answer its watches HF_EVENT_GONE, and
  * free it.  True if it was still in the queue. */
 bool hf_file_remove_own(struct hf_engine *engine,

@@ -82,11 +82,6 @@ void hf_file_flock_set_timeout(int fd, const char *path, struct hf_error *error)
                      (int)pid, path, HF_FLOCK_TIMEOUT_MS / 1000);
 }
 
-static bool try_lock(int fd)
-{
-    return hf_file_sys_flock(fd, LOCK_EX | LOCK_NB) == 0;
-}
-
 /* Sleep until the holder wakes us, or ${left_ms} are over; where nobody can
  * wake us, for ${pause}, which grows. */
 static void sleep_once(_Atomic uint32_t *futex, uint64_t left_ms,
@@ -117,7 +112,7 @@ enum hf_file_flock_answer hf_file_flock_lock(int fd, const char *path,
     for (;;) {
         if (futex != NULL)
             atomic_store(futex, CONTENDED);
-        if (try_lock(fd))
+        if (hf_file_sys_flock(fd, LOCK_EX | LOCK_NB) == 0)
             return HF_FLOCK_TAKEN;
         if (errno != EWOULDBLOCK && errno != EINTR) {
             hf_file_error_set_errno(error, "lock", path);
@@ -149,7 +144,7 @@ enum hf_file_flock_answer hf_file_flock_try(int fd, const char *path,
                                             struct hf_error *error)
 {
     for (unsigned i = 0; i <= YIELDS; i++) {
-        if (try_lock(fd))
+        if (hf_file_sys_flock(fd, LOCK_EX | LOCK_NB) == 0)
             return HF_FLOCK_TAKEN;
         if (errno != EWOULDBLOCK && errno != EINTR) {
             hf_file_error_set_errno(error, "lock", path);

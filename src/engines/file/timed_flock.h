@@ -45,7 +45,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include <holdfast/holdfast.h>
+struct hf_error;
 
 #define HF_FLOCK_TIMEOUT_MS 5000
 #define HF_FLOCK_SLICE_MS 4

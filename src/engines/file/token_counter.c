@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The counter: its page is completed; then numbers are taken with
- * atomic operations on the mapped page, or under the lock of the file.
+ * The counter: its page is completed; then numbers are taken with atomic
+ * operations on the mapped page, or under the lock of the file.
  */
 #include "engines/file/token_counter.h"
 
@@ -13,26 +13,11 @@
 
 #include "base/error.h"
 #include "core/ticket.h"
+#include "engines/file/boot.h"
 #include "engines/file/syscalls.h"
 #include "engines/file/token_counter_file.h"
 
-/* The id of this boot; all zero, which no boot has, if it cannot be read. */
-static struct hf_ticket_id this_boot(void)
-{
-    struct hf_ticket_id boot = {{0}};
-    char text[HF_TICKET_ID_TEXT_BYTES - 1];
-    int fd = hf_file_sys_open("/proc/sys/kernel/random/boot_id", O_RDONLY, 0);
-
-    if (fd < 0)
-        return boot;
-    if (hf_file_sys_pread(fd, text, sizeof(text), 0) != (ssize_t)sizeof(text) ||
-        !hf_ticket_id_parse(&boot, text, sizeof(text)))
-        memset(&boot, 0, sizeof(boot));
-    (void)close(fd);
-    return boot;
-}
-
-/* The one use of the wall clock: see docs/engine-file.md. */
+/* Of tokens the one use of the wall clock: see docs/engine-file.md. */
 static uint64_t wall_clock_us(void)
 {
     struct timespec now;
@@ -50,14 +35,6 @@ static void raise_to(_Atomic uint64_t *number, uint64_t least)
 
     while (seen < least && !atomic_compare_exchange_weak(number, &seen, least))
         continue;
-}
-
-static uint64_t boottime_ms(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_BOOTTIME, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
 /* Take the lock of the file, against other processes and the other threads of
@@ -272,7 +249,7 @@ static hf_status open_page(struct hf_file_token_counter *counter,
                            const char *path, const struct stat *status,
                            struct hf_error *error)
 {
-    struct hf_ticket_id boot = this_boot();
+    struct hf_ticket_id boot = hf_file_boot();
     hf_status answer = HF_OK;
 
     if (counter->access == HF_COUNTER_COPIED ||
@@ -337,7 +314,7 @@ static bool next(struct hf_file_token_counter *counter, uint64_t *number)
     struct hf_file_token_counter_page *page = counter->page;
     uint64_t last = atomic_load(&page->value);
 
-    if (boottime_ms() >= atomic_load(&counter->look_again_ms))
+    if (hf_file_flock_now_ms() >= atomic_load(&counter->look_again_ms))
         return false;
     /* The exchange fails if another process took a number meanwhile, so that
      * none beyond the limit is ever taken.  The limit only rises. */
@@ -407,8 +384,10 @@ hf_file_token_counter_take(struct hf_file_token_counter *counter,
 }
 
 /* A cleaner of temporary files has removed the floor: make it again, above all
- * numbers that may be in use.  Where that fails, numbers go on, as they do
- * where there never was one. */
+ * numbers that may be in use.  That reserves a block as well and raises the
+ * limit.  If it cannot be made, numbers go on below the limit that there is, as
+ * they do where there never was a floor; it is a failure only with
+ * .state_required. */
 static hf_status make_floor_again(struct hf_file_token_counter *counter,
                                   struct hf_error *error)
 {
@@ -423,8 +402,9 @@ static hf_status make_floor_again(struct hf_file_token_counter *counter,
     return counter->state_required ? status : HF_OK;
 }
 
-/* Reserve a block if the last one is used up, and make the floor again if it
- * ${is_gone}.  We have the lock of the file. */
+/* Reserve a block if the last one is used up.  If the floor ${is_gone} and is
+ * still gone then, make it again; that reserves a block as well and raises the
+ * limit, and fails only with .state_required.  We have the lock of the file. */
 static hf_status reserve_in_page(struct hf_file_token_counter *counter,
                                  bool is_gone, struct hf_error *error)
 {
@@ -472,7 +452,7 @@ hf_status hf_file_token_counter_reserve(struct hf_file_token_counter *counter,
     hf_status answer;
 
     atomic_store(&counter->look_again_ms,
-                 boottime_ms() + HF_TOKEN_COUNTER_LOOK_EVERY_MS);
+                 hf_file_flock_now_ms() + HF_TOKEN_COUNTER_LOOK_EVERY_MS);
     if (!is_gone && counter->access == HF_COUNTER_MAPPED &&
         !is_used_up(counter->page))
         return HF_OK;

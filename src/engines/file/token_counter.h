@@ -11,7 +11,7 @@
  *
  * The page also has what processes share without a lock: which tickets were
  * first, whether one was renamed, and who waits for a lock.  In a root that
- * others may write to, the page is not mapped (token_counter_page.h).  Then it
+ * others may write to, the page is not mapped (token_counter_file.h).  Then it
  * is known only of this process which tickets were first, and nobody is woken
  * who waits for a lock.
  */
@@ -24,7 +24,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include <holdfast/holdfast.h>
+#include <holdfast/status.h>
 
 #include "engines/file/descriptors.h"
 #include "engines/file/safe_path.h"

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "engines/file/syscalls.h"
 #include "engines/file/token_counter.h"
@@ -185,18 +186,14 @@ bool hf_file_token_counter_was_head(const struct hf_file_token_counter *counter,
            number;
 }
 
-/* The hash is FNV-1a (Fowler, Noll, Vo). */
 _Atomic uint32_t *
 hf_file_token_counter_futex(struct hf_file_token_counter *counter,
                             const char *dir_name)
 {
-    uint32_t hash = UINT32_C(2166136261);
-
     if (counter->access == HF_COUNTER_COPIED)
         return NULL;
-    for (; *dir_name != '\0'; dir_name++)
-        hash = (hash ^ (unsigned char)*dir_name) * UINT32_C(16777619);
-    return &counter->page->futexes[hash % HF_TOKEN_COUNTER_FUTEXES];
+    return &counter->page
+                ->futexes[hf_hash_text(dir_name) % HF_TOKEN_COUNTER_FUTEXES];
 }
 
 /* -------------------------------------------------------------- the file -- */

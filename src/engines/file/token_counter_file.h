@@ -13,7 +13,7 @@
 #ifndef HF_ENGINES_FILE_TOKEN_COUNTER_FILE_H
 #define HF_ENGINES_FILE_TOKEN_COUNTER_FILE_H
 
-#include <holdfast/holdfast.h>
+#include <holdfast/status.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include <holdfast/holdfast.h>
+#include <holdfast/status.h>
 
 #define HF_TOKEN_FLOOR_DIR_BYTES 1024 /* the path of DIR, with its NUL */
 

@@ -153,6 +153,8 @@ void hf_leased_call_end(struct hf_leased *leased, struct hf_leased_call *call,
     assert(leased->calls.sent_count > 0);
     unlink_call(&leased->calls.sent, call);
     leased->calls.sent_count--;
+    /* What hf_leased_call_begin() was given, for requests of the core by the
+     * table in leased_requests.c. */
     call->answered(leased, call, answer);
     hf_leased_call_free(leased, call);
     send_waiting(leased);

@@ -20,8 +20,7 @@ typedef void hf_leased_answered_fn(struct hf_leased *leased,
                                    const struct hf_store_answer *answer);
 
 struct hf_leased_call {
-    /* the first member: the store has only this */
-    struct hf_store_call store_call;
+    struct hf_store_call store_call; /* the store has only this */
     /* NULL: the session's own call, or the request was forgotten */
     struct hf_request *request;
     /* that the call is about; NULL: no single one */

@@ -45,7 +45,8 @@ static bool writes(enum hf_request_kind kind)
     return kind == HF_REQUEST_ENQUEUE || kind == HF_REQUEST_REMOVE ||
            kind == HF_REQUEST_DOWNGRADE || kind == HF_REQUEST_REVOKE ||
            kind == HF_REQUEST_SET_FLAG || kind == HF_REQUEST_CLEAR_FLAG ||
-           kind == HF_REQUEST_NEW_GENERATION || kind == HF_REQUEST_DESCRIBE;
+           kind == HF_REQUEST_NEW_GENERATION || kind == HF_REQUEST_DESCRIBE ||
+           kind == HF_REQUEST_WRITE_SUCCESS;
 }
 
 /* The link ended before the answer came.  A write may have taken effect. */

@@ -6,6 +6,8 @@
 #include <assert.h>
 #include <stdio.h>
 
+#include "base/container_of.h"
+#include "base/engine_host.h"
 #include "base/memory.h"
 #include "engines/leased/leased_private.h"
 
@@ -104,6 +106,8 @@ void hf_leased_request(struct hf_leased *leased, struct hf_request *request,
     case HF_REQUEST_SET_FLAG:
     case HF_REQUEST_CLEAR_FLAG:
     case HF_REQUEST_NEW_GENERATION:
+    case HF_REQUEST_READ_SUCCESS:
+    case HF_REQUEST_WRITE_SUCCESS:
         hf_leased_begin_request(leased, request);
         break;
     case HF_REQUEST_NAMES:
@@ -182,7 +186,8 @@ void hf_leased_answered(struct hf_leased *leased, struct hf_store_call *call,
     }
     if (answer->server_ms != 0)
         hf_leased_calls_set_server_clock(leased, answer->server_ms);
-    hf_leased_call_end(leased, (struct hf_leased_call *)call, answer);
+    hf_leased_call_end(
+        leased, container_of(call, struct hf_leased_call, store_call), answer);
 }
 
 void hf_leased_notices_lost(struct hf_leased *leased, uint64_t now_ms)

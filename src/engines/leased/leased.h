@@ -29,9 +29,13 @@
 
 #include "base/random.h"
 #include "core/engine.h"
-#include "engines/leased/store.h"
 
 struct hf_leased;
+struct hf_store;
+struct hf_store_answer;
+struct hf_store_call;
+struct hf_store_notice;
+struct hf_store_ops;
 
 /* Bounds of ttl=, and its default, in milliseconds. */
 #define HF_LEASED_TTL_MIN_MS UINT64_C(1000)

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <sys/random.h>
 
-#include "base/errno_text.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/time_math.h"
@@ -86,7 +85,8 @@ struct hf_engine *hf_leased_engine_new(const struct hf_engine_host *host,
                                        const char *description,
                                        struct hf_error *error)
 {
-    struct hf_engine_loop_ops user = {end_turn, on_due, release, NULL, NULL};
+    struct hf_engine_loop_ops ops = {
+        .run = end_turn, .timer_due = on_due, .closed = release};
     struct hf_engine *engine = hf_alloc(sizeof *engine);
 
     if (engine == NULL) {
@@ -94,9 +94,9 @@ struct hf_engine *hf_leased_engine_new(const struct hf_engine_host *host,
         return NULL;
     }
     engine->host = *host;
-    user.arg = engine;
-    user.host = &engine->host;
-    hf_engine_loop_init(&engine->engine_loop, &user);
+    ops.arg = engine;
+    ops.host = &engine->host;
+    hf_engine_loop_init(&engine->engine_loop, &ops);
     if (prepare(engine, description, error) != HF_OK) {
         hf_leased_engine_free(engine);
         return NULL;
@@ -145,6 +145,7 @@ void hf_leased_engine_free(struct hf_engine *engine)
 
 /* -------------------------------------------------------------- requests -- */
 
+/* What these write is sent by end_turn(), when the loop next runs. */
 void hf_leased_engine_request(struct hf_engine *engine,
                               struct hf_request *request)
 {

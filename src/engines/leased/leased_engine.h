@@ -22,8 +22,10 @@
 
 #include <uv.h>
 
+#include "base/engine_host.h"
 #include "engine_loop/engine_loop.h"
 #include "engines/leased/leased.h"
+#include "engines/leased/store.h"
 
 /* An engine of this module, as the client has it. */
 struct hf_engine {

@@ -9,6 +9,7 @@
 #ifndef HF_ENGINES_LEASED_LEASED_PRIVATE_H
 #define HF_ENGINES_LEASED_LEASED_PRIVATE_H
 
+#include "base/engine_host.h"
 #include "engines/leased/calls.h"
 #include "engines/leased/leased.h"
 #include "engines/leased/leased_session.h"

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "core/finding_list.h"
@@ -150,21 +151,35 @@ static void answer_found(struct hf_leased *leased,
     hf_leased_notify(leased, &event);
 }
 
-/* The answer to a REMOVE: the ticket is gone, found or not. */
+/* The text for the owner of the ticket that ${request} has removed: it says who
+ * evicted it.  The owner may be of this session.  NULL: nothing is said. */
+static const char *explain(const struct hf_request *request,
+                           char why[HF_EVICTED_WHY_BYTES])
+{
+    if (request->evicted_by == NULL)
+        return NULL;
+    return hf_evicted_by_explain(request->evicted_by,
+                                 strlen(request->evicted_by), why);
+}
+
+/* The answer to a REMOVE: the ticket is gone, found or not.  Its owner knows
+ * that if it asked for it.  An owner whose ticket another part of the program
+ * has evicted does not. */
 static void removed(struct hf_leased *leased, struct hf_leased_call *call,
                     const struct hf_store_answer *answer)
 {
     struct hf_leased_ticket *ticket;
+    char why[HF_EVICTED_WHY_BYTES];
 
     if (answer == NULL || !answer->ok) {
         hf_leased_fail_with_answer(leased, call->request, answer);
         return;
     }
     ticket = hf_leased_ticket_find(leased, &call->store_call.ticket);
-    if (ticket != NULL)
+    if (ticket != NULL && call->request->operation == NULL)
         hf_leased_ticket_remove(leased, ticket);
     hf_leased_ticket_gone(leased, call->queue->name, &call->store_call.ticket,
-                          NULL);
+                          answer->found ? explain(call->request, why) : NULL);
     answer_found(leased, call, HF_EVENT_REMOVED, answer->found);
 }
 
@@ -237,6 +252,30 @@ static void generation_answered(struct hf_leased *leased,
                        "the participant is not there, or too few others are");
 }
 
+static void success_read(struct hf_leased *leased, struct hf_leased_call *call,
+                         const struct hf_store_answer *answer)
+{
+    struct hf_event event = {.kind = HF_EVENT_SUCCESS_READ};
+
+    if (answer == NULL || !answer->ok) {
+        hf_leased_fail_with_answer(leased, call->request, answer);
+        return;
+    }
+    event.as.answer.request = call->request;
+    event.as.answer.success = answer->success;
+    hf_leased_notify(leased, &event);
+}
+
+static void success_written(struct hf_leased *leased,
+                            struct hf_leased_call *call,
+                            const struct hf_store_answer *answer)
+{
+    if (answer == NULL || !answer->ok)
+        hf_leased_fail_with_answer(leased, call->request, answer);
+    else
+        answer_found(leased, call, HF_EVENT_SUCCESS_WRITTEN, answer->found);
+}
+
 /* -------------------------------------------------------------- requests -- */
 
 /* By kind of request: the call of the store, and the function for its
@@ -255,6 +294,8 @@ static const struct request_kind {
     [HF_REQUEST_CLEAR_FLAG] = {HF_STORE_CLEAR_FLAG, flag_answered},
     [HF_REQUEST_NEW_GENERATION] = {HF_STORE_NEW_GENERATION,
                                    generation_answered},
+    [HF_REQUEST_READ_SUCCESS] = {HF_STORE_READ_SUCCESS, success_read},
+    [HF_REQUEST_WRITE_SUCCESS] = {HF_STORE_WRITE_SUCCESS, success_written},
 };
 
 /* Count the ticket of ${call} as ours from now on, whatever the answer is.
@@ -312,6 +353,7 @@ void hf_leased_begin_request(struct hf_leased *leased,
     call->store_call.detailed = request->detailed;
     call->store_call.texts = request->texts;
     call->store_call.limit = request->limit;
+    call->store_call.success_token = request->success_token;
     if (request->kind == HF_REQUEST_NEW_GENERATION)
         call->store_call.flag = hf_ticket_id_random(&leased->config.random);
     if (request->kind == HF_REQUEST_ENQUEUE && !add_own_ticket(leased, call)) {

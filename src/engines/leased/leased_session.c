@@ -130,13 +130,14 @@ static void confirm_link(struct hf_leased *leased, uint64_t anchor_ms)
     event.as.connected.resumed = session->was_connected;
     session->was_connected = true;
     hf_connectivity_up(&session->connectivity, leased->now_ms);
-    /* Its tickets may be there still; they need not wait for their leases. */
+    /* Tickets of the session before this one may still be there: they are
+     * removed now, and not when their leases end. */
     hf_leased_session_close_old(leased);
     hf_leased_poll_all(leased); /* notices may have been lost */
     hf_leased_notify(leased, &event);
 }
 
-static bool renewed(struct hf_leased *leased, uint64_t sent_at_ms)
+static bool session_renewed(struct hf_leased *leased, uint64_t sent_at_ms)
 {
     struct hf_leased_session *session = &leased->session;
 
@@ -172,8 +173,8 @@ static void not_renewed(struct hf_leased *leased,
                          leased->config.server_address, answer->text);
 }
 
-static const struct hf_leased_renewal_user renewal_user = {
-    .renewed = renewed,
+static const struct hf_leased_renewal_listener renewal_listener = {
+    .renewed = session_renewed,
     .proved_nothing = proved_nothing,
     .not_renewed = not_renewed,
 };
@@ -255,7 +256,8 @@ void hf_leased_session_link_lost(struct hf_leased *leased, hf_status status,
 }
 
 /* The leases of the session's tickets have expired, or will.  Begin another
- * session. */
+ * session.  Safe-until of the core ends at the same instant, and hf_core_step()
+ * expires the grants before it takes SESSION_LOST. */
 static void lose_session(struct hf_leased *leased)
 {
     struct hf_leased_session *session = &leased->session;
@@ -310,7 +312,7 @@ void hf_leased_session_begin(struct hf_leased *leased)
         .share_servers = SHARE_SERVERS};
 
     leased->session.close.closed = finish_close;
-    leased->renewal.user = &renewal_user;
+    leased->renewal.listener = &renewal_listener;
     leased->renewal.at_ms = HF_FOREVER;
     hf_connectivity_init(&leased->session.connectivity, &connectivity);
     leased->config.reconnect = NULL; /* borrowed until now */

@@ -9,6 +9,7 @@
 
 #include <holdfast/holdfast.h>
 
+#include "base/container_of.h"
 #include "base/memory.h"
 #include "base/time_math.h"
 #include "engines/leased/leased_private.h"
@@ -16,7 +17,7 @@
 static int compare_names(const void *name, const struct hf_tree_node *node)
 {
     const struct hf_leased_queue *queue =
-        (const struct hf_leased_queue *)(const void *)node;
+        container_of(node, const struct hf_leased_queue, by_name);
 
     return strcmp(name, queue->name);
 }
@@ -33,7 +34,8 @@ struct hf_leased_queue *
 hf_leased_queue_find(const struct hf_leased_queue_table *table,
                      const char *name)
 {
-    return (struct hf_leased_queue *)(void *)hf_tree_find(&table->names, name);
+    return container_of_or_null(hf_tree_find(&table->names, name),
+                                struct hf_leased_queue, by_name);
 }
 
 /* A queue without references; NULL if memory runs out. */
@@ -154,7 +156,7 @@ void hf_leased_poll_later(struct hf_leased *leased,
 static int compare_ids(const void *id, const struct hf_tree_node *node)
 {
     const struct hf_leased_ticket *ticket =
-        (const struct hf_leased_ticket *)(const void *)node;
+        container_of(node, const struct hf_leased_ticket, by_id);
 
     return memcmp(id, &ticket->id, sizeof ticket->id);
 }
@@ -167,8 +169,8 @@ void hf_leased_tickets_init(struct hf_leased_tickets *tickets)
 struct hf_leased_ticket *hf_leased_ticket_find(const struct hf_leased *leased,
                                                const struct hf_ticket_id *id)
 {
-    return (struct hf_leased_ticket *)(void *)hf_tree_find(&leased->tickets.ids,
-                                                           id);
+    return container_of_or_null(hf_tree_find(&leased->tickets.ids, id),
+                                struct hf_leased_ticket, by_id);
 }
 
 struct hf_leased_ticket *hf_leased_ticket_add(struct hf_leased *leased,
@@ -213,6 +215,6 @@ void hf_leased_tickets_clear(struct hf_leased *leased)
     struct hf_tree_node *node;
 
     while ((node = leased->tickets.ids.root) != NULL)
-        hf_leased_ticket_remove(leased,
-                                (struct hf_leased_ticket *)(void *)node);
+        hf_leased_ticket_remove(
+            leased, container_of(node, struct hf_leased_ticket, by_id));
 }

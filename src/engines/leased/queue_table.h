@@ -22,7 +22,7 @@ struct hf_leased_ticket;
 /* A queue that is in use.  It is freed with its last reference; each ticket,
  * watch and call holds one. */
 struct hf_leased_queue {
-    struct hf_tree_node by_name; /* the first member */
+    struct hf_tree_node by_name;
     char *name;
     size_t references;
     /* Tickets of our own, linked by .next_in_queue. */
@@ -116,7 +116,7 @@ struct hf_own_ticket;
 
 /* A ticket of ours. */
 struct hf_leased_ticket {
-    struct hf_tree_node by_id; /* the first member */
+    struct hf_tree_node by_id;
     struct hf_ticket_id id;
     enum hf_leased_ticket_state state;
     /* PRESENT, but the server has lost it, and its owner does not know yet */

@@ -193,8 +193,9 @@ static bool contains(const struct hf_store_answer *answer,
 }
 
 /* Is a ticket that was listed missing from ${answer}? */
-static bool lost_a_ticket(const struct hf_leased_queue_watch *queue_watch,
-                          const struct hf_store_answer *answer)
+static bool
+lacks_a_listed_ticket(const struct hf_leased_queue_watch *queue_watch,
+                      const struct hf_store_answer *answer)
 {
     for (size_t i = 0; i < queue_watch->count; i++) {
         if (!contains(answer, &queue_watch->ids[i]))
@@ -212,7 +213,7 @@ void hf_leased_queue_watches_polled(struct hf_leased *leased,
          queue_watch != NULL; queue_watch = queue_watch->next) {
         if (!queue_watch->of_participants && queue_watch->listed &&
             queue_watch->listed_after_call < call_number &&
-            lost_a_ticket(queue_watch, answer)) {
+            lacks_a_listed_ticket(queue_watch, answer)) {
             hf_leased_queue_watches_changed(leased, queue->name);
             return;
         }
@@ -232,7 +233,7 @@ void hf_leased_queue_watches_relisted(struct hf_leased *leased,
         if (queue_watch->of_participants && queue_watch->listed &&
             queue_watch->call_number < call_number &&
             (queue_watch->count != answer->count ||
-             lost_a_ticket(queue_watch, answer))) {
+             lacks_a_listed_ticket(queue_watch, answer))) {
             hf_leased_queue_watches_changed(leased, queue->name);
             return;
         }

@@ -165,7 +165,7 @@ static void fail(struct hf_leased *leased, const struct hf_store_answer *answer)
     end(leased);
     leased->renewal.at_ms = hf_after_ms(leased->now_ms, share_ms(leased, 1));
     fail_prove(leased, answer);
-    leased->renewal.user->not_renewed(leased, answer);
+    leased->renewal.listener->not_renewed(leased, answer);
 }
 
 /* All pieces were answered: every ticket that was there when the first piece
@@ -183,8 +183,8 @@ static void complete(struct hf_leased *leased)
                                          RENEWAL_INTERVAL_MAX_MS));
     if (unseen) {
         fail_prove_ticket_lost(leased);
-        leased->renewal.user->proved_nothing(leased);
-    } else if (leased->renewal.user->renewed(leased, anchor_ms)) {
+        leased->renewal.listener->proved_nothing(leased);
+    } else if (leased->renewal.listener->renewed(leased, anchor_ms)) {
         answer_prove(leased, anchor_ms);
     }
 }

@@ -26,7 +26,7 @@ struct hf_leased_ticket_sets;
 struct hf_leased;
 
 /* What a renewal reports to the session. */
-struct hf_leased_renewal_user {
+struct hf_leased_renewal_listener {
     /* The renewal whose first piece was sent at ${sent_at_ms} was answered in
      * full: the session is proven.  False if the core knows that already from
      * CONNECTED. */
@@ -42,7 +42,8 @@ struct hf_leased_renewal_user {
 
 /* When to renew, and the renewal under way. */
 struct hf_leased_renewal {
-    const struct hf_leased_renewal_user *user; /* set by leased_session.c */
+    /* set by leased_session.c */
+    const struct hf_leased_renewal_listener *listener;
     bool under_way;
     /* when the next one is due; HF_FOREVER while there is no link or one is
      * under way */

@@ -19,6 +19,7 @@ bool hf_store_call_writes(const struct hf_store_call *call)
 {
     return !(call->kind == HF_STORE_EXISTS || call->kind == HF_STORE_NAMES ||
              call->kind == HF_STORE_EXAMINE ||
+             call->kind == HF_STORE_READ_SUCCESS ||
              (call->kind == HF_STORE_LIST && !call->watches_queue));
 }
 

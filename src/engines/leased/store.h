@@ -24,8 +24,8 @@
  *    as the engine's document promises.  A store that knows that a call was
  *    carried out, but not yet that the change is durable, does not answer yet.
  *    If it can never know, it answers UNSURE.  The answer to a RENEW covers all
- *    calls that were carried out before it.  A LIST, an EXISTS, a NAMES and an
- *    EXAMINE only read, so their answers confirm nothing.
+ *    calls that were carried out before it.  A LIST, an EXISTS, a NAMES, an
+ *    EXAMINE and a READ_SUCCESS only read, so their answers confirm nothing.
  *  - Calls of one session about one queue take effect in the order in which
  *    they were made.  RENEW and CLOSE_SESSION keep that order with all of them.
  *  - A store reports nothing from inside connect(), disconnect(), call() and
@@ -154,6 +154,13 @@ enum hf_store_call_kind {
      * look, is a finding; the call fails only if nothing can be said.
      * .findings of the answer has them. */
     HF_STORE_EXAMINE,
+    /* Read the success of the queue: .success of the answer. */
+    HF_STORE_READ_SUCCESS,
+    /* If .ticket is a ticket of this session that is there, and the queue has
+     * no success with a greater token: make .success_token and the server's
+     * clock the success of the queue, which never expires.  .found: this was
+     * done. */
+    HF_STORE_WRITE_SUCCESS,
 };
 
 /* What a session has, or may have, in one queue. */
@@ -200,8 +207,8 @@ struct hf_store_call {
     enum hf_store_call_kind kind;
     const char *session;
     const char *queue; /* NULL: RENEW, CLOSE_SESSION, NAMES, EXAMINE */
-    /* ENQUEUE REMOVE DOWNGRADE REVOKE DESCRIBE SET_FLAG NEW_GENERATION; LIST
-     * that is neither .detailed nor .watches_queue */
+    /* ENQUEUE REMOVE DOWNGRADE REVOKE DESCRIBE SET_FLAG NEW_GENERATION
+     * WRITE_SUCCESS; LIST that is neither .detailed nor .watches_queue */
     struct hf_ticket_id ticket;
     /* ENQUEUE SET_FLAG CLEAR_FLAG; LIST: of the ticket; PARTICIPANT: list the
      * participants */
@@ -223,9 +230,10 @@ struct hf_store_call {
     struct hf_text_range texts; /* LIST that is .detailed */
     const char *prefix;         /* NAMES: "": all */
     const struct hf_names_request *names; /* NAMES */
+    uint64_t success_token;               /* WRITE_SUCCESS */
     uint64_t ttl_ms;
     /* Latest instant, by the server's clock, at which the call may write.
-     * Unused by EXISTS, NAMES, EXAMINE and a LIST without .watches_queue. */
+     * Unused by calls that only read. */
     uint64_t not_after_ms;
     const struct hf_store_quorum_args *quorum; /* NULL: a single server */
     /* For the store's use while it has the call; NULL before. */
@@ -296,6 +304,7 @@ struct hf_store_answer {
     size_t unknown_count;
     const struct hf_names_answer *names;    /* NAMES */
     const struct hf_finding_list *findings; /* EXAMINE */
+    struct hf_success success;              /* READ_SUCCESS */
 };
 
 #define HF_STORE_LATE                                                          \

@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/container_of.h"
 #include "base/memory.h"
 #include "engines/leased/leased_private.h"
 
@@ -20,7 +21,7 @@ struct watch_key {
 int hf_leased_watch_compare(const void *a, const struct hf_tree_node *node)
 {
     const struct hf_leased_watch *watch =
-        (const struct hf_leased_watch *)(const void *)node;
+        container_of(node, const struct hf_leased_watch, by_ticket);
     const struct watch_key *watch_key = a;
     int order = memcmp(&watch_key->id, &watch->id, sizeof watch_key->id);
 
@@ -42,8 +43,8 @@ static struct hf_leased_watch *watch_after(const struct hf_leased_queue *queue,
 {
     const struct watch_key watch_key = {*id, number};
     struct hf_leased_watch *watch =
-        (struct hf_leased_watch *)(void *)hf_tree_after(&queue->watch_tree,
-                                                        &watch_key);
+        container_of_or_null(hf_tree_after(&queue->watch_tree, &watch_key),
+                             struct hf_leased_watch, by_ticket);
 
     return watch != NULL && hf_ticket_id_equal(&watch->id, id) ? watch : NULL;
 }

@@ -16,7 +16,7 @@ struct hf_leased_call;
 
 /* A watch of one ticket, from HF_REQUEST_WATCH to GONE or forget. */
 struct hf_leased_watch {
-    struct hf_tree_node by_ticket; /* the first member */
+    struct hf_tree_node by_ticket;
     struct hf_request *request;
     struct hf_leased_queue *queue;
     struct hf_ticket_id id;

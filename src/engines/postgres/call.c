@@ -190,6 +190,27 @@ static bool send_describe(PGconn *conn, const struct hf_store_call *call,
     return send_call(conn, "hf_describe", &p);
 }
 
+static bool send_read_success(PGconn *conn, const struct hf_store_call *call)
+{
+    struct parameters p = {.count = 0};
+
+    add_bytes(&p, call->queue);
+    return send_call(conn, "hf_read_success", &p);
+}
+
+static bool send_write_success(PGconn *conn, const struct hf_store_call *call,
+                               const char *ticket)
+{
+    struct parameters p = {.count = 0};
+
+    add_text(&p, call->session);
+    add_number(&p, call->not_after_ms);
+    add_bytes(&p, call->queue);
+    add_text(&p, ticket);
+    add_number(&p, call->success_token);
+    return send_call(conn, "hf_write_success", &p);
+}
+
 /* SET_FLAG CLEAR_FLAG */
 static bool send_flag(PGconn *conn, const struct hf_store_call *call,
                       const char *ticket)
@@ -316,6 +337,10 @@ bool hf_pg_call_send(struct hf_store *store, const struct hf_store_call *call)
     case HF_STORE_SET_FLAG:
     case HF_STORE_CLEAR_FLAG:
         return send_flag(conn, call, ticket);
+    case HF_STORE_READ_SUCCESS:
+        return send_read_success(conn, call);
+    case HF_STORE_WRITE_SUCCESS:
+        return send_write_success(conn, call, ticket);
     case HF_STORE_NAMES:
         return send_names(conn, call);
     case HF_STORE_EXAMINE:

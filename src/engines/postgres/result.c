@@ -291,6 +291,18 @@ static void answer_unsure(struct hf_store *store, struct hf_store_call *call,
     answer_call(store, call, &answer);
 }
 
+/* The success of the head, if there is one: its token is in the place of a
+ * sequence, and its time in that of a ticket's. */
+static void read_success(const PGresult *result, uint64_t server_ms,
+                         struct hf_success *success)
+{
+    if (!has(result, 0, SEQUENCE))
+        return;
+    success->token = number(result, 0, SEQUENCE);
+    success->at_utc_ms = (int64_t)number(result, 0, CREATED_MS);
+    success->age_ms = (int64_t)server_ms - success->at_utc_ms;
+}
+
 /* Answer with the tickets of the rows. */
 static void answer_rows(struct hf_store *store, struct hf_store_call *call,
                         const PGresult *result,
@@ -312,6 +324,8 @@ static void answer_rows(struct hf_store *store, struct hf_store_call *call,
     for (size_t i = 0; i < rows; i++)
         read_ticket(result, (int)i + first, &answer_memory->tickets[i],
                     &answer_memory->leases[i]);
+    if (call->kind == HF_STORE_READ_SUCCESS)
+        read_success(result, store->server_ms, &answer.success);
     if (call->kind == HF_STORE_RENEW) {
         answer.count = add_missing(call, answer_memory, rows);
         store_orphans(store, answer_memory);

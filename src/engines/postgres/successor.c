@@ -23,6 +23,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/container_of.h"
 #include "base/memory.h"
 #include "base/time_math.h"
 #include "engines/postgres/pg_private.h"
@@ -131,7 +132,7 @@ static void answered(struct hf_pg_look *look, uint64_t timeline)
 
 static struct hf_pg_look *look_of(struct hf_store *connection)
 {
-    return (struct hf_pg_look *)connection; /* its first member */
+    return container_of(connection, struct hf_pg_look, connection);
 }
 
 static void on_connected(struct hf_store *connection)
@@ -275,7 +276,7 @@ void hf_pg_successor_after_fork(const struct hf_store *store)
 
 static void on_closed(uv_handle_t *handle)
 {
-    hf_free(handle->data); /* the connection is the look's first member */
+    hf_free(look_of(handle->data));
 }
 
 void hf_pg_successor_free(struct hf_store *store)

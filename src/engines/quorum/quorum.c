@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/container_of.h"
 #include "base/memory.h"
 #include "base/time_math.h"
 #include "core/session.h"
@@ -35,7 +36,7 @@ static const struct hf_retry_policy reconnect_policy = {
 
 struct hf_quorum *hf_quorum_new(const struct hf_quorum_config *config,
                                 const struct hf_quorum_ops *ops, void *servers,
-                                const struct hf_quorum_user *user)
+                                const struct hf_quorum_listener *listener)
 {
     struct hf_quorum *quorum = hf_alloc(sizeof *quorum);
 
@@ -48,7 +49,7 @@ struct hf_quorum *hf_quorum_new(const struct hf_quorum_config *config,
     quorum->config = *config;
     quorum->ops = *ops;
     quorum->servers_arg = servers;
-    quorum->user = *user;
+    quorum->listener = *listener;
     quorum->up_at_ms = HF_FOREVER;
     return quorum;
 }
@@ -140,7 +141,7 @@ void hf_quorum_go_down(struct hf_quorum *quorum, hf_status status,
                        const char *why)
 {
     close_links(quorum);
-    quorum->user.down(quorum->user.arg, status, why, quorum->now_ms);
+    quorum->listener.down(quorum->listener.arg, status, why, quorum->now_ms);
 }
 
 /* --------------------------------------------------- state of the quorum -- */
@@ -265,7 +266,7 @@ static void update_state(struct hf_quorum *quorum)
     quorum->up_at_ms = HF_FOREVER;
     /* The leased client takes our clock for the server's, because each server
      * has its own. */
-    quorum->user.up(quorum->user.arg, quorum->now_ms, quorum->now_ms);
+    quorum->listener.up(quorum->listener.arg, quorum->now_ms, quorum->now_ms);
 }
 
 /* The link of one server ended: plan the next attempt, fail its calls, and see
@@ -338,7 +339,7 @@ void hf_quorum_server_answered(struct hf_quorum *quorum,
                                uint64_t now_ms)
 {
     struct hf_quorum_server_call *server_call =
-        (struct hf_quorum_server_call *)call;
+        container_of(call, struct hf_quorum_server_call, call);
     size_t index = server_call->server;
     struct hf_error why;
 
@@ -381,7 +382,7 @@ void hf_quorum_server_notice(struct hf_quorum *quorum, size_t index,
     if (!quorum->up || (notice->kind == HF_STORE_GONE &&
                         keeps_majority(quorum, index, notice)))
         return;
-    quorum->user.notice(quorum->user.arg, notice, now_ms);
+    quorum->listener.notice(quorum->listener.arg, notice, now_ms);
 }
 
 /* ----------------------------------------------------------------- calls -- */
@@ -470,7 +471,7 @@ static void tick_rechecks(struct hf_quorum *quorum)
                                          .ticket = ticket->ticket_ahead};
 
         ticket->recheck_at_ms = HF_FOREVER;
-        quorum->user.notice(quorum->user.arg, &notice, quorum->now_ms);
+        quorum->listener.notice(quorum->listener.arg, &notice, quorum->now_ms);
     }
 }
 

@@ -64,7 +64,7 @@ struct hf_quorum_ops {
 };
 
 /* Where a quorum reports to: hf_leased_up() and so on. */
-struct hf_quorum_user {
+struct hf_quorum_listener {
     void (*up)(void *arg, uint64_t server_ms, uint64_t now_ms);
     void (*down)(void *arg, hf_status status, const char *why, uint64_t now_ms);
     void (*answered)(void *arg, struct hf_store_call *call,
@@ -89,7 +89,7 @@ struct hf_quorum_config {
  * out. */
 struct hf_quorum *hf_quorum_new(const struct hf_quorum_config *config,
                                 const struct hf_quorum_ops *ops, void *servers,
-                                const struct hf_quorum_user *user);
+                                const struct hf_quorum_listener *listener);
 /* Call it when there are no links. */
 void hf_quorum_free(struct hf_quorum *quorum);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of a quorum share.  quorum.c has the links and the timers,
- * operations.c what each kind of request asks and when it is decided,
+ * majority.c what each kind of request asks and when it is decided,
  * quorum_enqueue.c how a ticket gets its number, quorum_answer.c the answer to
  * a list, quorum_request.c the requests under way, merged_tickets.c the merged
  * answers, and quorum_tickets.c our own tickets.  Each calls only those behind
@@ -48,7 +48,7 @@ struct hf_quorum_server {
 
 /* The call of one request at one server. */
 struct hf_quorum_server_call {
-    struct hf_store_call call; /* the first member: the link has only this */
+    struct hf_store_call call; /* the link has only this */
     struct hf_store_quorum_args args;
     struct hf_quorum_request *request;
     size_t server;
@@ -107,6 +107,7 @@ struct hf_quorum_request {
     hf_status status;
     char text[HF_ERROR_TEXT_BYTES];
     struct hf_finding_list findings; /* EXAMINE: of the servers so far */
+    struct hf_success success;       /* READ_SUCCESS: the last one so far */
     struct hf_quorum_request *previous;
     struct hf_quorum_request *next;
 };
@@ -116,7 +117,7 @@ struct hf_quorum {
     struct hf_quorum_config config;
     struct hf_quorum_ops ops;
     void *servers_arg;
-    struct hf_quorum_user user;
+    struct hf_quorum_listener listener;
     /* time of the call into the quorum that is being carried out */
     uint64_t now_ms;
     char session[HF_STORE_SESSION_BYTES];
@@ -214,7 +215,7 @@ void hf_quorum_request_release(struct hf_quorum *quorum,
 /* The links have ended: forget all requests without answers. */
 void hf_quorum_requests_abort(struct hf_quorum *quorum);
 
-/* ---------------------------------------------------------- operations.c -- */
+/* ------------------------------------------------------------ majority.c -- */
 
 /* Begin to carry out what the user's call asks for: send the first round. */
 void hf_quorum_operation_begin(struct hf_quorum *quorum,

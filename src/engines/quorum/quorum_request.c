@@ -259,7 +259,8 @@ void hf_quorum_request_answer(struct hf_quorum *quorum,
      * has its own. */
     answer->server_ms = quorum->now_ms;
     request->state = HF_QUORUM_REQUEST_ANSWERING;
-    quorum->user.answered(quorum->user.arg, user_call, answer, quorum->now_ms);
+    quorum->listener.answered(quorum->listener.arg, user_call, answer,
+                              quorum->now_ms);
     if (request->state == HF_QUORUM_REQUEST_ENDED) {
         request_free(request);
         return;

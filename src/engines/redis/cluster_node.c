@@ -25,10 +25,10 @@ uint64_t hf_redis_node_clock_ms(const struct hf_redis_node *node,
 static bool make_link(struct hf_redis_node *node)
 {
     struct hf_store *store = node->store;
-    struct hf_redis_link_user user = store->link_user;
+    struct hf_redis_link_listener listener = store->link_listener;
 
-    user.arg = node;
-    node->link = hf_redis_link_new(&store->shared, &store->config, &user);
+    listener.arg = node;
+    node->link = hf_redis_link_new(&store->shared, &store->config, &listener);
     if (node->link == NULL)
         return false;
     node->link->config.host = node->host;
@@ -166,7 +166,7 @@ void hf_redis_node_time_out(struct hf_redis_node *node, uint64_t silent_ms)
     (void)snprintf(why, sizeof why, "no answer for %llu ms",
                    (unsigned long long)silent_ms);
     hf_redis_link_close(node->link);
-    node->link->user.down(node, node->link, HF_EUNREACHABLE, why);
+    node->link->listener.down(node, node->link, HF_EUNREACHABLE, why);
 }
 
 static void node_free(struct hf_redis_node *node)

@@ -54,6 +54,10 @@ static const char *const quorum_key_words[KEYS] = {
     "quorum:queue",    "quorum:until",   "quorum:tickets",     "quorum:last",
     "quorum:watchers", "quorum:writers", "quorum:participants"};
 
+/* The key that READ_SUCCESS and WRITE_SUCCESS get besides these. */
+#define SUCCESS_KEY "success"
+#define QUORUM_SUCCESS_KEY "quorum:success"
+
 /* Names of the operations in the script. */
 static const char *const operations[] = {
     [HF_STORE_RENEW] = "renew",
@@ -68,6 +72,8 @@ static const char *const operations[] = {
     [HF_STORE_REVOKE] = "revoke",
     [HF_STORE_DESCRIBE] = "describe",
     [HF_STORE_CLOSE_SESSION] = "close_session",
+    [HF_STORE_READ_SUCCESS] = "read_success",
+    [HF_STORE_WRITE_SUCCESS] = "write_success",
 };
 
 /* The same at a server of a quorum. */
@@ -81,6 +87,8 @@ static const char *const quorum_operations[] = {
     [HF_STORE_REVOKE] = "quorum_revoke",
     [HF_STORE_DESCRIBE] = "describe",
     [HF_STORE_CLOSE_SESSION] = "close_session",
+    [HF_STORE_READ_SUCCESS] = "read_success",
+    [HF_STORE_WRITE_SUCCESS] = "write_success",
 };
 
 /* The name of the script's operation that carries out ${call}. */
@@ -103,6 +111,12 @@ static bool uses_redis_py_key(const struct hf_redis_script_options *script,
     return script->redis_py && queue[strlen(queue) - 1] != '/';
 }
 
+static bool uses_success_key(const struct hf_store_call *call)
+{
+    return call->kind == HF_STORE_READ_SUCCESS ||
+           call->kind == HF_STORE_WRITE_SUCCESS;
+}
+
 /* Append the command up to the arguments that all operations have; ${more}
  * arguments follow. */
 static void put_command_head(struct hf_resp *resp,
@@ -111,10 +125,15 @@ static void put_command_head(struct hf_resp *resp,
                              const char *queue, size_t more)
 {
     bool redis_py = uses_redis_py_key(script, queue);
-    size_t keys = KEYS + (redis_py ? REDIS_PY_KEYS : 0);
+    bool success = uses_success_key(call);
+    size_t keys = KEYS;
     char key[HF_REDIS_KEY_BYTES];
     char *word = put_key_prefix(key, queue);
 
+    if (redis_py)
+        keys += REDIS_PY_KEYS;
+    if (success)
+        keys++;
     hf_resp_begin(resp, 3 + keys + ARGUMENTS + more);
     hf_resp_put_text(resp, "EVALSHA");
     hf_resp_put_text(resp, script->sha);
@@ -127,6 +146,11 @@ static void put_command_head(struct hf_resp *resp,
     if (redis_py) {
         (void)stpcpy(word, "holder");
         hf_resp_put_text(resp, queue);
+        hf_resp_put_text(resp, key);
+    }
+    if (success) {
+        (void)stpcpy(word,
+                     call->quorum != NULL ? QUORUM_SUCCESS_KEY : SUCCESS_KEY);
         hf_resp_put_text(resp, key);
     }
     hf_resp_put_text(resp, operation_of(call));
@@ -301,6 +325,14 @@ void hf_redis_command_put(struct hf_resp *resp,
         put_command_head(resp, call, script, call->queue, 2);
         put_id(resp, &call->ticket);
         hf_resp_put_text(resp, call->payload);
+        break;
+    case HF_STORE_READ_SUCCESS:
+        put_command_head(resp, call, script, call->queue, 0);
+        break;
+    case HF_STORE_WRITE_SUCCESS:
+        put_command_head(resp, call, script, call->queue, 2);
+        put_id(resp, &call->ticket);
+        hf_resp_put_number(resp, call->success_token);
         break;
     case HF_STORE_SET_FLAG:
         put_command_head(resp, call, script, call->queue, 2);

@@ -12,6 +12,8 @@
  *     holdfast:{NAME}:writers       zset: write tickets of the queue, by
  *                                   sequence
  *     holdfast:{NAME}:participants  zset: participants and READY, by sequence
+ *     holdfast:{NAME}:success       the token of the last success, and when it
+ *                                   was; never expires
  *
  * With layout=redis-py there are two more, which are not in the same hash slot:
  *
@@ -28,7 +30,7 @@
 #ifndef HF_ENGINES_REDIS_COMMAND_H
 #define HF_ENGINES_REDIS_COMMAND_H
 
-#include <holdfast/holdfast.h>
+#include <holdfast/lock.h>
 
 #include "engines/leased/store.h"
 #include "engines/redis/resp.h"

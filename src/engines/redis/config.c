@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/engine_host.h"
 #include "base/error.h"
 #include "base/quote.h"
 #include "base/reconnect.h"

@@ -14,7 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <holdfast/holdfast.h>
+#include <holdfast/client.h>
+#include <holdfast/status.h>
 
 #include "base/url.h"
 #include "base/url_options.h"

@@ -7,7 +7,7 @@ local outcome, more
 -- Each operation first removes the expired tickets.
 remove_tickets(redis.call('ZRANGEBYSCORE', expiries, '-inf', text(now)), nil)
 pass_redis_py()
-outcome, more = operations[ARGV[1]]()
+outcome, more = operations[op]()
 if not outcome then
     return {text(now), 'unsupported'}
 end

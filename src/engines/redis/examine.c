@@ -176,7 +176,7 @@ static void add_known_rights(struct hf_redis_examination *examination,
     const char *others = reply->element[3]->str;
     struct hf_finding_head head = {
         HF_SEVERITY_ERROR, "redis-rights", subject,
-        "give the user the rights of docs/engine-redis.md (ACL SETUSER), and "
+        "give the user the rights that holdfast-url(7) has (ACL SETUSER), and "
         "do not rename commands"};
 
     if (allowed == 0 && required > 0) {

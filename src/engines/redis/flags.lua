@@ -3,7 +3,7 @@
 -- Flags, which are tickets without an owner: that of a barrier that is set, and
 -- READY, which says that all participants of a double barrier were there.
 
-if not operations[ARGV[1]] then
+if not operations[op] then
     local function ids_of_kind(kind)
         local found = {}
         local its

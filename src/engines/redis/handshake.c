@@ -122,7 +122,7 @@ void hf_redis_link_check_up(struct hf_redis_link *link)
         return;
     link->state = HF_REDIS_LINK_UP;
     link->tls = HF_REDIS_TLS_KNOWN;
-    link->user.up(link->user.arg, link, link->server_ms);
+    link->listener.up(link->listener.arg, link, link->server_ms);
 }
 
 void hf_redis_link_refused(struct hf_redis_link *link, const char *what,
@@ -186,7 +186,8 @@ static void handle_info_text(struct hf_redis_link *link, const char *info)
             link, &link->shared->warned_not_durable,
             "the server has appendonly no: a restart forgets tickets, and "
             "lets another client in while the holder still counts on its "
-            "lock; expected appendonly yes");
+            "lock; expected appendonly yes in redis.conf, and now "
+            "redis-cli CONFIG SET appendonly yes");
 }
 
 /* The reply to INFO.  A user without the right to INFO can still use the
@@ -257,7 +258,7 @@ static void refuse_for_rights(struct hf_redis_link *link, const char *missing)
                    lacks ? "unknown command: %.100s; expected a Redis of 6.0 "
                            "or later without rename-command"
                          : "NOPERM for what locks need: %.100s; "
-                           "docs/engine-redis.md has the rights of a user",
+                           "holdfast-url(7) has the rights of a user",
                    missing);
     hf_redis_link_down(link, lacks ? HF_EUNSUPPORTED : HF_EDENIED, "", text);
 }

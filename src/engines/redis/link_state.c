@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "engines/redis/redis_link.h"
 #include "engines/redis/reply.h"
-#include "transport/tls_context.h"
+#include "transport/tls_module.h"
 
 /* --------------------------------------------------- shared by all links -- */
 
@@ -152,7 +152,7 @@ void hf_redis_link_down(struct hf_redis_link *link, hf_status status,
         text = HF_REDIS_CLOSED_SILENTLY;
     (void)snprintf(why, sizeof why, "%s%.200s", what, text);
     hf_redis_link_close(link);
-    link->user.down(link->user.arg, link, status, why);
+    link->listener.down(link->listener.arg, link, status, why);
 }
 
 static void on_later(uv_idle_t *later)

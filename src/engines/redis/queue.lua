@@ -129,8 +129,7 @@ end
 -- Append the ticket, which expires at ${ends}.  Its number is greater than all
 -- before, even if the counter was lost or the clock was set back.
 local function append(id, kind, ends)
-    local number = math.max(
-        micros, (tonumber(redis.call('GET', last) or '0') or 0) + 1)
+    local number = math.max(micros, before + 1)
 
     redis.call('SET', last, text(number))
     redis.call('ZADD', set_of(kind), text(number), id)

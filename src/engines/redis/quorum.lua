@@ -4,14 +4,13 @@
 -- src/engines/leased/store.h.  A ticket whose number is only proposed has a
 -- score that is a half below its number.
 
-if not operations[ARGV[1]] then
+if not operations[op] then
     local HALF = 0.5
 
     -- Every number that is given out from now on is greater than ${number}.
     local function receive_number(number)
-        local before = tonumber(redis.call('GET', last) or '0') or 0
-
         if tonumber(number) > before then
+            before = tonumber(number)
             redis.call('SET', last, number)
         end
     end
@@ -48,8 +47,7 @@ if not operations[ARGV[1]] then
         local number
 
         if redis.call('HEXISTS', tickets, id) == 0 then
-            number = math.max(
-                micros, (tonumber(redis.call('GET', last) or '0') or 0) + 1)
+            number = math.max(micros, before + 1)
             redis.call('SET', last, text(number))
             add(string.format('%.1f', number - HALF))
         end

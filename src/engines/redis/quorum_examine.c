@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See quorum_examine.h. */
+/* What is so with the servers of a quorum together: their clocks, and which of
+ * them do not answer. */
 #include "engines/redis/redis_quorum.h"
 
 #include <inttypes.h>

@@ -205,7 +205,7 @@ const struct hf_store_ops hf_redis_quorum_store_ops = {
 static bool make_links(struct hf_store *store,
                        const struct hf_redis_quorum_config *config)
 {
-    struct hf_redis_link_user user = {
+    struct hf_redis_link_listener listener = {
         .up = on_link_up,
         .down = on_link_down,
         .answered = on_link_answered,
@@ -214,9 +214,9 @@ static bool make_links(struct hf_store *store,
 
     for (size_t i = 0; i < config->count; i++) {
         store->server_refs[i] = (struct server_ref){store, i};
-        user.arg = &store->server_refs[i];
+        listener.arg = &store->server_refs[i];
         store->links[i] =
-            hf_redis_link_new(&store->shared, &config->servers[i], &user);
+            hf_redis_link_new(&store->shared, &config->servers[i], &listener);
         if (store->links[i] == NULL)
             return false;
         store->count++;
@@ -229,15 +229,15 @@ static bool make_quorum(struct hf_store *store,
                         const struct hf_redis_quorum_config *config,
                         const struct hf_random *random)
 {
-    const struct hf_quorum_user user = {on_up, on_down, on_answered, on_notice,
-                                        store};
+    const struct hf_quorum_listener listener = {on_up, on_down, on_answered,
+                                                on_notice, store};
     const struct hf_quorum_config quorum = {.servers = config->count,
                                             .ttl_ms = config->ttl_ms,
                                             .clock_drift = config->clock_drift,
                                             .rejoin_ms = config->rejoin_ms,
                                             .random = *random};
 
-    store->quorum = hf_quorum_new(&quorum, &quorum_ops, store, &user);
+    store->quorum = hf_quorum_new(&quorum, &quorum_ops, store, &listener);
     return store->quorum != NULL;
 }
 

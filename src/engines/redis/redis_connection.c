@@ -46,9 +46,9 @@ static void on_up(void *arg)
 {
     struct hf_redis_connection *connection = arg;
 
-    connection->user->enter(connection->user->arg);
-    connection->user->up(connection->user->arg, connection);
-    connection->user->leave(connection->user->arg);
+    connection->listener->enter(connection->listener->arg);
+    connection->listener->up(connection->listener->arg, connection);
+    connection->listener->leave(connection->listener->arg);
 }
 
 /* Handle all complete replies.  A callback may close the connection. */
@@ -59,8 +59,8 @@ static void handle_replies(struct hf_redis_connection *connection)
 
     while (number == connection->number) {
         if (redisReaderGetReply(connection->reader, &reply) != REDIS_OK) {
-            connection->user->down(
-                connection->user->arg, connection, HF_EPROTOCOL,
+            connection->listener->down(
+                connection->listener->arg, connection, HF_EPROTOCOL,
                 "an answer that is not Redis', or has an array of more than "
                 "65536 elements, or more than 524288 in all; see whether the "
                 "port is right");
@@ -70,7 +70,8 @@ static void handle_replies(struct hf_redis_connection *connection)
             return;
         connection->unread_bytes =
             connection->reader->len - connection->reader->pos;
-        connection->user->reply(connection->user->arg, connection, reply);
+        connection->listener->reply(connection->listener->arg, connection,
+                                    reply);
         freeReplyObject(reply);
     }
 }
@@ -80,53 +81,56 @@ static void handle_replies(struct hf_redis_connection *connection)
 static void on_received(void *arg, const void *bytes, size_t count)
 {
     struct hf_redis_connection *connection = arg;
-    void *user_arg = connection->user->arg;
-    const struct hf_redis_connection_user *user = connection->user;
+    void *listener_arg = connection->listener->arg;
+    const struct hf_redis_connection_listener *listener = connection->listener;
     bool first = !connection->received_any;
 
-    user->enter(user_arg);
+    listener->enter(listener_arg);
     connection->received_any = true;
     connection->unread_bytes += count;
     if (first && connection->expects_plain &&
         hf_redis_is_tls_record(bytes, count))
-        user->got_tls_record(user_arg, connection);
+        listener->got_tls_record(listener_arg, connection);
     else if (connection->unread_bytes > HF_REDIS_REPLY_BYTES_MAX)
-        user->down(user_arg, connection, HF_EPROTOCOL,
-                   "an answer of more than 16 MiB; see what fills the queue, "
-                   "and whether the port is right");
+        listener->down(
+            listener_arg, connection, HF_EPROTOCOL,
+            "an answer of more than 16 MiB; see what fills the queue, "
+            "and whether the port is right");
     else if (redisReaderFeed(connection->reader, bytes, count) != REDIS_OK)
-        user->down(user_arg, connection, HF_EUNREACHABLE, "out of memory");
+        listener->down(listener_arg, connection, HF_EUNREACHABLE,
+                       "out of memory");
     else
         handle_replies(connection);
-    user->leave(user_arg);
+    listener->leave(listener_arg);
 }
 
 static void on_writable(void *arg)
 {
     struct hf_redis_connection *connection = arg;
 
-    connection->user->enter(connection->user->arg);
-    connection->user->leave(connection->user->arg); /* this flushes */
+    connection->listener->enter(connection->listener->arg);
+    connection->listener->leave(connection->listener->arg); /* this flushes */
 }
 
 static void on_down(void *arg, hf_status status, const char *why)
 {
     struct hf_redis_connection *connection = arg;
 
-    connection->user->enter(connection->user->arg);
-    connection->user->down(connection->user->arg, connection, status, why);
-    connection->user->leave(connection->user->arg);
+    connection->listener->enter(connection->listener->arg);
+    connection->listener->down(connection->listener->arg, connection, status,
+                               why);
+    connection->listener->leave(connection->listener->arg);
 }
 
 /* ------------------------------------------------------------- interface -- */
 
-bool hf_redis_connection_open(struct hf_redis_connection *connection,
-                              const struct hf_connection_config *way,
-                              const struct hf_redis_connection_user *user,
-                              hf_status *status,
-                              char why[HF_CONNECTION_TEXT_BYTES])
+bool hf_redis_connection_open(
+    struct hf_redis_connection *connection,
+    const struct hf_connection_config *way,
+    const struct hf_redis_connection_listener *listener, hf_status *status,
+    char why[HF_CONNECTION_TEXT_BYTES])
 {
-    const struct hf_connection_callbacks link_user = {
+    const struct hf_connection_callbacks callbacks = {
         .up = on_up,
         .received = on_received,
         .writable = on_writable,
@@ -135,14 +139,14 @@ bool hf_redis_connection_open(struct hf_redis_connection *connection,
     };
 
     assert(connection->link == NULL && connection->reader == NULL);
-    connection->user = user;
+    connection->listener = listener;
     if (!make_reader(connection)) {
         *status = HF_EUNREACHABLE;
         (void)snprintf(why, HF_CONNECTION_TEXT_BYTES, "out of memory");
         return false;
     }
     connection->expects_plain = way->tls == NULL && way->path == NULL;
-    connection->link = hf_connection_open(way, &link_user, status, why);
+    connection->link = hf_connection_open(way, &callbacks, status, why);
     return connection->link != NULL;
 }
 

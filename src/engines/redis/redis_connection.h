@@ -33,8 +33,8 @@ typedef size_t hf_redis_elements;
 #define HF_REDIS_ELEMENTS_MAX ((size_t)65536)
 #define HF_REDIS_ELEMENTS_ALL_MAX (8 * HF_REDIS_ELEMENTS_MAX)
 
-/* The callbacks of a connection. */
-struct hf_redis_connection_user {
+/* Where a connection reports to. */
+struct hf_redis_connection_listener {
     /* The connection is there, after the TLS handshake if there is one. */
     void (*up)(void *arg, struct hf_redis_connection *connection);
     /* ${reply} lives until the callback returns. */
@@ -55,7 +55,7 @@ struct hf_redis_connection_user {
 
 /* A connection; only redis_connection.c writes it, except .out. */
 struct hf_redis_connection {
-    const struct hf_redis_connection_user *user;
+    const struct hf_redis_connection_listener *listener;
     struct hf_connection *link; /* NULL: there is no connection */
     /* Commands that were made and not sent yet. */
     struct hf_resp out;
@@ -75,11 +75,11 @@ struct hf_redis_connection {
 
 /* Begin to connect.  False, with ${status} and ${why}, if that fails at
  * once. */
-bool hf_redis_connection_open(struct hf_redis_connection *connection,
-                              const struct hf_connection_config *way,
-                              const struct hf_redis_connection_user *user,
-                              hf_status *status,
-                              char why[HF_CONNECTION_TEXT_BYTES]);
+bool hf_redis_connection_open(
+    struct hf_redis_connection *connection,
+    const struct hf_connection_config *way,
+    const struct hf_redis_connection_listener *listener, hf_status *status,
+    char why[HF_CONNECTION_TEXT_BYTES]);
 
 /* Close it without callbacks; allowed if there is no connection. */
 void hf_redis_connection_close(struct hf_redis_connection *connection,

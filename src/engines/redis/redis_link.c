@@ -27,11 +27,14 @@ static void reply_done(struct hf_redis_link *link, struct hf_store_call *call)
     if (--answer->pending > 0)
         return;
     call->store_data = NULL;
+    /* The listener is store_events.c, quorum_store.c or successor.c. */
     answer->answer.ok = answer->answer.status == HF_OK;
     if (answer->redirect.kind != 0)
-        link->user.redirected(link->user.arg, link, call, &answer->redirect);
+        link->listener.redirected(link->listener.arg, link, call,
+                                  &answer->redirect);
     else
-        link->user.answered(link->user.arg, link, call, &answer->answer);
+        link->listener.answered(link->listener.arg, link, call,
+                                &answer->answer);
     hf_redis_answer_free(answer);
 }
 
@@ -41,7 +44,8 @@ static bool read_redirect(const struct hf_redis_link *link,
 {
     struct hf_redis_answer *answer = call->store_data;
 
-    return reply->type == REDIS_REPLY_ERROR && link->user.redirected != NULL &&
+    return reply->type == REDIS_REPLY_ERROR &&
+           link->listener.redirected != NULL &&
            hf_redis_command_count(call) == 1 &&
            hf_redis_redirect_read(&answer->redirect, reply->str);
 }
@@ -244,7 +248,8 @@ static bool open_connection(struct hf_redis_link *link,
         .context = link->shared->context,
     };
 
-    return hf_redis_connection_open(connection, &way, &link->connection_user,
+    return hf_redis_connection_open(connection, &way,
+                                    &link->connection_listener,
                                     &link->why_status, link->why);
 }
 
@@ -328,9 +333,9 @@ static void on_call_reply(struct hf_redis_link *link,
     else if (what == HF_REDIS_REPLY_WAIT)
         handle_wait_reply(link, call, reply);
     else if (what == HF_REDIS_REPLY_CLUSTER_SLOTS)
-        link->user.slots(link->user.arg, link, reply);
+        link->listener.slots(link->listener.arg, link, reply);
     else if (what == HF_REDIS_REPLY_CLUSTER_NODES)
-        link->user.nodes(link->user.arg, link, reply);
+        link->listener.nodes(link->listener.arg, link, reply);
     else if (what == HF_REDIS_REPLY_ASKING)
         /* if ASKING was refused, the call behind it is refused as well */
         return;
@@ -352,7 +357,7 @@ static void handle_message(struct hf_redis_link *link,
 
     if (link->state == HF_REDIS_LINK_UP && text->type == REDIS_REPLY_STRING &&
         hf_redis_notice_read(&notice, text->str))
-        link->user.notice(link->user.arg, link, &notice);
+        link->listener.notice(link->listener.arg, link, &notice);
 }
 
 static void handle_pong(struct hf_redis_link *link)
@@ -431,9 +436,10 @@ static void on_leave(void *arg)
 
 /* ----------------------------------------------------- beginning and end -- */
 
-struct hf_redis_link *hf_redis_link_new(struct hf_redis_link_shared *shared,
-                                        const struct hf_redis_config *config,
-                                        const struct hf_redis_link_user *user)
+struct hf_redis_link *
+hf_redis_link_new(struct hf_redis_link_shared *shared,
+                  const struct hf_redis_config *config,
+                  const struct hf_redis_link_listener *listener)
 {
     struct hf_redis_link *link = hf_alloc(sizeof *link);
 
@@ -441,9 +447,9 @@ struct hf_redis_link *hf_redis_link_new(struct hf_redis_link_shared *shared,
         return NULL;
     link->shared = shared;
     link->config = *config;
-    link->user = *user;
+    link->listener = *listener;
     link->script.redis_py = config->layout == HF_REDIS_LAYOUT_REDIS_PY;
-    link->connection_user = (struct hf_redis_connection_user){
+    link->connection_listener = (struct hf_redis_connection_listener){
         .up = on_connection_up,
         .reply = on_reply,
         .got_tls_record = on_tls_record,

@@ -50,9 +50,9 @@ hf_status hf_redis_link_shared_init(struct hf_redis_link_shared *shared,
 /* Call it when every link was freed.  A struct of zeros is allowed. */
 void hf_redis_link_shared_free(struct hf_redis_link_shared *shared);
 
-/* The callbacks.  All are called with the client's lock held, between
+/* Where a link reports to.  All are called with the client's lock held, between
  * hf_leased_engine_enter() and _leave(). */
-struct hf_redis_link_user {
+struct hf_redis_link_listener {
     /* The link is up.  ${server_ms}: the server's clock, read during the
      * handshake. */
     void (*up)(void *arg, struct hf_redis_link *link, uint64_t server_ms);
@@ -122,8 +122,8 @@ enum hf_redis_link_info {
 struct hf_redis_link {
     struct hf_redis_link_shared *shared;
     struct hf_redis_config config;
-    struct hf_redis_link_user user;
-    struct hf_redis_connection_user connection_user;
+    struct hf_redis_link_listener listener;
+    struct hf_redis_connection_listener connection_listener;
     uv_idle_t later; /* reports a failure from the loop */
     /* The failure that .later reports. */
     hf_status why_status;
@@ -162,11 +162,12 @@ struct hf_redis_link {
     bool reloading; /* the script is being loaded again */
 };
 
-/* Make a link to the server of ${config}.  ${config} and ${user} are copied;
- * ${shared} must outlive the link.  NULL if memory runs out. */
-struct hf_redis_link *hf_redis_link_new(struct hf_redis_link_shared *shared,
-                                        const struct hf_redis_config *config,
-                                        const struct hf_redis_link_user *user);
+/* Make a link to the server of ${config}.  ${config} and ${listener} are
+ * copied; ${shared} must outlive the link.  NULL if memory runs out. */
+struct hf_redis_link *
+hf_redis_link_new(struct hf_redis_link_shared *shared,
+                  const struct hf_redis_config *config,
+                  const struct hf_redis_link_listener *listener);
 
 /* Begin to connect, for ${session}. */
 void hf_redis_link_open(struct hf_redis_link *link, const char *session);

@@ -76,7 +76,7 @@ enum hf_redis_routed_call_state {
 
 /* A call about one queue on its way to the node that has it. */
 struct hf_redis_routed_call {
-    struct hf_store_call call; /* the first member: the link has only this */
+    struct hf_store_call call; /* the link has only this */
     /* RENEW, CLOSE_SESSION: what .call is about. */
     struct hf_store_ticket_set set;
     /* The leased client's call. */
@@ -109,7 +109,7 @@ struct hf_store {
     struct hf_redis_config config;
     /* Set by store_events.c: what the links of the nodes call, with the node as
      * .arg; and what .later calls. */
-    struct hf_redis_link_user link_user;
+    struct hf_redis_link_listener link_listener;
     uv_idle_cb on_later;
     uv_idle_t later; /* answers calls that have failed, from the loop; the
                         memory is freed when it is closed */
@@ -149,7 +149,7 @@ struct hf_store {
 
 /* ---------------------------------------------------------------- events -- */
 
-/* Set .link_user and .on_later. */
+/* Set .link_listener and .on_later. */
 void hf_redis_store_init_events(struct hf_store *store);
 
 /* End the link without a report; no call is under way after that. */

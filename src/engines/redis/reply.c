@@ -10,12 +10,13 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/quote.h"
 
 /* ---------------------------------------------------------------- errors -- */
 
 #define RIGHTS                                                                 \
     "; the user needs ~holdfast:* &holdfast:* and the commands that "          \
-    "docs/engine-redis.md has"
+    "holdfast-url(7) has"
 
 /*
  * Errors by a part of the server's text.  The part is searched for anywhere in
@@ -99,7 +100,7 @@ static const struct {
     {"unknown command",
      {HF_FAILURE_FATAL, HF_EUNSUPPORTED,
       "; expected a Redis of 6.0 or later without rename-command for what "
-      "docs/engine-redis.md has",
+      "holdfast-url(7) has",
       false, false, false}},
 };
 
@@ -411,6 +412,27 @@ static void add_rows(struct hf_redis_answer *answer,
         fail_malformed(answer);
 }
 
+/* The success of the queue: its token and time, or an empty array.  Its age is
+ * by the clock of the server that has it. */
+static void add_success(struct hf_redis_answer *answer,
+                        const struct redisReply *body)
+{
+    struct hf_success *success = &answer->answer.success;
+    uint64_t token, at_ms;
+
+    if (is_array(body, 0) && body->elements == 0)
+        return;
+    if (!is_array(body, 2) || !parse_number_reply(body->element[0], &token) ||
+        !parse_number_reply(body->element[1], &at_ms) || token == 0 ||
+        at_ms > INT64_MAX) {
+        fail_malformed(answer);
+        return;
+    }
+    success->token = token;
+    success->at_utc_ms = (int64_t)at_ms;
+    success->age_ms = (int64_t)answer->answer.server_ms - (int64_t)at_ms;
+}
+
 /* --------------------------------------------------------------- replies -- */
 
 /* The part of the reply that depends on the kind of call. */
@@ -436,10 +458,14 @@ static void add_body(struct hf_redis_answer *answer,
     case HF_STORE_SET_FLAG:
     case HF_STORE_CLEAR_FLAG:
     case HF_STORE_NEW_GENERATION:
+    case HF_STORE_WRITE_SUCCESS:
         if (body->type == REDIS_REPLY_INTEGER)
             answer->answer.found = body->integer > 0;
         else
             fail_malformed(answer);
+        break;
+    case HF_STORE_READ_SUCCESS:
+        add_success(answer, body);
         break;
     case HF_STORE_CLOSE_SESSION:
     case HF_STORE_NAMES: /* these have no script */
@@ -474,6 +500,26 @@ static void keep_payload(struct hf_redis_answer *answer)
     answer->tickets[0].payload = answer->payload;
 }
 
+/* The script has found the keys of another release: {now, layout, last}. */
+static void fail_layout(struct hf_redis_answer *answer,
+                        const struct redisReply *reply)
+{
+    const struct redisReply *last =
+        reply->elements > 2 ? reply->element[2] : NULL;
+    char text[192];
+
+    if (last == NULL || !is_text(last)) {
+        fail_malformed(answer);
+        return;
+    }
+    (void)snprintf(text, sizeof text,
+                   "the keys of this lock are of another release of holdfast: "
+                   "the key \"last\" has %s",
+                   hf_quote(last->str, (size_t)last->len).text);
+    fail(answer, HF_FAILURE_FATAL, HF_EUNSUPPORTED, text,
+         "; expected a number: use one release everywhere");
+}
+
 void hf_redis_answer_add_reply(struct hf_redis_answer *answer,
                                const struct hf_store_call *call,
                                const struct redisReply *reply)
@@ -494,6 +540,8 @@ void hf_redis_answer_add_reply(struct hf_redis_answer *answer,
              "layout=redis-py has mutexes only; expected one, or a URL without "
              "layout=",
              "");
+    else if (strcmp(reply->element[1]->str, "layout") == 0)
+        fail_layout(answer, reply);
     else if (reply->elements < 3)
         fail_malformed(answer);
     else

@@ -281,6 +281,8 @@ static bool must_hide(const struct hf_redis_routed_call *routed,
     case HF_STORE_REMOVE:
     case HF_STORE_REVOKE:
     case HF_STORE_DESCRIBE:
+    case HF_STORE_READ_SUCCESS:
+    case HF_STORE_WRITE_SUCCESS:
     case HF_STORE_SET_FLAG:
     case HF_STORE_CLEAR_FLAG:
     case HF_STORE_CLOSE_SESSION:

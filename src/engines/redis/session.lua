@@ -2,7 +2,7 @@
 --
 -- The operations on all tickets of a session in one queue.
 
-if not operations[ARGV[1]] then
+if not operations[op] then
     -- ARGV: watches the queue ('1' or '0'), and the ids of the tickets.  Each
     -- id is followed by ${step} - 1 other words; nil is 1.  The answer has the
     -- tickets whose release was requested, and with -1 those that are missing.

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <stdio.h>
 
+#include "base/container_of.h"
 #include "base/time_math.h"
 #include "engines/redis/redis_private.h"
 #include "engines/redis/reply.h"
@@ -190,8 +191,8 @@ static void on_answered(void *arg, struct hf_redis_link *link,
         return;
     }
     set_server_clock(node, answer->server_ms);
-    hf_redis_routed_call_answered(store, (struct hf_redis_routed_call *)call,
-                                  answer);
+    hf_redis_routed_call_answered(
+        store, container_of(call, struct hf_redis_routed_call, call), answer);
 }
 
 static void on_notice(void *arg, struct hf_redis_link *link,
@@ -230,7 +231,8 @@ static void on_redirected(void *arg, struct hf_redis_link *link,
     (void)link;
     if (store->clustered)
         hf_redis_routed_call_redirected(
-            store, (struct hf_redis_routed_call *)call, redirect);
+            store, container_of(call, struct hf_redis_routed_call, call),
+            redirect);
     else
         fail_redirected(store, call);
 }
@@ -293,7 +295,7 @@ static void on_nodes(void *arg, struct hf_redis_link *link,
 
 void hf_redis_store_init_events(struct hf_store *store)
 {
-    store->link_user = (struct hf_redis_link_user){
+    store->link_listener = (struct hf_redis_link_listener){
         .up = on_up,
         .down = on_down,
         .answered = on_answered,

@@ -196,14 +196,14 @@ static void on_notice(void *arg, struct hf_redis_link *link,
 
 void hf_redis_successor_watch(struct hf_store *store)
 {
-    const struct hf_redis_link_user user = {
+    const struct hf_redis_link_listener listener = {
         .up = on_up, .down = on_down, .notice = on_notice, .arg = store};
 
     if (store->config.path[0] != '\0')
         return; /* a socket file leads nowhere else */
     if (store->look == NULL)
         store->look = hf_redis_link_new(
-            &store->shared, &store->default_node->link->config, &user);
+            &store->shared, &store->default_node->link->config, &listener);
     if (store->look != NULL) /* without memory there is no look */
         plan(store);
 }

@@ -7,10 +7,9 @@
 -- whatever is in doubt.
 
 -- ARGV of enqueue: id, kind, weight, payload
-if ARGV[1] == 'enqueue' and not redis_py_key and ARGV[7] ~= PARTICIPANT and
+if op == 'enqueue' and not redis_py_key and ARGV[7] ~= PARTICIPANT and
         redis.call('HLEN', tickets) == 0 then
     local id, kind, at = ARGV[6], ARGV[7], text(now)
-    local before = tonumber(redis.call('GET', last) or '0') or 0
     local sequence = text(math.max(micros, before + 1))
     local data = table.concat({kind, ARGV[8], '0', at, session, ARGV[9]}, ' ')
     local lifetime = text(2 * ttl + ABANDONED_MS)
@@ -31,7 +30,7 @@ if ARGV[1] == 'enqueue' and not redis_py_key and ARGV[7] ~= PARTICIPANT and
 end
 
 -- ARGV of remove, and of close_session with one ticket: id
-if (ARGV[1] == 'remove' or ARGV[1] == 'close_session' and #ARGV == 6) and
+if (op == 'remove' or op == 'close_session' and #ARGV == 6) and
         not redis_py_key then
     local first = redis.call('ZRANGE', expiries, 0, 1, 'WITHSCORES')
     local kind, owner

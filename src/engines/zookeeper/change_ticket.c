@@ -3,7 +3,7 @@
  * HF_REQUEST_DESCRIBE and HF_REQUEST_REVOKE. */
 #include <assert.h>
 
-#include "engines/zookeeper/queue_list.h"
+#include "engines/zookeeper/list_children.h"
 #include "engines/zookeeper/queue_snapshot.h"
 #include "engines/zookeeper/zk_request.h"
 
@@ -229,8 +229,8 @@ static void text_read(struct hf_zk_engine *zk, struct hf_zk_engine_request *req)
         send_downgrade(zk, req, own_ticket);
 }
 
-/* The answer to the read: note the version and whether it asks the
- * owner to release. */
+/* The answer to the read: note the version and whether it asks the owner
+ * to release. */
 static void text_answered(void *user, struct hf_zk_call *call,
                           const struct hf_zk_reply *reply)
 {

@@ -13,12 +13,18 @@
 
 /* ----------------------------------------------------------------- order -- */
 
+/* Is a node like ${node} ordered by its number? */
+static bool has_number(const struct hf_zk_engine_node *node)
+{
+    return node->kind != HF_TICKET_PARTICIPANT &&
+           !hf_zk_engine_node_is_permit(node);
+}
+
 uint64_t hf_zk_engine_child_order(const struct hf_zk_engine_child *child)
 {
-    return child->node.kind == HF_TICKET_PARTICIPANT ||
-                   hf_zk_engine_node_is_permit(&child->node)
-               ? (uint64_t)child->czxid
-               : hf_zk_engine_node_order(child->node.sequence);
+    return has_number(&child->node)
+               ? hf_zk_engine_node_order(child->node.sequence)
+               : (uint64_t)child->czxid;
 }
 
 /* Keep the permits of one ticket next to each other. */
@@ -46,7 +52,7 @@ static int compare(const void *a, const void *b)
     return compare_permits(&x->node, &y->node);
 }
 
-void hf_zk_engine_children_sort(struct hf_zk_engine_queue *queue)
+static void sort(struct hf_zk_engine_queue *queue)
 {
     if (queue->count > 0)
         qsort(queue->children, queue->count, sizeof *queue->children, compare);
@@ -125,7 +131,7 @@ void hf_zk_engine_children_set(struct hf_zk_engine_queue *queue,
     queue->children = children;
     queue->count = count;
     queue->names = names;
-    hf_zk_engine_children_sort(queue);
+    sort(queue);
     drop_duplicates(queue);
 }
 
@@ -139,6 +145,28 @@ size_t hf_zk_engine_children_count_id(const struct hf_zk_engine_queue *queue,
     return nodes;
 }
 
+/* The nodes of a lease stand next to each other with consecutive numbers. */
+uint32_t hf_zk_engine_children_weight(const struct hf_zk_engine_queue *queue,
+                                      size_t index)
+{
+    size_t next = index;
+    const struct hf_zk_engine_node *first;
+    const struct hf_zk_engine_node *node;
+
+    if (index == queue->count)
+        return 0;
+    first = &queue->children[index].node;
+    do {
+        next++;
+        node = &queue->children[next].node;
+    } while (next < queue->count && first->kind == HF_TICKET_LEASE &&
+             node->kind == HF_TICKET_LEASE &&
+             hf_ticket_id_equal(&node->id, &first->id) &&
+             (uint32_t)node->sequence ==
+                 (uint32_t)first->sequence + (uint32_t)(next - index));
+    return (uint32_t)(next - index);
+}
+
 /* The new id differs only in the version of the UUID, which becomes 8. */
 void hf_zk_engine_children_change_id(struct hf_zk_engine_queue *queue,
                                      const struct hf_ticket_id *id)
@@ -148,8 +176,11 @@ void hf_zk_engine_children_change_id(struct hf_zk_engine_queue *queue,
     /* No program makes such an id, see node_name.c. */
     other.bytes[6] = (uint8_t)((other.bytes[6] & 0x0f) | 0x80);
     for (size_t i = 0; i < queue->count; i++) {
-        if (hf_ticket_id_equal(&queue->children[i].node.id, id))
-            queue->children[i].node.id = other;
+        if (!hf_ticket_id_equal(&queue->children[i].node.id, id))
+            continue;
+        queue->children[i].node.id = other;
+        if (has_number(&queue->children[i].node))
+            queue->children[i].czxid = 0; /* it was that of our ticket */
     }
 }
 
@@ -179,6 +210,12 @@ void hf_zk_engine_children_compact(struct hf_zk_engine_queue *queue)
     }
     queue->count = kept;
     link_nearest_others(queue);
+}
+
+void hf_zk_engine_children_sort(struct hf_zk_engine_queue *queue)
+{
+    sort(queue);
+    hf_zk_engine_children_compact(queue);
 }
 
 /* Set .gone of one child and count it. */

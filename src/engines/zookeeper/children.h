@@ -9,8 +9,9 @@
  * walk.
  *
  * Nothing here sends a call or knows which tickets are of this session, except
- * by the field .ours.  zk_own_ticket.c and queue_snapshot.c know that, and
- * queue_list.c knows when the children may be used instead of a new list.
+ * by the field .ours.  list_children.c makes children of an answer of the
+ * server, and knows when they may be used instead of a new list;
+ * queue_snapshot.c makes tickets of them.
  */
 #ifndef HF_ENGINES_ZOOKEEPER_CHILDREN_H
 #define HF_ENGINES_ZOOKEEPER_CHILDREN_H
@@ -28,8 +29,8 @@ void hf_zk_engine_children_set(struct hf_zk_engine_queue *queue,
                                struct hf_zk_engine_child *children,
                                size_t count, char *names);
 
-/* Sort the children again because more czxids are known.  Call
- * hf_zk_engine_children_compact() afterwards. */
+/* Sort the children again because more czxids are known, and remove those that
+ * have gone.  Indexes change. */
 void hf_zk_engine_children_sort(struct hf_zk_engine_queue *queue);
 
 /* Remove the children that have gone.  Indexes change. */
@@ -39,6 +40,12 @@ void hf_zk_engine_children_compact(struct hf_zk_engine_queue *queue);
 size_t hf_zk_engine_children_find(const struct hf_zk_engine_queue *queue,
                                   int32_t sequence,
                                   const struct hf_ticket_id *id);
+
+/* How many nodes the ticket at ${index} has: of a lease those in a row, from
+ * the index on, with its id and consecutive numbers; 1 for any other ticket; 0
+ * if the index is .count. */
+uint32_t hf_zk_engine_children_weight(const struct hf_zk_engine_queue *queue,
+                                      size_t index);
 
 /* How many children have that id. */
 size_t hf_zk_engine_children_count_id(const struct hf_zk_engine_queue *queue,

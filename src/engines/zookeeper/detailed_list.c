@@ -16,8 +16,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "engines/zookeeper/barriers.h"
-#include "engines/zookeeper/queue_list.h"
+#include "engines/zookeeper/double_barrier.h"
+#include "engines/zookeeper/list_children.h"
 #include "engines/zookeeper/queue_snapshot.h"
 #include "engines/zookeeper/zk_queue.h"
 #include "engines/zookeeper/zk_request.h"

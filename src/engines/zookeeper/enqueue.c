@@ -16,9 +16,9 @@
 #include <assert.h>
 #include <string.h>
 
-#include "engines/zookeeper/list_queue.h"
+#include "engines/zookeeper/answer_list.h"
+#include "engines/zookeeper/list_children.h"
 #include "engines/zookeeper/parent_nodes.h"
-#include "engines/zookeeper/queue_list.h"
 #include "engines/zookeeper/queue_snapshot.h"
 #include "engines/zookeeper/zk_request.h"
 
@@ -328,10 +328,9 @@ static void create_ticket(struct hf_zk_engine *zk,
     hf_zk_engine_list_children(zk, req);
 }
 
-/* Check the name, then create; an existing ticket is only listed. */
+/* Check the names, then create; an existing ticket is only listed. */
 void hf_zk_engine_enqueue(struct hf_zk_engine *zk, struct hf_request *request)
 {
-    char name[HF_ZK_PREFIX_BYTES];
     struct hf_zk_engine_request *req;
 
     /* The core asks again for a ticket that exists. */
@@ -342,16 +341,19 @@ void hf_zk_engine_enqueue(struct hf_zk_engine *zk, struct hf_request *request)
     assert(request->weight <= HF_WEIGHT_MAX);
     if (hf_zk_engine_name_is_reserved(zk->config.layout, request)) {
         hf_zk_engine_fail_name(zk, request);
-    } else if (!format_name(zk, request, name)) {
+        return;
+    }
+    if ((req = hf_zk_engine_request_new(zk, request)) == NULL)
+        return;
+    hf_zk_engine_request_enter(req, HF_ZK_CREATING);
+    if (format_name(zk, request, hf_zk_engine_request_creation(req)->name))
+        create_ticket(zk, req);
+    else
         hf_zk_engine_fail(
-            zk, request, HF_FAILURE_FATAL, HF_EUNSUPPORTED,
+            zk, hf_zk_engine_request_end(zk, req), HF_FAILURE_FATAL,
+            HF_EUNSUPPORTED,
             "layout=%s has no names for readers and writers, nor for "
             "an election, only for a mutex; expected a mutex, or "
             "layout=curator or layout=kazoo",
             hf_zk_engine_layout_name(zk->config.layout));
-    } else if ((req = hf_zk_engine_request_new(zk, request)) != NULL) {
-        hf_zk_engine_request_enter(req, HF_ZK_CREATING);
-        memcpy(hf_zk_engine_request_creation(req)->name, name, sizeof name);
-        create_ticket(zk, req);
-    }
 }

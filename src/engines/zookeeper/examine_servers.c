@@ -320,31 +320,6 @@ static void end_ask(struct ask *ask, enum hf_connection_close_mode mode,
         servers_examined(examination);
 }
 
-/* Write a frame that begins a session, with ${timeout_ms}; and one that closes
- * it. */
-static void write_connect(struct hf_jute_writer *out, int32_t timeout_ms)
-{
-    static const uint8_t password[HF_ZK_PASSWORD_BYTES];
-    size_t begin = hf_jute_begin_frame(out);
-
-    hf_jute_put_int(out, 0);
-    hf_jute_put_long(out, 0);
-    hf_jute_put_int(out, timeout_ms);
-    hf_jute_put_long(out, 0);
-    hf_jute_put_buffer(out, password, sizeof password);
-    hf_jute_put_bool(out, false);
-    hf_jute_end_frame(out, begin);
-}
-
-static void write_close(struct hf_jute_writer *out)
-{
-    size_t begin = hf_jute_begin_frame(out);
-
-    hf_jute_put_int(out, 1);
-    hf_jute_put_int(out, HF_ZK_CLOSE_SESSION);
-    hf_jute_end_frame(out, begin);
-}
-
 /* Send all of ${out}, for which a new connection has room, and free it.  False:
  * that failed, and ${ask} has ended. */
 static bool send_all(struct ask *ask, struct hf_jute_writer *out)
@@ -362,14 +337,17 @@ static bool send_all(struct ask *ask, struct hf_jute_writer *out)
 
 static void on_up(void *arg)
 {
+    static const uint8_t no_password[HF_ZK_PASSWORD_BYTES];
     struct hf_jute_writer out = {0};
     struct ask *ask = arg;
+    const struct hf_zk_connect_request request = {
+        .timeout_ms = ask->question == ASK_LEAST ? LEAST_MS : GREATEST_MS,
+        .password = no_password};
 
     if (ask->question == ASK_SRVR)
         hf_jute_put_bytes(&out, "srvr", 4);
     else
-        write_connect(&out,
-                      ask->question == ASK_LEAST ? LEAST_MS : GREATEST_MS);
+        hf_zk_put_connect_request(&out, &request);
     (void)send_all(ask, &out);
 }
 
@@ -395,7 +373,7 @@ static void take_session(struct ask *ask)
         return;
     }
     ask->granted_ms = (uint64_t)timeout_ms;
-    write_close(&out);
+    hf_zk_put_close_request(&out);
     if (send_all(ask, &out))
         end_ask(ask, HF_CONNECTION_FINISH, NULL);
 }

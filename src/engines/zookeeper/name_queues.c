@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/container_of.h"
 #include "base/memory.h"
 #include "core/name_list.h"
 #include "engines/zookeeper/zk_queue.h"
@@ -21,8 +22,6 @@
 /* Room for a node's path below the chroot.  What has a longer one is no
  * lock. */
 #define PATH_BYTES (HF_NAME_BYTES + 16)
-
-#define FIRST_BYTES 4096
 
 /* With how many bytes of paths that wait a walk is refused in any case.  An
  * answer of one-letter names makes fifty times as many bytes of paths. */
@@ -83,19 +82,12 @@ static bool push(struct walk *walk, const char *parent, const char *name,
 {
     size_t parent_bytes = strlen(parent);
     size_t needed = parent_bytes + 1 + bytes + 1;
-    size_t size = walk->size == 0 ? FIRST_BYTES : walk->size;
     char *to;
 
     if (needed > PATH_BYTES || is_too_large(walk))
         return true; /* no name of a lock is that long */
-    while (size - walk->used < needed)
-        size *= 2;
-    if (size != walk->size) {
-        if ((to = hf_realloc(walk->waiting, size)) == NULL)
-            return false;
-        walk->waiting = to;
-        walk->size = size;
-    }
+    if (!HF_ARRAY_ROOM(&walk->waiting, &walk->size, walk->used + needed))
+        return false;
     to = walk->waiting + walk->used;
     if (parent_bytes > 0) {
         memcpy(to, parent, parent_bytes);
@@ -354,7 +346,7 @@ static void children_listed(void *user, struct hf_zk_call *call,
                             const struct hf_zk_reply *reply)
 {
     struct walk *walk = call->owner;
-    struct asked_node *node = (struct asked_node *)(void *)call;
+    struct asked_node *node = container_of(call, struct asked_node, call);
     struct hf_jute_reader body = reply->body;
 
     (void)user;

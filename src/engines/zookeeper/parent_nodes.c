@@ -158,7 +158,7 @@ static void fail_no_chroot(struct hf_zk_engine *zk,
     hf_zk_engine_fail(
         zk, hf_zk_engine_request_end(zk, req), HF_FAILURE_FATAL, HF_EDIR,
         "the node %s, which the URL has for a root, does not exist; "
-        "create it, or correct the URL",
+        "create it (holdfast zk create), or correct the URL",
         zk->config.url.chroot);
 }
 
@@ -203,7 +203,7 @@ void hf_zk_engine_fail_create(struct hf_zk_engine *zk,
 /* The table is indexed by the digest: each digest has one place, which the last
  * path there keeps.
  *
-FNV-1a of 64 bits, and never 0.  Paths that collide would leave out a trial,
+ * FNV-1a of 64 bits, and never 0.  Paths that collide would leave out a trial,
  * no more. */
 static uint64_t digest_of(const char *path)
 {

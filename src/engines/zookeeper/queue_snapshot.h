@@ -1,32 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The last list of a queue as tickets.  The answer to getChildren is taken in,
- * together with what is known of our own tickets.  The core gets a snapshot of
- * all of it, or of the part that decides for one ticket. */
+/* The children of a queue as tickets: where a ticket stands among them, and the
+ * snapshot that the core gets, of all of them or of the part that decides for
+ * one ticket. */
 #ifndef HF_ENGINES_ZOOKEEPER_QUEUE_SNAPSHOT_H
 #define HF_ENGINES_ZOOKEEPER_QUEUE_SNAPSHOT_H
 
 #include "engines/zookeeper/zk_own_ticket.h"
-
-/* The least size of an element of a list: an empty string. */
-#define HF_ZK_CHILD_LEAST_BYTES 4
-
-/* At most how many of the ${count} names that come next in ${body} are those of
- * tickets?  Memory is for these, because a ticket takes many times the bytes of
- * a name of one letter, of which an answer may have millions. */
-size_t hf_zk_engine_tickets_at_most(const struct hf_jute_reader *body,
-                                    size_t count);
-
-/* Take in the answer to a getChildren and return ${error}; NoNode counts as an
- * empty list.  With nothing changed, HF_ZK_MALFORMED if it makes no sense, or
- * HF_ZK_OUT_OF_MEMORY. */
-enum hf_zk_error hf_zk_engine_queue_take_list(struct hf_zk_engine *zk,
-                                              struct hf_zk_engine_queue *queue,
-                                              enum hf_zk_error error,
-                                              struct hf_jute_reader *body);
-
-/* Sort the children again because more czxids are known. */
-void hf_zk_engine_queue_sort(const struct hf_zk_engine *zk,
-                             struct hf_zk_engine_queue *queue);
 
 /* The index of the ticket ${id} in the last list, or .count if it is not there.
  * A ticket of ours is found by its number, without a walk: ${own_ticket}, if
@@ -38,11 +17,6 @@ hf_zk_engine_queue_index_of(const struct hf_zk_engine_queue *queue,
 size_t hf_zk_engine_queue_index(const struct hf_zk_engine *zk,
                                 const struct hf_zk_engine_queue *queue,
                                 const struct hf_ticket_id *id);
-
-/* How many nodes the ticket at ${index} has in the last list, with consecutive
- * numbers; 0 if the index is .count. */
-uint32_t hf_zk_engine_queue_weight(const struct hf_zk_engine_queue *queue,
-                                   size_t index);
 
 /* Write the data of a node as a payload: text without NUL, quoted if the data
  * are something else.  Returns its length. */
@@ -72,12 +46,13 @@ bool hf_zk_engine_participants_snapshot(struct hf_zk_engine *zk,
                                         struct hf_snapshot *snapshot);
 
 /* Make a snapshot of what hf_admission_trim() would leave for the ticket
- * ${mine} of ${kind}, which is ${own_ticket} if it is ours, without making the
- * rest; valid until the next call. */
-void hf_zk_engine_queue_partial_snapshot(
-    struct hf_zk_engine *zk, const struct hf_zk_engine_queue *queue,
-    const struct hf_zk_engine_own_ticket *own_ticket,
-    const struct hf_ticket_id *mine, enum hf_ticket_kind kind,
-    struct hf_snapshot *snapshot);
+ * ${mine} of ${kind}, which is at ${index}, or .count if it is not there,
+ * without making the rest; valid until the next call. */
+void hf_zk_engine_queue_partial_snapshot(struct hf_zk_engine *zk,
+                                         const struct hf_zk_engine_queue *queue,
+                                         size_t index,
+                                         const struct hf_ticket_id *mine,
+                                         enum hf_ticket_kind kind,
+                                         struct hf_snapshot *snapshot);
 
 #endif

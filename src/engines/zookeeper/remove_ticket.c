@@ -5,8 +5,8 @@
 #include <assert.h>
 
 #include "engines/zookeeper/children.h"
+#include "engines/zookeeper/list_children.h"
 #include "engines/zookeeper/parent_nodes.h"
-#include "engines/zookeeper/queue_list.h"
 #include "engines/zookeeper/queue_snapshot.h"
 #include "engines/zookeeper/zk_own_ticket.h"
 #include "engines/zookeeper/zk_request.h"
@@ -246,8 +246,9 @@ static void search(struct hf_zk_engine *zk, struct hf_zk_engine_request *req)
     hf_zk_engine_find_ticket(zk, req);
 }
 
-/* A ticket of ours is deleted by the names of its nodes, any other is searched
- * for first. */
+/* A ticket of ours is deleted by the names of its nodes.  Any other is searched
+ * for first; so is one of ours that somebody evicts who says who he is, because
+ * its owner then reads that as any owner does. */
 void hf_zk_engine_delete_ticket(struct hf_zk_engine *zk,
                                 struct hf_zk_engine_request *req,
                                 void (*then)(struct hf_zk_engine *zk,
@@ -264,7 +265,7 @@ void hf_zk_engine_delete_ticket(struct hf_zk_engine *zk,
     removal->eviction = req->request->evicted_by != NULL ? HF_ZK_EVICTION_UNREAD
                                                          : HF_ZK_EVICTION_NONE;
     req->attempts = 0;
-    if (own_ticket != NULL)
+    if (own_ticket != NULL && removal->eviction == HF_ZK_EVICTION_NONE)
         delete_own(zk, req, own_ticket);
     else
         search(zk, req);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The requests that watch: HF_REQUEST_WATCH for a ticket, and
- * HF_REQUEST_WATCH_QUEUE for a queue.  Their watches are in zk_watches.h. */
+ * HF_REQUEST_WATCH_QUEUE for a queue; for a barrier it is in barrier_flag.c.
+ * Their watches are in zk_watches.h. */
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "engines/zookeeper/list_queue.h"
-#include "engines/zookeeper/queue_list.h"
+#include "engines/zookeeper/answer_list.h"
+#include "engines/zookeeper/list_children.h"
 #include "engines/zookeeper/queue_snapshot.h"
 #include "engines/zookeeper/zk_request.h"
 
@@ -83,10 +84,10 @@ static void ticket_searched(struct hf_zk_engine *zk,
 {
     struct hf_request *request = req->request;
 
+    if (hf_zk_engine_request_was_cancelled(zk, req))
+        return;
     hf_zk_engine_request_end_cancel(zk, req);
-    if (request == NULL) /* cancelled meanwhile */
-        hf_zk_engine_request_free(zk, req);
-    else if (req->list_error != HF_ZK_OK && req->list_error != HF_ZK_NO_NODE)
+    if (req->list_error != HF_ZK_OK && req->list_error != HF_ZK_NO_NODE)
         hf_zk_engine_request_fail(zk, req, req->list_error, "list",
                                   req->queue->path);
     else if (!hf_zk_session_usable(&zk->session)) /* closing, or disconnected */
@@ -157,7 +158,7 @@ static bool size_differs(struct hf_zk_engine_request *req)
 {
     uint32_t permits = hf_zk_engine_request_listing(req)->permits;
 
-    return req->request != NULL && permits > 0 && req->request->limit > 0 &&
+    return permits > 0 && req->request->limit > 0 &&
            permits != req->request->limit;
 }
 
@@ -177,23 +178,20 @@ static void fail_size(struct hf_zk_engine *zk, struct hf_zk_engine_request *req)
         permits, path, limit);
 }
 
-/* All calls are answered: complete the list, or fail, or drop a cancelled
- * request. */
+/* All calls are answered: complete the list, which can still be cancelled, or
+ * fail. */
 static void watch_done(struct hf_zk_engine *zk,
                        struct hf_zk_engine_request *req)
 {
-    if (size_differs(req)) {
-        hf_zk_engine_request_end_cancel(zk, req);
-        fail_size(zk, req);
+    if (hf_zk_engine_request_was_cancelled(zk, req))
         return;
-    }
-    if (req->request != NULL && is_listed(req)) {
+    if (!size_differs(req) && is_listed(req)) {
         hf_zk_engine_find_and_answer(zk, req);
         return;
     }
     hf_zk_engine_request_end_cancel(zk, req);
-    if (req->request == NULL) /* cancelled meanwhile */
-        hf_zk_engine_request_free(zk, req);
+    if (size_differs(req))
+        fail_size(zk, req);
     else
         hf_zk_engine_request_fail(zk, req, req->list_error, "look at",
                                   req->queue->path);
@@ -237,21 +235,11 @@ static void size_read(void *user, struct hf_zk_call *call,
 void hf_zk_engine_watch_queue(struct hf_zk_engine *zk,
                               struct hf_request *request)
 {
-    struct hf_zk_engine_request *req = hf_zk_engine_request_new(zk, request);
-    struct hf_zk_engine_watch *watch;
+    struct hf_zk_engine_request *req =
+        hf_zk_engine_watches_begin(zk, request, watch_done);
 
     if (req == NULL)
         return;
-    hf_zk_engine_request_enter(req, HF_ZK_LISTING);
-    watch = hf_zk_engine_watches_ask_queue(zk, request, req->queue);
-    hf_zk_engine_request_listing(req)->watch = watch;
-    if (watch == NULL) {
-        hf_zk_engine_request_fail(zk, req, HF_ZK_OUT_OF_MEMORY, "look at",
-                                  req->queue->path);
-        return;
-    }
-    hf_zk_engine_request_allow_cancel(zk, req);
-    hf_zk_engine_request_step(req, watch_done);
     if (request->ticket_kind == HF_TICKET_PARTICIPANT)
         hf_zk_send_sync(
             &zk->session,
@@ -261,7 +249,9 @@ void hf_zk_engine_watch_queue(struct hf_zk_engine *zk,
         hf_zk_send_get_data(&zk->session,
                             hf_zk_engine_request_call(req, size_read),
                             req->queue->path, false);
-    hf_zk_send_get_children(
-        &zk->session, hf_zk_engine_request_call(req, children_listed),
-        req->queue->path, hf_zk_engine_watches_flag(zk, watch));
+    hf_zk_send_get_children(&zk->session,
+                            hf_zk_engine_request_call(req, children_listed),
+                            req->queue->path,
+                            hf_zk_engine_watches_flag(
+                                zk, hf_zk_engine_request_listing(req)->watch));
 }

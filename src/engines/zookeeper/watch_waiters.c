@@ -6,14 +6,9 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/container_of.h"
 #include "base/memory.h"
 #include "engines/zookeeper/zk_private.h"
-
-/* The watch that ${watcher} is the first member of. */
-static struct hf_zk_engine_watch *watch_of(struct hf_zk_watcher *watcher)
-{
-    return (struct hf_zk_engine_watch *)(void *)watcher;
-}
 
 /* The mode in which a server is asked to watch for ${kind}. */
 static enum hf_zk_watch_mode mode_of(enum hf_zk_engine_watch_kind kind)
@@ -32,9 +27,11 @@ hf_zk_engine_watch_find(const struct hf_zk_engine *zk,
         hf_zk_watch_set_find(&zk->session.watches, mode_of(kind), path, bytes);
 
     while (watcher != NULL &&
-           (watcher->user != zk || watch_of(watcher)->kind != kind))
+           (watcher->user != zk ||
+            container_of(watcher, struct hf_zk_engine_watch, watcher)->kind !=
+                kind))
         watcher = watcher->next_at_path;
-    return watch_of(watcher);
+    return container_of_or_null(watcher, struct hf_zk_engine_watch, watcher);
 }
 
 /* Allocate a watch and add it to the session's set; NULL for lack of memory. */
@@ -55,7 +52,7 @@ add_watch(struct hf_zk_engine *zk, enum hf_zk_engine_watch_kind kind,
                                             .fired = fired,
                                             .path = watch->path,
                                             .mode = mode_of(kind),
-                                            .idle = true};
+                                            .not_set_again = true};
     hf_zk_watch_set_add(&zk->session.watches, &watch->watcher);
     return watch;
 }
@@ -79,7 +76,7 @@ static struct hf_zk_engine_watch *next_watch_of(const void *user,
 {
     while (watcher != NULL && watcher->user != user)
         watcher = watcher->next;
-    return watch_of(watcher);
+    return container_of_or_null(watcher, struct hf_zk_engine_watch, watcher);
 }
 
 struct hf_zk_engine_watch *
@@ -125,13 +122,14 @@ void hf_zk_engine_watch_remove(struct hf_zk_engine *zk,
     struct hf_zk_watch_set *set = &zk->session.watches;
     enum hf_zk_unwatch what;
 
-    if (!watch->watcher.in_set)
+    if (!hf_zk_watcher_in_set(&watch->watcher))
         return;
-    hf_zk_watch_set_remove(set, &watch->watcher);
     if (watch->watcher.server_mode == HF_ZK_SERVER_ONE_SHOT ||
-        !hf_zk_session_usable(&zk->session))
+        !hf_zk_session_usable(&zk->session)) {
+        hf_zk_watch_set_remove(set, &watch->watcher);
         return;
-    what = hf_zk_watch_set_after_removal(set, &watch->watcher);
+    }
+    what = hf_zk_watch_set_unwatch(set, &watch->watcher);
     if (what != HF_ZK_UNWATCH_NOTHING)
         ask_to_forget(zk, watch, what);
 }
@@ -139,14 +137,14 @@ void hf_zk_engine_watch_remove(struct hf_zk_engine *zk,
 void hf_zk_engine_watch_free_if_unused(struct hf_zk_engine *zk,
                                        struct hf_zk_engine_watch *watch)
 {
-    if (watch->waiters != NULL || watch->reading || watch->watcher.asked > 0)
+    if (watch->waiters != NULL || watch->reading || watch->watcher.reads > 0)
         return;
-    if (watch->watcher.armed && watch->watcher.in_set)
+    if (hf_zk_watcher_is_armed(&watch->watcher))
         return; /* the server will report the next event */
     hf_zk_engine_watch_remove(zk, watch);
     if (watch->queue != NULL)
         hf_zk_engine_queue_release(zk, watch->queue);
-    assert(!watch->watcher.in_set);
+    assert(!hf_zk_watcher_in_set(&watch->watcher));
     hf_free(watch);
 }
 
@@ -175,7 +173,7 @@ hf_zk_engine_waiter_add(struct hf_zk_engine_watch *watch,
     if (waiter->next != NULL)
         waiter->next->link = &waiter->next;
     watch->waiters = waiter;
-    watch->watcher.idle = false;
+    watch->watcher.not_set_again = false;
     request->engine_data = waiter;
     return waiter;
 }
@@ -186,7 +184,7 @@ void hf_zk_engine_waiter_free(struct hf_zk_engine_waiter *waiter)
     *waiter->link = waiter->next;
     if (waiter->next != NULL)
         waiter->next->link = waiter->link;
-    waiter->watch->watcher.idle = waiter->watch->waiters == NULL;
+    waiter->watch->watcher.not_set_again = waiter->watch->waiters == NULL;
     hf_free(waiter);
 }
 

@@ -6,7 +6,7 @@
 #define HF_ENGINES_ZOOKEEPER_WATCH_WAITERS_H
 
 #include "engines/zookeeper/zk_watches.h"
-#include "zookeeper/watch_modes.h"
+#include "zookeeper/watch_set.h"
 
 /* What a watch is for. */
 enum hf_zk_engine_watch_kind {
@@ -35,8 +35,7 @@ struct hf_zk_engine_waiter {
  * lives while a request waits, a read is in flight, or the server may still
  * report its event. */
 struct hf_zk_engine_watch {
-    struct hf_zk_watcher watcher; /* must be the first member; .user is the
-                                     client */
+    struct hf_zk_watcher watcher; /* .user is the client */
     struct hf_zk_engine_waiter *waiters;
     bool reading;    /* a getData is in flight, or a function below forbids
                         freeing */

@@ -7,8 +7,6 @@
 #define TICK_MIN_MS 10
 #define TICK_MAX_MS 60000
 
-enum proof { EAGER, LAZY, STRICT };
-
 /* The values of the options, before they are spread over the configuration. */
 struct values {
     struct hf_zk_url_options shared; /* first, see hf_zk_url_parse() */
@@ -17,12 +15,13 @@ struct values {
     uint64_t clock_drift;
     uint64_t token_floor;
     int layout; /* an index of dialects[] */
-    int proof;  /* enum proof */
+    int proof;  /* enum hf_zk_proof_mode */
 };
 
 static const char *const layouts[] = {"curator", "kazoo", "writelock", NULL};
 static const enum hf_zk_engine_dialect dialects[] = {HF_ZK_CURATOR, HF_ZK_KAZOO,
                                                      HF_ZK_WRITELOCK};
+/* In the order of enum hf_zk_proof_mode. */
 static const char *const proofs[] = {"eager", "lazy", "strict", NULL};
 
 static const struct hf_url_option_row rows[] = {
@@ -63,7 +62,8 @@ hf_status hf_zk_engine_config_parse(struct hf_zk_engine_config *config,
                                     const struct hf_url *url,
                                     struct hf_error *error)
 {
-    struct values values = {.proof = EAGER, .clock_drift = HF_CLOCK_DRIFT};
+    struct values values = {.proof = HF_ZK_PROOF_EAGER,
+                            .clock_drift = HF_CLOCK_DRIFT};
     hf_status status;
 
     *config = (struct hf_zk_engine_config){0};
@@ -74,8 +74,7 @@ hf_status hf_zk_engine_config_parse(struct hf_zk_engine_config *config,
     config->url.session.timeout_floor_ms = values.timeout_floor_ms;
     config->url.session.tick_ms = values.tick_ms;
     config->url.session.clock_drift = values.clock_drift;
-    config->url.session.lazy_proof = values.proof == LAZY;
-    config->url.session.strict_proof = values.proof == STRICT;
+    config->url.session.proof = (enum hf_zk_proof_mode)values.proof;
     config->token_floor = values.token_floor;
     config->layout = dialects[values.layout];
     return HF_OK;

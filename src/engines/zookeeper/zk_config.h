@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include <holdfast/holdfast.h>
+#include <holdfast/status.h>
 
 #include "engines/zookeeper/node_name.h"
 #include "zookeeper/zk_url.h"

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/engine_host.h"
 #include "base/memory.h"
 #include "engines/zookeeper/parent_nodes.h"
 #include "engines/zookeeper/zk_examine.h"
@@ -60,9 +61,7 @@ static void put_checks(struct hf_zk_engine *zk)
         count++;
     }
     if (!any)
-        hf_zk_multi_check(&zk->session, zk->config.url.chroot[0] != '\0'
-                                            ? zk->config.url.chroot
-                                            : "/");
+        hf_zk_multi_check(&zk->session, hf_zk_engine_root(zk));
     move_checked_last(zk, count);
 }
 
@@ -122,7 +121,7 @@ void hf_zk_engine_prove(struct hf_zk_engine *zk, struct hf_request *request)
  *
  *  - The calls of one step: parents, create and list; sync and read; delete of
  *    the write node and of the read node.  They are written together.
- *  - A list that is asked for behind a create shows the node (queue_list.c).
+ *  - A list that is asked for behind a create shows the node (list_children.c).
  *    A request joins those that wait for a list in the step that sends its
  *    create.
  *  - Enqueues enter a queue in the order in which they were asked for, see
@@ -138,9 +137,9 @@ void hf_zk_engine_prove(struct hf_zk_engine *zk, struct hf_request *request)
  *  - A removal may overtake an HF_REQUEST_LIST, HF_REQUEST_WATCH,
  *    HF_REQUEST_REVOKE or HF_REQUEST_DESCRIBE of the same ticket.  These then
  *    find that it is gone, as if somebody else had removed it.
- *  - HF_REQUEST_SET_FLAG, HF_REQUEST_CLEAR_FLAG, HF_REQUEST_NEW_GENERATION and
- * HF_REQUEST_WATCH_QUEUE for a barrier happen in the order in which they were
- * asked for.  All of them are HF_ZK_NORMAL.
+ *  - Setting and clearing the flag of a barrier, a new generation and a queue
+ *    watch of a barrier happen in the order in which they were asked for.  All
+ *    of them are HF_ZK_NORMAL.
  *  - A detailed list shows what this client had enqueued and removed before it
  *    was asked for.  It is HF_ZK_BULK, as enqueues are, and removals are
  *    urgent.
@@ -166,9 +165,13 @@ static enum hf_zk_work_class work_class(const struct hf_request *request)
     }
 }
 
-/* Carry out ${request}, which waits no longer; the session is usable. */
-static void begin_request(struct hf_zk_engine *zk, struct hf_request *request)
+/* Carry out the request ${work}, which has room in the window; the session is
+ * usable. */
+static void begin(void *user, void *work)
 {
+    struct hf_zk_engine *zk = user;
+    struct hf_request *request = work;
+
     switch (request->kind) {
     case HF_REQUEST_ENQUEUE:
         hf_zk_engine_enqueue(zk, request);
@@ -218,50 +221,52 @@ static void begin_request(struct hf_zk_engine *zk, struct hf_request *request)
     case HF_REQUEST_NAMES:
         hf_zk_engine_name_queues(zk, request);
         break;
+    case HF_REQUEST_READ_SUCCESS:
+        hf_zk_engine_read_success(zk, request);
+        break;
+    case HF_REQUEST_WRITE_SUCCESS:
+        hf_zk_engine_write_success(zk, request);
+        break;
     case HF_REQUEST_EXAMINE: /* see examine_servers.h */
     case HF_REQUEST_END:
         break;
     }
 }
 
-/* Begin the request now, or when the window has room.  Proofs come now and then
- * whether locks are at work or not. */
-static void enter(struct hf_zk_engine *zk, struct hf_request *request)
-{
-    if (request->kind != HF_REQUEST_PROVE)
-        hf_zk_window_used(&zk->session.window, zk->session.now_ms);
-    switch (hf_zk_window_enter(&zk->session.window, zk->session.wire.calls,
-                               work_class(request), &zk->window_callbacks,
-                               request)) {
-    case HF_OK:
-        begin_request(zk, request);
-        break;
-    case HF_ENOMEM:
-        hf_zk_engine_fail_memory(zk, request);
-        break;
-    default:
-        break; /* it waits */
-    }
-}
-
 /* Without a connection a request fails at once, because the core retries when
- * it is connected. */
+ * it is connected.  Otherwise it begins now, or when the window has room.
+ * Proofs come now and then whether locks are at work or not. */
 void hf_zk_engine_submit(struct hf_zk_engine *zk, struct hf_request *request,
                          uint64_t now_ms)
 {
-    hf_zk_session_set_now(&zk->session, now_ms);
+    struct hf_zk_session *session = &zk->session;
+    hf_status entered;
+
+    hf_zk_session_set_now(session, now_ms);
     if (request->kind == HF_REQUEST_END) {
         assert(zk->end == NULL);
         zk->end = request;
-        hf_zk_session_close(&zk->session);
-    } else if (!hf_zk_session_usable(&zk->session)) {
+        hf_zk_session_close(session);
+        return;
+    }
+    if (!hf_zk_session_usable(session)) {
         hf_zk_engine_fail(zk, request, HF_FAILURE_RETRY, HF_EUNREACHABLE,
                           "there is no connection%s%s",
-                          zk->session.connectivity.error[0] != '\0' ? ": " : "",
-                          zk->session.connectivity.error);
-    } else {
-        enter(zk, request);
+                          session->connectivity.error[0] != '\0' ? ": " : "",
+                          session->connectivity.error);
+        return;
     }
+    if (request->kind != HF_REQUEST_PROVE)
+        hf_zk_window_used(&session->window, now_ms);
+    entered =
+        hf_zk_window_enter(&session->window, session->wire.calls,
+                           work_class(request), &zk->window_callbacks, request);
+    if (entered == HF_OK)
+        begin(zk, request);
+    else if (entered == HF_ENOMEM)
+        hf_zk_engine_fail_memory(zk, request);
+    else
+        assert(entered == HF_EBUSY); /* it waits */
 }
 
 /* Cancel a watch, wherever it is: waiting for the window, in progress, or
@@ -341,7 +346,7 @@ static void up(void *user, bool resumed)
     event.as.connected.clock_drift = zk->config.url.session.clock_drift;
     event.as.connected.anchor_ms = zk->session.proven_anchor_ms;
     event.as.connected.resumed = resumed;
-    event.as.connected.lazy = zk->config.url.session.lazy_proof;
+    event.as.connected.lazy = zk->config.url.session.proof == HF_ZK_PROOF_LAZY;
     hf_zk_engine_notify(zk, &event);
     hf_zk_engine_examinations_begin(zk);
 }
@@ -392,12 +397,6 @@ static void proven(void *user, uint64_t anchor_ms)
 
     event.as.answer.anchor_ms = anchor_ms;
     hf_zk_engine_notify(user, &event);
-}
-
-/* The window's callback: the request has room. */
-static void begin(void *user, void *work)
-{
-    begin_request(user, work);
 }
 
 /* The window's callback: the connection ended before the request began. */

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * See zk_examine.h.  What is to be asked waits in one block of memory, each
- * entry a letter and a path, and up to WINDOW calls are in flight.  A node that
- * is no ticket is asked for its children; a ticket is asked for its owner. Both
- * are bounded.
+ * entry a question and a path, and up to WINDOW calls are in flight.  A node
+ * that is no ticket is asked for its children; a ticket is asked for its owner.
+ * Both are bounded.
  */
 #include "engines/zookeeper/zk_examine.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/container_of.h"
 #include "base/memory.h"
 #include "engines/zookeeper/access_list.h"
 #include "engines/zookeeper/zk_private.h"
@@ -32,19 +34,20 @@
  * of what is left shows that this does not succeed. */
 #define SEQUENCE_LATE (INT32_C(3) << 29)
 
-/* What an entry asks for. */
+/* What an entry asks for; not 0, which ends the path of the entry before. */
 enum question {
-    ASK_CONFIG = 'c',
-    ASK_ACL = 'a',
-    ASK_CHILDREN = 'n',
-    ASK_OWNER = 't',
-    ASK_RIGHTS = 'r',       /* what its access list lets us do in a node, */
-    ASK_QUEUE_RIGHTS = 'q', /* and in one that has tickets */
+    ASK_CONFIG = 1,
+    ASK_ACL,
+    ASK_CHILDREN,
+    ASK_OWNER,
+    ASK_RIGHTS,       /* what its access list lets us do in a node, */
+    ASK_QUEUE_RIGHTS, /* and in one that has tickets */
+    QUESTIONS,
 };
 
 struct asked {
     struct hf_zk_call call;
-    char question;
+    enum question question;
     char path[PATH_BYTES]; /* with the chroot */
     bool busy;
 };
@@ -79,18 +82,12 @@ static void push(struct hf_zk_engine_examination *examination,
                  enum question question, const char *path)
 {
     size_t needed = strlen(path) + 2;
-    size_t size = examination->size == 0 ? 4096 : examination->size;
     char *to;
 
-    while (size - examination->used < needed)
-        size *= 2;
-    if (size != examination->size) {
-        if ((to = hf_realloc(examination->waiting, size)) == NULL) {
-            examination->failed = true;
-            return;
-        }
-        examination->waiting = to;
-        examination->size = size;
+    if (!HF_ARRAY_ROOM(&examination->waiting, &examination->size,
+                       examination->used + needed)) {
+        examination->failed = true;
+        return;
     }
     to = examination->waiting + examination->used;
     to[0] = (char)question;
@@ -106,7 +103,7 @@ static void pop(struct hf_zk_engine_examination *examination,
 
     while (at > 0 && examination->waiting[at - 1] != '\0')
         at--;
-    asked->question = examination->waiting[at];
+    asked->question = (enum question)examination->waiting[at];
     memcpy(asked->path, examination->waiting + at + 1,
            examination->used - at - 1);
     examination->used = at;
@@ -117,10 +114,11 @@ static void pop(struct hf_zk_engine_examination *examination,
 
 /* The first lines of the configuration are "server.N=...:participant;...". */
 static void take_config(struct hf_zk_engine_examination *examination,
-                        struct hf_jute_piece data)
+                        const struct asked *asked, struct hf_jute_reader *body)
 {
+    struct hf_jute_piece data = hf_jute_get_buffer(body);
     struct hf_finding_head head = {HF_SEVERITY_OK, "zookeeper-members",
-                                   HF_ZK_CONFIG_PATH, NULL};
+                                   asked->path, NULL};
     const char *at = data.bytes, *end = at + data.count;
     unsigned participants = 0, observers = 0;
 
@@ -158,13 +156,11 @@ access_of(const struct hf_zk_engine_examination *examination,
                                     examination->zk->config.url.session.auth);
 }
 
-/* The chroot, or "/" without one: the node in which those of locks are made. */
+/* Is it the node in which those of locks are made? */
 static bool is_root_of_locks(const struct hf_zk_engine_examination *examination,
                              const char *path)
 {
-    const char *chroot = examination->zk->config.url.chroot;
-
-    return strcmp(path, chroot[0] != '\0' ? chroot : "/") == 0;
+    return strcmp(path, hf_zk_engine_root(examination->zk)) == 0;
 }
 
 /* Must this user rely on others to make the nodes of locks? */
@@ -183,14 +179,13 @@ static void check_root(struct hf_zk_engine_examination *examination,
                        "is not there cannot be taken");
 }
 
-/* Can tickets be created and deleted in the node at ${path}?  Of a node without
- * tickets nobody knows whether it is meant for a lock. */
+/* Can tickets be created and deleted in the node?  Of a node without tickets
+ * nobody knows whether it is meant for a lock. */
 static void take_rights(struct hf_zk_engine_examination *examination,
-                        const char *path, struct hf_jute_reader *body,
-                        bool has_tickets)
+                        const struct asked *asked, struct hf_jute_reader *body)
 {
     struct hf_finding_head head = {
-        HF_SEVERITY_WARNING, "zookeeper-rights", path,
+        HF_SEVERITY_WARNING, "zookeeper-rights", asked->path,
         "if locks of this name are to be taken: give this user the permissions "
         "c, d and r there (holdfast zk acl set)"};
     struct hf_zk_engine_access access = access_of(examination, body);
@@ -198,7 +193,7 @@ static void take_rights(struct hf_zk_engine_examination *examination,
 
     if (body->failed ||
         (creates ? !hf_zk_engine_access_lacks(&access, HF_ZK_PERM_DELETE)
-                 : !has_tickets) ||
+                 : asked->question == ASK_RIGHTS) ||
         examination->refusing++ >= REFUSING_MAX)
         return;
     if (!creates)
@@ -213,8 +208,9 @@ static void take_rights(struct hf_zk_engine_examination *examination,
 
 /* The answer to getACL. */
 static void take_acl(struct hf_zk_engine_examination *examination,
-                     const char *path, struct hf_jute_reader *body)
+                     const struct asked *asked, struct hf_jute_reader *body)
 {
+    const char *path = asked->path;
     struct hf_finding_head head = {HF_SEVERITY_OK, "zookeeper-acl", path, NULL};
     struct hf_zk_engine_access access = access_of(examination, body);
     bool open = (access.anyone & ~HF_ZK_PERM_READ) != 0;
@@ -236,8 +232,9 @@ static void take_acl(struct hf_zk_engine_examination *examination,
 
 /* A ticket, which must belong to a session. */
 static void take_owner(struct hf_zk_engine_examination *examination,
-                       const char *path, struct hf_jute_reader *body)
+                       const struct asked *asked, struct hf_jute_reader *body)
 {
+    const char *path = asked->path;
     struct hf_zk_stat stat = hf_zk_get_stat(body);
     char advice[HF_FINDING_TEXT_BYTES];
     struct hf_finding_head head = {HF_SEVERITY_ERROR,
@@ -309,8 +306,10 @@ static void push_child(struct hf_zk_engine_examination *examination,
 
 /* The answer to getChildren2: the children and the Stat of the node. */
 static void take_children(struct hf_zk_engine_examination *examination,
-                          const char *path, struct hf_jute_reader *body)
+                          const struct asked *asked,
+                          struct hf_jute_reader *body)
 {
+    const char *path = asked->path;
     size_t count = hf_jute_get_count(body, sizeof(int32_t));
     struct hf_zk_stat stat;
     bool tickets = false;
@@ -425,6 +424,21 @@ static void take_error(struct hf_zk_engine_examination *examination,
     }
 }
 
+/* How each is asked, and what takes the answer. */
+static const struct {
+    enum hf_zk_opcode opcode;
+    bool has_flag; /* the record ends with a watch flag, which is false */
+    void (*take)(struct hf_zk_engine_examination *examination,
+                 const struct asked *asked, struct hf_jute_reader *body);
+} questions[QUESTIONS] = {
+    [ASK_CONFIG] = {HF_ZK_GET_DATA, true, take_config},
+    [ASK_ACL] = {HF_ZK_GET_ACL, false, take_acl},
+    [ASK_CHILDREN] = {HF_ZK_GET_CHILDREN2, true, take_children},
+    [ASK_OWNER] = {HF_ZK_EXISTS, true, take_owner},
+    [ASK_RIGHTS] = {HF_ZK_GET_ACL, false, take_rights},
+    [ASK_QUEUE_RIGHTS] = {HF_ZK_GET_ACL, false, take_rights},
+};
+
 static void ask_more(struct hf_zk_engine_examination *examination);
 
 /* The answer to any call. */
@@ -432,25 +446,17 @@ static void answered(void *user, struct hf_zk_call *call,
                      const struct hf_zk_reply *reply)
 {
     struct hf_zk_engine_examination *examination = call->owner;
-    struct asked *asked = (struct asked *)(void *)call;
+    struct asked *asked = container_of(call, struct asked, call);
     struct hf_jute_reader body = reply->body;
 
     (void)user;
+    assert(asked->busy && examination->pending > 0);
     asked->busy = false;
     examination->pending--;
     if (reply->error != HF_ZK_OK)
         take_error(examination, asked, reply->error);
-    else if (asked->question == ASK_CONFIG)
-        take_config(examination, hf_jute_get_buffer(&body));
-    else if (asked->question == ASK_ACL)
-        take_acl(examination, asked->path, &body);
-    else if (asked->question == ASK_CHILDREN)
-        take_children(examination, asked->path, &body);
-    else if (asked->question != ASK_OWNER)
-        take_rights(examination, asked->path, &body,
-                    asked->question == ASK_QUEUE_RIGHTS);
     else
-        take_owner(examination, asked->path, &body);
+        questions[asked->question].take(examination, asked, &body);
     ask_more(examination);
     if (examination->pending == 0)
         finish(examination);
@@ -459,26 +465,11 @@ static void answered(void *user, struct hf_zk_call *call,
 /* Send the request of ${asked}. */
 static void send(struct hf_zk_session *session, struct asked *asked)
 {
-    static const enum hf_zk_opcode opcodes[] = {
-        [ASK_ACL] = HF_ZK_GET_ACL,
-        [ASK_CHILDREN] = HF_ZK_GET_CHILDREN2,
-        [ASK_RIGHTS] = HF_ZK_GET_ACL,
-        [ASK_QUEUE_RIGHTS] = HF_ZK_GET_ACL,
-    };
-    size_t begin;
+    size_t begin = hf_zk_call_begin(session, &asked->call,
+                                    questions[asked->question].opcode);
 
-    if (asked->question == ASK_CONFIG) {
-        hf_zk_send_get_data(session, &asked->call, asked->path, false);
-        return;
-    }
-    if (asked->question == ASK_OWNER) {
-        hf_zk_send_exists(session, &asked->call, asked->path);
-        return;
-    }
-    begin = hf_zk_call_begin(session, &asked->call,
-                             opcodes[(unsigned char)asked->question]);
     hf_jute_put_string(&session->wire.out, asked->path);
-    if (asked->question == ASK_CHILDREN)
+    if (questions[asked->question].has_flag)
         hf_jute_put_bool(&session->wire.out, false);
     hf_zk_call_end(session, begin);
 }
@@ -510,12 +501,12 @@ static void ask_more(struct hf_zk_engine_examination *examination)
 /* Ask for all that is known by name. */
 static void begin(struct hf_zk_engine_examination *examination)
 {
-    const char *chroot = examination->zk->config.url.chroot;
+    const char *root = hf_zk_engine_root(examination->zk);
 
     examination->begun = true;
-    push(examination, ASK_CHILDREN, chroot[0] != '\0' ? chroot : "/");
-    if (chroot[0] != '\0')
-        push(examination, ASK_ACL, chroot);
+    push(examination, ASK_CHILDREN, root);
+    if (strcmp(root, "/") != 0)
+        push(examination, ASK_ACL, root);
     push(examination, ASK_ACL, "/");
     push(examination, ASK_CONFIG, HF_ZK_CONFIG_PATH);
     ask_more(examination);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/container_of.h"
 #include "base/memory.h"
 #include "engines/zookeeper/children.h"
 #include "engines/zookeeper/zk_private.h"
@@ -15,7 +16,7 @@
 static int compare_id(const void *id, const struct hf_tree_node *node)
 {
     const struct hf_zk_engine_own_ticket *own_ticket =
-        (const struct hf_zk_engine_own_ticket *)(const void *)node;
+        container_of(node, const struct hf_zk_engine_own_ticket, by_id);
 
     return memcmp(id, &own_ticket->id, sizeof own_ticket->id);
 }
@@ -24,8 +25,8 @@ struct hf_zk_engine_own_ticket *
 hf_zk_engine_own_ticket_find(const struct hf_zk_engine *zk,
                              const struct hf_ticket_id *id)
 {
-    return (struct hf_zk_engine_own_ticket *)(void *)hf_tree_find(
-        &zk->own_tickets.ids, id);
+    return container_of_or_null(hf_tree_find(&zk->own_tickets.ids, id),
+                                struct hf_zk_engine_own_ticket, by_id);
 }
 
 /* Append to the list of proofs. */

@@ -15,7 +15,7 @@
  * permit.  The nodes of a lease are created together and numbered
  * consecutively. */
 struct hf_zk_engine_own_ticket {
-    struct hf_tree_node by_id; /* must be the first member */
+    struct hf_tree_node by_id;
     /* In the order of proofs: longest unchecked first. */
     struct hf_zk_engine_own_ticket *next;
     struct hf_zk_engine_own_ticket **link;

@@ -4,6 +4,7 @@
 #ifndef HF_ENGINES_ZOOKEEPER_ZK_PRIVATE_H
 #define HF_ENGINES_ZOOKEEPER_ZK_PRIVATE_H
 
+#include "base/engine_host.h"
 #include "core/engine.h"
 #include "engines/zookeeper/zk_config.h"
 #include "engines/zookeeper/zk_own_ticket.h"
@@ -47,11 +48,18 @@ struct hf_zk_engine {
 };
 
 /* Give ${event} to the core: the answer to a request, or what happened to the
- * session.  The core may call back into the engine. */
+ * session.  .event is hf_client_engine_event() of client/client_engine.c.  The
+ * core may call back into the engine. */
 static inline void hf_zk_engine_notify(struct hf_zk_engine *zk,
                                        struct hf_event *event)
 {
     zk->host.event(zk->host.host, event);
+}
+
+/* The node in which those of locks are made: the chroot, or "/" without one. */
+static inline const char *hf_zk_engine_root(const struct hf_zk_engine *zk)
+{
+    return zk->config.url.chroot[0] != '\0' ? zk->config.url.chroot : "/";
 }
 
 /* -------------------------------------------------------------- requests -- */
@@ -88,5 +96,9 @@ void hf_zk_engine_list_detailed(struct hf_zk_engine *zk,
                                 struct hf_request *request);
 void hf_zk_engine_name_queues(struct hf_zk_engine *zk,
                               struct hf_request *request);
+void hf_zk_engine_read_success(struct hf_zk_engine *zk,
+                               struct hf_request *request);
+void hf_zk_engine_write_success(struct hf_zk_engine *zk,
+                                struct hf_request *request);
 
 #endif

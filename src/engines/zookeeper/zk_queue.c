@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/container_of.h"
 #include "base/memory.h"
 #include "base/quote.h"
 #include "base/sha256.h"
@@ -72,14 +73,15 @@ bool hf_zk_engine_name_is_reserved(enum hf_zk_engine_dialect layout,
 static int compare_name(const void *name, const struct hf_tree_node *node)
 {
     return strcmp(
-        name, ((const struct hf_zk_engine_queue *)(const void *)node)->name);
+        name,
+        container_of(node, const struct hf_zk_engine_queue, by_name)->name);
 }
 
 struct hf_zk_engine_queue *
 hf_zk_engine_queue_find(const struct hf_zk_engine *zk, const char *name)
 {
-    return (struct hf_zk_engine_queue *)(void *)hf_tree_find(&zk->queues.names,
-                                                             name);
+    return container_of_or_null(hf_tree_find(&zk->queues.names, name),
+                                struct hf_zk_engine_queue, by_name);
 }
 
 /* Allocate a queue and add it to the tree; NULL for lack of memory. */

@@ -35,7 +35,8 @@ struct hf_zk_engine_child {
     int64_t czxid;    /* 0 if it was not asked for */
     bool ours;        /* a ticket of this session */
     bool gone;        /* it has gone since it was listed */
-    bool listed; /* used by queue_list.c: it is in the list that is compared */
+    bool listed; /* used by list_children.c: it is in the list that is compared
+                  */
     size_t nearest_other; /* 1 + the index of the nearest child ahead that is
                              not ours; 0: there is none */
 };
@@ -49,8 +50,8 @@ struct hf_zk_engine_request_list {
 
 /* One queue. */
 struct hf_zk_engine_queue {
-    struct hf_tree_node by_name; /* must be the first member */
-    unsigned users;              /* reference count */
+    struct hf_tree_node by_name;
+    unsigned users; /* reference count */
     /* As last listed, sorted; see children.h. */
     struct hf_zk_engine_child *children;
     size_t count;
@@ -63,12 +64,12 @@ struct hf_zk_engine_queue {
     uint64_t listed_on; /* the number of the connection on which it was
                            listed.  0: the list must not be used as a cached
                            list. */
-    /* Used by queue_list.c: the list in flight, the requests that it is for,
+    /* Used by list_children.c: the list in flight, the requests that it is for,
      * and the requests that wait for the next one. */
     struct hf_zk_call list_call;
     struct hf_zk_engine_request_list list_requests;
     struct hf_zk_engine_request_list next_list_requests;
-    /* Used by list_queue.c: the request that reads the data of the head, which
+    /* Used by answer_list.c: the request that reads the data of the head, which
      * ticket that is, and other requests that wait for the same. */
     struct hf_zk_engine_request *head_reader;
     struct hf_ticket_id head_asked;

@@ -122,6 +122,7 @@ static enum hf_failure failure_of(const struct hf_request *request,
                   request->kind == HF_REQUEST_DESCRIBE ||
                   request->kind == HF_REQUEST_SET_FLAG ||
                   request->kind == HF_REQUEST_CLEAR_FLAG ||
+                  request->kind == HF_REQUEST_WRITE_SUCCESS ||
                   request->kind == HF_REQUEST_NEW_GENERATION;
 
     if (fatal_status(error) != HF_OK)
@@ -217,6 +218,8 @@ static const struct {
                             KIND(WATCH_QUEUE)},
     [HF_ZK_DOWNGRADING] = {1U << HF_ZK_PLAIN, KIND(DOWNGRADE)},
     [HF_ZK_DETAILED] = {1U << HF_ZK_PLAIN, KIND(LIST)},
+    [HF_ZK_SUCCESS] = {1U << HF_ZK_PLAIN,
+                       KIND(READ_SUCCESS) | KIND(WRITE_SUCCESS)},
 };
 
 /* Free what the part of .as owns. */
@@ -231,7 +234,7 @@ static void leave_phase(struct hf_zk_engine_request *req)
 void hf_zk_engine_request_enter(struct hf_zk_engine_request *req,
                                 enum hf_zk_engine_request_phase phase)
 {
-    assert(phase > HF_ZK_PLAIN && phase <= HF_ZK_DETAILED);
+    assert(phase > HF_ZK_PLAIN && phase <= HF_ZK_SUCCESS);
     assert((moves[phase].from & 1U << req->phase) != 0);
     assert((moves[phase].kinds & 1U << req->request->kind) != 0);
     leave_phase(req);
@@ -275,6 +278,13 @@ hf_zk_engine_request_detailed(struct hf_zk_engine_request *req)
     return req->as.detailed;
 }
 
+struct hf_zk_engine_success *
+hf_zk_engine_request_success(struct hf_zk_engine_request *req)
+{
+    assert(req->phase == HF_ZK_SUCCESS);
+    return &req->as.success;
+}
+
 /* ------------------------------------------------------------------ end -- */
 
 void hf_zk_engine_request_free(struct hf_zk_engine *zk,
@@ -304,6 +314,17 @@ struct hf_request *hf_zk_engine_request_end(struct hf_zk_engine *zk,
 
     hf_zk_engine_request_free(zk, req);
     return request;
+}
+
+void hf_zk_engine_request_flag_updated(struct hf_zk_engine *zk,
+                                       struct hf_zk_engine_request *req,
+                                       bool found)
+{
+    struct hf_event event = {.kind = HF_EVENT_FLAG_UPDATED};
+
+    event.as.answer.found = found;
+    event.as.answer.request = hf_zk_engine_request_end(zk, req);
+    hf_zk_engine_notify(zk, &event);
 }
 
 void hf_zk_engine_request_step(struct hf_zk_engine_request *req,
@@ -343,6 +364,16 @@ void hf_zk_engine_request_end_cancel(struct hf_zk_engine *zk,
     while (*link != req)
         link = &(*link)->next_cancellable;
     *link = req->next_cancellable;
+}
+
+bool hf_zk_engine_request_was_cancelled(struct hf_zk_engine *zk,
+                                        struct hf_zk_engine_request *req)
+{
+    if (req->request != NULL)
+        return false;
+    hf_zk_engine_request_end_cancel(zk, req);
+    hf_zk_engine_request_free(zk, req);
+    return true;
 }
 
 void hf_zk_engine_request_cancel(struct hf_zk_engine *zk,

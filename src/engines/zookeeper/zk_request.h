@@ -80,6 +80,7 @@ enum hf_zk_engine_request_phase {
     HF_ZK_REMOVING,    /* deletes the nodes of a ticket */
     HF_ZK_DOWNGRADING, /* turns a write ticket into a read ticket */
     HF_ZK_DETAILED,    /* makes a list for people */
+    HF_ZK_SUCCESS,     /* reads or writes the success of a queue */
 };
 
 /* What a request that creates a node does about the nodes above it. */
@@ -161,6 +162,14 @@ struct hf_zk_engine_downgrading {
     int32_t version; /* of these data */
 };
 
+/* HF_ZK_SUCCESS. */
+struct hf_zk_engine_success {
+    struct hf_success success; /* as it was read; .age_ms is not set */
+    int32_t version;           /* of its node; -1: there is none */
+    int64_t now_utc_ms;        /* what the clock of the servers shows */
+    bool ticket_gone;          /* the transaction has found our ticket gone */
+};
+
 struct detailed_list;
 
 /* The state of one request.  It is freed when the request is answered. */
@@ -192,6 +201,7 @@ struct hf_zk_engine_request {
         struct hf_zk_engine_removal removal;
         struct hf_zk_engine_downgrading downgrading;
         struct detailed_list *detailed;
+        struct hf_zk_engine_success success;
     } as; /* by .phase; see the functions below */
 };
 
@@ -215,6 +225,8 @@ struct hf_zk_engine_downgrading *
 hf_zk_engine_request_downgrading(struct hf_zk_engine_request *req);
 struct detailed_list *
 hf_zk_engine_request_detailed(struct hf_zk_engine_request *req);
+struct hf_zk_engine_success *
+hf_zk_engine_request_success(struct hf_zk_engine_request *req);
 
 /* The next call of the current step.  Its answer goes to ${answered}, which
  * must end with hf_zk_engine_request_answered(). */
@@ -232,6 +244,10 @@ void hf_zk_engine_request_allow_cancel(struct hf_zk_engine *zk,
                                        struct hf_zk_engine_request *req);
 void hf_zk_engine_request_end_cancel(struct hf_zk_engine *zk,
                                      struct hf_zk_engine_request *req);
+
+/* If it was cancelled, take it off, free it and return true. */
+bool hf_zk_engine_request_was_cancelled(struct hf_zk_engine *zk,
+                                        struct hf_zk_engine_request *req);
 
 /* Cancel ${request} if it is on that list: its state gets .request NULL and
  * ends without an answer. */
@@ -276,5 +292,10 @@ void hf_zk_engine_request_fail(struct hf_zk_engine *zk,
  */
 struct hf_request *hf_zk_engine_request_end(struct hf_zk_engine *zk,
                                             struct hf_zk_engine_request *req);
+/* Answer that the flag of a barrier, or the generation of a double barrier, is
+ * set or cleared, and free the state.  ${found}: it was set before. */
+void hf_zk_engine_request_flag_updated(struct hf_zk_engine *zk,
+                                       struct hf_zk_engine_request *req,
+                                       bool found);
 
 #endif

@@ -7,11 +7,11 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/container_of.h"
 #include "engines/zookeeper/children.h"
 #include "engines/zookeeper/watch_waiters.h"
 #include "engines/zookeeper/zk_own_ticket.h"
 #include "engines/zookeeper/zk_request.h"
-#include "zookeeper/watch_modes.h"
 
 static void fired(struct hf_zk_watcher *watcher,
                   const struct hf_zk_watch_event *event);
@@ -177,9 +177,10 @@ static void data_read(void *user, struct hf_zk_call *call,
 
     /* Keeps the watch while callbacks change its list. */
     assert(watch->reading);
-    hf_zk_watch_set_read_answered(&watch->watcher);
+    hf_zk_watcher_read_answered(&watch->watcher, reply->error == HF_ZK_OK
+                                                     ? HF_ZK_READ_FOUND_NODE
+                                                     : HF_ZK_READ_SET_NOTHING);
     if (reply->error == HF_ZK_OK) {
-        watch->watcher.armed = true;
         watch->revoked = hf_zk_engine_is_revoke_data(hf_jute_get_buffer(&body));
         watch->version = hf_zk_get_stat(&body).version;
         if (watch->revoked)
@@ -205,14 +206,14 @@ static void data_read(void *user, struct hf_zk_call *call,
 bool hf_zk_engine_watches_flag(struct hf_zk_engine *zk,
                                struct hf_zk_engine_watch *watch)
 {
-    return hf_zk_watch_set_wants_flag(&zk->session.watches, &watch->watcher);
+    return hf_zk_watch_set_begin_read(&zk->session.watches, &watch->watcher);
 }
 
 /* Read the node's data and set the watch, in one call. */
 static void read_node(struct hf_zk_engine *zk, struct hf_zk_engine_watch *watch)
 {
+    assert(!hf_zk_watcher_is_armed(&watch->watcher));
     watch->reading = true;
-    watch->watcher.armed = false;
     watch->call.answered = data_read;
     watch->call.user = zk;
     watch->call.owner = watch;
@@ -265,7 +266,7 @@ void hf_zk_engine_watches_start(struct hf_zk_engine *zk,
     struct hf_zk_engine_waiter *waiter = first;
 
     do {
-        waiter->ready = waiter->watch->watcher.armed;
+        waiter->ready = hf_zk_watcher_is_armed(&waiter->watch->watcher);
         if (!waiter->ready && !waiter->watch->reading)
             read_node(zk, waiter->watch);
         waiter = waiter->next_of_request;
@@ -286,7 +287,8 @@ bool hf_zk_engine_watches_version(const struct hf_zk_engine *zk,
     const struct hf_zk_engine_watch *watch =
         hf_zk_engine_watch_find(zk, HF_ZK_WATCH_NODE, path, strlen(path));
 
-    if (watch == NULL || !watch->watcher.armed || watch->waiters == NULL)
+    if (watch == NULL || !hf_zk_watcher_is_armed(&watch->watcher) ||
+        watch->waiters == NULL)
         return false;
     *version = watch->version;
     return true;
@@ -298,7 +300,7 @@ bool hf_zk_engine_watches_data(const struct hf_zk_engine *zk, const char *path,
     const struct hf_zk_engine_watch *watch =
         hf_zk_engine_watch_find(zk, HF_ZK_WATCH_NODE, path, strlen(path));
 
-    if (watch == NULL || !watch->watcher.armed)
+    if (watch == NULL || !hf_zk_watcher_is_armed(&watch->watcher))
         return false;
     *revoked = watch->revoked;
     *version = watch->version;
@@ -314,8 +316,9 @@ hf_zk_engine_watches_ask_node(struct hf_zk_engine *zk, const char *path)
 void hf_zk_engine_watches_read(struct hf_zk_engine *zk,
                                struct hf_zk_engine_watch *watch, bool exists)
 {
-    hf_zk_watch_set_read_answered(&watch->watcher);
-    watch->watcher.armed |= exists;
+    hf_zk_watcher_read_answered(&watch->watcher, exists
+                                                     ? HF_ZK_READ_FOUND_NODE
+                                                     : HF_ZK_READ_SET_NOTHING);
     hf_zk_engine_watch_free_if_unused(zk, watch);
 }
 
@@ -366,6 +369,29 @@ hf_zk_engine_watches_ask_queue(struct hf_zk_engine *zk,
         queue->users++;
     }
     return watch;
+}
+
+struct hf_zk_engine_request *hf_zk_engine_watches_begin(
+    struct hf_zk_engine *zk, struct hf_request *request,
+    void (*then)(struct hf_zk_engine *zk, struct hf_zk_engine_request *req))
+{
+    struct hf_zk_engine_request *req = hf_zk_engine_request_new(zk, request);
+    struct hf_zk_engine_watch *watch;
+
+    assert(request->kind == HF_REQUEST_WATCH_QUEUE);
+    if (req == NULL)
+        return NULL;
+    watch = hf_zk_engine_watches_ask_queue(zk, request, req->queue);
+    if (watch == NULL) {
+        hf_zk_engine_request_fail(zk, req, HF_ZK_OUT_OF_MEMORY, "look at",
+                                  req->queue->path);
+        return NULL;
+    }
+    hf_zk_engine_request_enter(req, HF_ZK_LISTING);
+    hf_zk_engine_request_listing(req)->watch = watch;
+    hf_zk_engine_request_allow_cancel(zk, req);
+    hf_zk_engine_request_step(req, then);
+    return req;
 }
 
 /* The waiter is not notified until hf_zk_engine_watches_listed() has reported
@@ -443,7 +469,7 @@ static void fired(struct hf_zk_watcher *watcher,
                   const struct hf_zk_watch_event *event)
 {
     struct hf_zk_engine_watch *watch =
-        (struct hf_zk_engine_watch *)(void *)watcher;
+        container_of(watcher, struct hf_zk_engine_watch, watcher);
 
     if (watch->kind == HF_ZK_WATCH_NODE)
         node_fired(watcher->user, event->type, watch);
@@ -475,7 +501,8 @@ static void reread_fired(struct hf_zk_engine *zk)
 
     for (watch = hf_zk_engine_watch_first(zk); watch != NULL;
          watch = hf_zk_engine_watch_next(watch)) {
-        if (watch->kind == HF_ZK_WATCH_NODE && !watch->watcher.armed)
+        if (watch->kind == HF_ZK_WATCH_NODE &&
+            !hf_zk_watcher_is_armed(&watch->watcher))
             read_node(zk, watch);
     }
 }
@@ -498,7 +525,7 @@ void hf_zk_engine_watches_clear(struct hf_zk_engine *zk)
         assert(!watch->reading);
         while (watch->waiters != NULL)
             hf_zk_engine_waiter_free(watch->waiters);
-        watch->watcher.armed = false;
+        hf_zk_engine_watch_remove(zk, watch);
         hf_zk_engine_watch_free_if_unused(zk, watch);
     }
     assert(hf_zk_engine_watch_first(zk) == NULL);

@@ -24,6 +24,7 @@
 struct hf_zk_engine;
 
 struct hf_zk_engine_queue;
+struct hf_zk_engine_request;
 struct hf_zk_engine_watch;
 
 /* The data that ask the owner of a node to release, as Curator's Revoker
@@ -46,7 +47,7 @@ void hf_zk_engine_watches_start(struct hf_zk_engine *zk,
  * until then; keep it in .watch of the request.
  *
  * Persistent watches of others at the same path may serve it: what the read has
- * to say is in zookeeper/watch_modes.h. */
+ * to say is in zookeeper/watch_set.h. */
 struct hf_zk_engine_watch *
 hf_zk_engine_watches_ask_node(struct hf_zk_engine *zk, const char *path);
 struct hf_zk_engine_watch *
@@ -63,6 +64,13 @@ void hf_zk_engine_watches_read(struct hf_zk_engine *zk,
 void hf_zk_engine_watches_read_node(struct hf_zk_engine *zk,
                                     struct hf_zk_engine_watch *watch,
                                     struct hf_jute_piece data, int32_t version);
+
+/* Begin HF_REQUEST_WATCH_QUEUE, which can be cancelled: its watch, which a read
+ * of the first step sets, and that step, behind which ${then} comes.  NULL for
+ * lack of memory; the request has then been failed. */
+struct hf_zk_engine_request *hf_zk_engine_watches_begin(
+    struct hf_zk_engine *zk, struct hf_request *request,
+    void (*then)(struct hf_zk_engine *zk, struct hf_zk_engine_request *req));
 
 /* HF_REQUEST_WATCH_QUEUE: ${watch} was asked for with the read of the queue, or
  * of its barrier node, that was just answered.  Any event from now on counts as

@@ -13,20 +13,7 @@
 #include "engines/zookeeper/examine_servers.h"
 #include "zookeeper_io/zk_prepare.h"
 
-/* ---------------------------------------------------------- open and free --
- */
-
-/* Create the engine without I/O. */
-static hf_status start_machine(struct hf_engine *engine,
-                               const struct hf_zk_engine_config *config,
-                               struct hf_error *error)
-{
-    engine->zk = hf_zk_engine_new(config, &engine->host,
-                                  engine->host.now_ms(engine->host.host));
-    if (engine->zk == NULL)
-        return hf_error_set(error, HF_ENOMEM, "no memory for an engine");
-    return HF_OK;
-}
+/* -------------------------------------------------------- open and free -- */
 
 /* All steps of opening, in order.  On failure the caller frees what was made.
  */
@@ -41,9 +28,13 @@ static hf_status prepare(struct hf_engine *engine, const struct hf_url *url,
                                &engine->description, error);
     if (status == HF_OK)
         status = hf_zk_io_open(&engine->io, &config->url, error);
-    if (status == HF_OK)
-        status = start_machine(engine, config, error);
-    return status;
+    if (status != HF_OK)
+        return status;
+    engine->zk = hf_zk_engine_new(config, &engine->host,
+                                  engine->host.now_ms(engine->host.host));
+    return engine->zk != NULL
+               ? HF_OK
+               : hf_error_set(error, HF_ENOMEM, "no memory for an engine");
 }
 
 /* The I/O has closed its handles. */
@@ -101,9 +92,9 @@ free_memory:
 
 /* ------------------------------------------------------------- functions -- */
 
-/* Each of these runs the engine loop once afterwards, to send what was
- * written. */
-static void submit(struct hf_engine *engine, struct hf_request *request)
+/* Each of these has an idle handle started (hf_zk_io_run_soon()), so that what
+ * was written is sent when the loop next runs. */
+static void handle_request(struct hf_engine *engine, struct hf_request *request)
 {
     if (request->kind == HF_REQUEST_EXAMINE) {
         hf_zk_engine_examine_servers(engine, request);
@@ -118,14 +109,14 @@ static void submit(struct hf_engine *engine, struct hf_request *request)
     hf_zk_io_run_soon(&engine->io);
 }
 
-static void forget(struct hf_engine *engine, struct hf_request *watch)
+static void unwatch(struct hf_engine *engine, struct hf_request *watch)
 {
     hf_zk_engine_forget(engine->zk, watch);
     hf_zk_io_run_soon(&engine->io);
 }
 
 /* Start connecting again after the engine gave up. */
-static void reconnect(struct hf_engine *engine)
+static void connect_again(struct hf_engine *engine)
 {
     hf_zk_session_reconnect(hf_zk_engine_session(engine->zk),
                             engine->host.now_ms(engine->host.host));
@@ -170,8 +161,8 @@ static void after_fork(struct hf_engine *engine)
 #define OPS(name)                                                              \
     {                                                                          \
         .abi = HF_ENGINE_ABI, .scheme = name, .traits = HF_ZK_TRAITS,          \
-        .open = open_engine, .request = submit, .unwatch = forget,             \
-        .connect = reconnect, .describe = describe, .origin = get_origin,      \
+        .open = open_engine, .request = handle_request, .unwatch = unwatch,    \
+        .connect = connect_again, .describe = describe, .origin = get_origin,  \
         .session = get_session, .ticket_path = ticket_path,                    \
         .after_fork = after_fork, .free = free_engine,                         \
     }

@@ -115,8 +115,8 @@ static void client_of_0_1_0(void **state)
                                            .retries = HF_RECONNECT_UNLIMITED,
                                            .elapsed_ms = HF_FOREVER};
     opts.loss_at = HF_LOSS_AT_LOST;
-    assert_int_equal(
-        hf_client_open(f->directory.url, (void *)&opts, &client, NULL), HF_OK);
+    assert_int_equal(hf_client_open(f->directory.url, (void *)&opts, &client),
+                     HF_OK);
     assert_int_equal(hf_client_close(client), HF_OK);
 }
 
@@ -205,7 +205,7 @@ static void election_of_0_1_0(void **state)
 static hf_status call_client_open(struct fixture *f, void *opts)
 {
     struct hf_client *client;
-    hf_status status = hf_client_open(f->directory.url, opts, &client, NULL);
+    hf_status status = hf_client_open(f->directory.url, opts, &client);
 
     if (status == HF_OK)
         assert_int_equal(hf_client_close(client), HF_OK);

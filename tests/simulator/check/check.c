@@ -296,7 +296,7 @@ static void check_limit(struct attempt *attempt)
 }
 
 /* 7: a reader never takes safe-until of one session for that of a grant in
- * another (the reading protocol of core/safe_until). */
+ * another (the reading protocol of core/published_safe_until). */
 static void check_reading(const struct attempt *attempt)
 {
     const struct hf_session *session = &attempt->client->core.session;

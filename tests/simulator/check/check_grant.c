@@ -395,6 +395,8 @@ static bool may_end(const struct attempt *attempt)
                 (wait_over || now_ms >= attempt->a.deadline_at_ms));
     case HF_EDENIED:
         return cluster->denied;
+    case HF_EFULL:
+        return cluster->full;
     case HF_EEXHAUSTED:
         return cluster->exhausted;
     case HF_EKIND:

@@ -10,18 +10,21 @@
 
 /* The longest time for which a server that has lost its quorum answers
  * pings: the leader and then a follower have to notice the loss, one after
- * the other. */
+ * the other.  Of etcd: a keep-alive is due, hangs, and is repeated. */
 static uint64_t notice_limit_us(const struct cluster *cluster)
 {
     const struct hf_sim_ensemble *ensemble = &cluster->config.ensemble;
 
+    if (cluster->config.etcd.members > 0)
+        return 1000 * (2 * cluster->config.timeout_ms + 8000 +
+                       4 * cluster->config.etcd.election_ms);
     return 1000 * ensemble->tick_ms * (2 * ensemble->sync_limit + 2) +
            4 * (uint64_t)ensemble->lag_max_us;
 }
 
 static bool is_lazy(const struct client *client)
 {
-    return client->cluster->config.ensemble.lazy_proof;
+    return cluster_proves_lazily(client->cluster);
 }
 
 void check_lazy_started(struct client *client)

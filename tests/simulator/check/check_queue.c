@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/time_math.h"
+#include "core/cohort.h"
 #include "simulator/cluster/operation.h"
 #include "simulator/model/lease_faults.h"
 
@@ -213,7 +214,7 @@ static bool is_excused(const struct attempt *attempt)
         limit_ms = hf_after_ms(attempt->a.started_at_ms, cluster->connect_ms);
     return !check_waits(attempt) || attempt->cancelled || now_ms >= limit_ms ||
            attempt->client->closing || cluster->denied || cluster->exhausted ||
-           cluster->answers_garbled || attempt->failed;
+           cluster->full || cluster->answers_garbled || attempt->failed;
 }
 
 static bool is_under_way(const struct attempt *attempt)

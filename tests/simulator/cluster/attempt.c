@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "base/time_math.h"
+#include "core/cohort.h"
 #include "core/deadlock_detection.h"
 #include "simulator/check/check_grant.h"
 #include "simulator/cluster/cluster.h"

@@ -10,7 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <holdfast/holdfast.h>
+
+#include "base/engine_host.h"
 #include "base/time_math.h"
+#include "core/cohort.h"
 #include "simulator/cluster/barrier.h"
 #include "simulator/cluster/driver.h"
 #include "simulator/cluster/operation.h"
@@ -161,6 +165,12 @@ void cluster_discard(struct client *client)
     assert(client->closed && cluster_is_idle(client));
     client->alive = false;
     hf_sim_ops(client->cluster->sim)->free(client->engine);
+}
+
+bool cluster_proves_lazily(const struct cluster *cluster)
+{
+    return cluster->config.ensemble.lazy_proof ||
+           cluster->config.etcd.lazy_proof;
 }
 
 bool cluster_is_idle(const struct client *client)

@@ -23,6 +23,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "core/cohort.h"
 #include "core/core.h"
 #include "core/multi_lock.h"
 #include "simulator/engine_kind.h"
@@ -254,6 +255,7 @@ struct cluster {
     bool answers_garbled;
     bool denied;            /* servers may refuse enqueues for good */
     bool revoked;           /* some ticket was revoked */
+    bool full;              /* the servers may have had no room */
     bool exhausted;         /* a queue may have run out of sequence numbers */
     uint64_t tick_delay_us; /* each timer runs this much late */
     /* Locks are acquired with kinds that do not go together. */
@@ -289,6 +291,9 @@ struct cluster {
 /* Fill in ${cluster}; .sim is made from ${config}. */
 void cluster_init(struct cluster *cluster, const struct hf_sim_config *config);
 void cluster_free(struct cluster *cluster);
+
+/* Is the session of its clients proven when somebody asks for it? */
+bool cluster_proves_lazily(const struct cluster *cluster);
 
 struct lock *cluster_lock(struct cluster *cluster, const char *name,
                           bool read_write);

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "core/cohort.h"
 #include "simulator/cluster/operation.h"
 
 /* A core that sets this many timers for one instant never stops. */
@@ -112,7 +113,7 @@ static void request(struct client *client, struct hf_request *asked)
         if (cluster_ticket_record(cluster, &asked->ticket) == NULL)
             cluster_add_ticket_record(cluster, &asked->ticket, attempt, NULL);
     } else if (asked->kind == HF_REQUEST_DESCRIBE) {
-        mark_revoked(asked->own_ticket->description->text);
+        mark_revoked(asked->own_ticket->text_update->text);
     }
     if (cluster->line != NULL && !cluster->terse && !cluster->brief)
         cluster_trace(cluster, client->name, "  core requests %s for %s",

@@ -14,8 +14,8 @@
 
 static const char *const names[] = {
     [HF_REQUEST_LIST] = "list",        [HF_REQUEST_REMOVE] = "evict",
-    [HF_REQUEST_REVOKE] = "revoke",    [HF_REQUEST_SET_FLAG] = "raise",
-    [HF_REQUEST_CLEAR_FLAG] = "lower", [HF_REQUEST_WATCH_QUEUE] = "wait",
+    [HF_REQUEST_REVOKE] = "revoke",    [HF_REQUEST_SET_FLAG] = "set",
+    [HF_REQUEST_CLEAR_FLAG] = "clear", [HF_REQUEST_WATCH_QUEUE] = "wait",
 };
 
 static uint64_t client_ms(const struct client *client)
@@ -91,15 +91,15 @@ void operation_revoke(struct client *client, struct attempt *target,
 }
 
 void operation_set_barrier(struct client *client, struct barrier *barrier,
-                           bool up, uint64_t wait_ms)
+                           bool set, uint64_t wait_ms)
 {
     struct user_operation *user_operation = operation_new(
-        client, barrier->name, up ? HF_REQUEST_SET_FLAG : HF_REQUEST_CLEAR_FLAG,
-        wait_ms);
+        client, barrier->name,
+        set ? HF_REQUEST_SET_FLAG : HF_REQUEST_CLEAR_FLAG, wait_ms);
 
     user_operation->barrier = barrier;
-    cluster_trace(client->cluster, client->name, "%s %s",
-                  up ? "raise" : "lower", barrier->name);
+    cluster_trace(client->cluster, client->name, "%s %s", set ? "set" : "clear",
+                  barrier->name);
     cluster_start_operation(client, &user_operation->operation);
 }
 
@@ -146,6 +146,13 @@ static bool may_fail(const struct user_operation *user_operation)
                 user_operation->operation.started_at_ms <= client->gave_up_ms);
     case HF_EDENIED:
         return client->cluster->denied;
+    case HF_EFULL:
+        /* A removal needs no room, but a session does.  A server that has too
+         * many requests says the same. */
+        return client->cluster->config.refuse_chance > 0 ||
+               (client->cluster->full &&
+                (user_operation->operation.kind != HF_REQUEST_REMOVE ||
+                 !client->ever_connected || client->gave_up));
     case HF_ECANCELLED:
         return user_operation->recalled;
     case HF_EBUSY:
@@ -180,7 +187,7 @@ static void record_revoke_found(const struct user_operation *user_operation)
         user_operation->client->cluster, &operation->ticket);
 
     if (operation->kind == HF_REQUEST_REVOKE && operation->found &&
-        !operation->unsure && record != NULL)
+        operation->tries != HF_TRIES_UNSURE && record != NULL)
         record->revoke_found = true;
 }
 

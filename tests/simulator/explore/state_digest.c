@@ -84,14 +84,12 @@ static void put_queued(const struct client_encoder *to,
 {
     put_instant(to, queued->report_at_ms);
     put_number(to, queued->blocking);
-    put_ticket_id(to, queued->nearest_known, &queued->nearest.id);
-    put_number(to, queued->nearest_known ? queued->nearest.kind : 0);
-    put_ticket_id(to, queued->second_known, &queued->second.id);
-    put_number(to, queued->second_known ? queued->second.kind : 0);
-    put_number(to, queued->gone_admits);
-    put_number(to, queued->stale);
-    put_number(to, queued->admissible);
-    put_number(to, queued->waited);
+    put_number(to, queued->position);
+    put_number(to, queued->ahead_count);
+    for (size_t i = 0; i < queued->ahead_count; i++) {
+        put_ticket_id(to, true, &queued->ahead[i].id);
+        put_number(to, queued->ahead[i].kind);
+    }
     put_number(to, queued->revoked);
 }
 
@@ -103,17 +101,17 @@ static void put_held(const struct client_encoder *to,
     put_instant(to, held->downgrade_at_ms);
 }
 
-static void put_description(const struct client_encoder *to,
-                            const struct hf_ticket_description *description)
+static void put_text_update(const struct client_encoder *to,
+                            const struct hf_text_update *update)
 {
-    put_number(to, description != NULL);
-    if (description == NULL)
+    put_number(to, update != NULL);
+    if (update == NULL)
         return;
-    put_number(to, description->pending);
-    put_number(to, description->retrying);
-    put_number(to, description->is_sent);
-    put_number(to, description->request.busy);
-    put_instant(to, description->pending ? description->at_ms : 0);
+    put_number(to, update->pending);
+    put_number(to, update->retrying);
+    put_number(to, update->is_sent);
+    put_number(to, update->request.busy);
+    put_instant(to, update->pending ? update->at_ms : 0);
 }
 
 /* A ticket of the core, with everything that its next steps depend on. */
@@ -144,7 +142,7 @@ static void put_ticket(const struct client_encoder *to,
         put_held(to, &own->in.held);
     put_watches(to, &own->watches);
     put_queue_watch(to, own->queue_watch);
-    put_description(to, own->description);
+    put_text_update(to, own->text_update);
     put_removal(to, &own->removal);
 }
 
@@ -173,8 +171,7 @@ static void put_acquisition(const struct client_encoder *to,
     put_number(to, a->weight);
     put_number(to, a->limit);
     put_number(to, a->session == client->core.session.number);
-    put_number(to, a->notified);
-    put_instant(to, a->notified ? 0 : a->notify_at_ms);
+    put_instant(to, a->state < HF_ACQUISITION_DRAINING ? a->notify_at_ms : 0);
     put_number(to, a->ops == &hf_acquisition_ticket_ops);
     if (a->ops == &hf_acquisition_ticket_ops)
         put_own(to, client, &a->tickets);

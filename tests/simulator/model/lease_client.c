@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/engine_host.h"
 #include "base/time_math.h"
 
 static uint64_t now_ms(const struct hf_store *client)

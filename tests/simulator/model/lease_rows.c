@@ -271,6 +271,74 @@ void lease_queue_watches_end(struct lease_server *server, const char *session)
     server->queue_watch_count = kept;
 }
 
+/* ------------------------------------------------------------- successes -- */
+
+struct lease_success *lease_success_find(const struct lease_server *server,
+                                         const char *queue)
+{
+    for (size_t i = 0; i < server->success_count; i++)
+        if (strcmp(server->successes[i].queue, queue) == 0)
+            return &server->successes[i];
+    return NULL;
+}
+
+static struct lease_success *success_new(struct lease_server *server,
+                                         const char *queue)
+{
+    struct lease_success *success;
+
+    if (server->success_count == server->success_room) {
+        server->success_room = 2 * server->success_room + 4;
+        server->successes = lease_require_memory(
+            realloc(server->successes,
+                    server->success_room * sizeof *server->successes));
+    }
+    success = &server->successes[server->success_count++];
+    success->queue = lease_require_memory(strdup(queue));
+    return success;
+}
+
+void lease_success_write(struct lease_server *server, const char *queue,
+                         uint64_t token, uint64_t at_ms, uint64_t written_us)
+{
+    struct lease_success *success = lease_success_find(server, queue);
+
+    if (success == NULL)
+        success = success_new(server, queue);
+    success->token = token;
+    success->at_ms = at_ms;
+    success->written_us = written_us;
+    if (server->observer.succeeded != NULL)
+        server->observer.succeeded(server->observer.arg, queue, token,
+                                   written_us);
+}
+
+static bool is_same_write(const struct lease_success *one,
+                          const struct lease_success *other)
+{
+    return one->token == other->token && one->at_ms == other->at_ms &&
+           one->written_us == other->written_us;
+}
+
+/* Those that were written since ${to} was copied are as they were then. */
+static void roll_back_successes(struct lease_server *server,
+                                const struct lease_server *to)
+{
+    static const struct lease_success none;
+
+    for (size_t i = 0; i < server->success_count; i++) {
+        const struct lease_success *success = &server->successes[i];
+        const struct lease_success *was =
+            lease_success_find(to, success->queue);
+
+        if (was == NULL)
+            was = &none;
+        if (!is_same_write(was, success))
+            lease_success_write(server, success->queue, was->token, was->at_ms,
+                                was->written_us);
+    }
+}
+
 /* ---------------------------------------------------------------- server -- */
 
 struct lease_server *lease_server_new(const struct lease_observer *observer)
@@ -322,6 +390,10 @@ struct lease_server *lease_server_copy(const struct lease_server *from)
         server->queue_watches[i].queue =
             lease_require_memory(strdup(from->queue_watches[i].queue));
     }
+    for (size_t i = 0; i < from->success_count; i++)
+        lease_success_write(server, from->successes[i].queue,
+                            from->successes[i].token, from->successes[i].at_ms,
+                            from->successes[i].written_us);
     return server;
 }
 
@@ -346,6 +418,7 @@ void lease_server_roll_back(struct lease_server *server,
     }
     server->row_count = kept;
     server->last = to->last;
+    roll_back_successes(server, to);
 }
 
 void lease_server_wipe(struct lease_server *server)
@@ -354,7 +427,9 @@ void lease_server_wipe(struct lease_server *server)
         row_free(server->rows[i]);
     for (size_t i = 0; i < server->queue_watch_count; i++)
         free(server->queue_watches[i].queue);
-    server->row_count = server->queue_watch_count = 0;
+    for (size_t i = 0; i < server->success_count; i++)
+        free(server->successes[i].queue);
+    server->row_count = server->queue_watch_count = server->success_count = 0;
     server->last = 0;
 }
 
@@ -363,6 +438,7 @@ void lease_server_free(struct lease_server *server)
     lease_server_wipe(server);
     free(server->rows);
     free(server->queue_watches);
+    free(server->successes);
     free(server);
 }
 

@@ -24,6 +24,13 @@ struct lease_queue_watch {
     uint64_t expires_ms;
 };
 
+struct lease_success {
+    char *queue;
+    uint64_t token;      /* 0: there is none */
+    uint64_t at_ms;      /* by the clock of the server */
+    uint64_t written_us; /* true time, for the checks */
+};
+
 struct lease_server {
     struct lease_row **rows; /* in the order of their sequence */
     size_t row_count;
@@ -31,6 +38,9 @@ struct lease_server {
     struct lease_queue_watch *queue_watches;
     size_t queue_watch_count;
     size_t queue_watch_room;
+    struct lease_success *successes;
+    size_t success_count;
+    size_t success_room;
     uint64_t last; /* the last sequence, which is also the last token */
     /* Answers show the part of a queue that the contract demands. */
     bool partial;
@@ -73,5 +83,11 @@ void lease_send_notice(struct lease_server *server,
 void lease_queue_watch(struct lease_server *server, uint64_t clock_ms,
                        const char *queue, const struct hf_store_call *call);
 void lease_queue_watches_end(struct lease_server *server, const char *session);
+
+/* The success of the queue, or NULL; and write it. */
+struct lease_success *lease_success_find(const struct lease_server *server,
+                                         const char *queue);
+void lease_success_write(struct lease_server *server, const char *queue,
+                         uint64_t token, uint64_t at_ms, uint64_t written_us);
 
 #endif

@@ -207,6 +207,42 @@ static bool describe(struct lease_server *server,
     return true;
 }
 
+static void read_success(const struct lease_server *server, uint64_t clock_ms,
+                         const struct hf_store_call *call,
+                         struct lease_answer *answer)
+{
+    const struct lease_success *success =
+        lease_success_find(server, call->queue);
+
+    if (success == NULL || success->token == 0)
+        return;
+    answer->answer.success = (struct hf_success){
+        .token = success->token,
+        .at_utc_ms = (int64_t)success->at_ms,
+        .age_ms = (int64_t)clock_ms - (int64_t)success->at_ms};
+}
+
+/* Only for a ticket of the session that is there, and not after a later one. */
+static bool write_success(struct lease_server *server, uint64_t clock_ms,
+                          const struct hf_store_call *call)
+{
+    const struct lease_observer *observer = &server->observer;
+    const struct lease_row *row =
+        lease_row_find(server, call->queue, &call->ticket);
+    const struct lease_success *success =
+        lease_success_find(server, call->queue);
+    uint64_t true_us = 0;
+
+    if (row == NULL || strcmp(row->session, call->session) != 0 ||
+        (success != NULL && success->token > call->success_token))
+        return false;
+    if (observer->true_us != NULL)
+        true_us = observer->true_us(observer->arg);
+    lease_success_write(server, call->queue, call->success_token, clock_ms,
+                        true_us);
+    return true;
+}
+
 /* The tickets of that kind in the queue; ${last}: the id of the last one. */
 static size_t count_of(const struct lease_server *server, const char *queue,
                        enum hf_ticket_kind kind, struct hf_ticket_id *last)
@@ -354,6 +390,12 @@ static void execute(struct lease_server *server, uint64_t clock_ms,
         break;
     case HF_STORE_NAMES:
         name_queues(server, call, answer);
+        break;
+    case HF_STORE_READ_SUCCESS:
+        read_success(server, clock_ms, call, answer);
+        break;
+    case HF_STORE_WRITE_SUCCESS:
+        answer->answer.found = write_success(server, clock_ms, call);
         break;
     case HF_STORE_EXAMINE:
         assert(false && "nobody examines here");

@@ -54,6 +54,13 @@ struct lease_observer {
                     const struct hf_ticket *ticket);
     void (*changed)(void *arg, const char *queue,
                     const struct hf_ticket *ticket);
+    /* The success of the queue was written, or a failover has brought an
+     * earlier write back, of the true time ${written_us} (token 0: there was
+     * none). */
+    void (*succeeded)(void *arg, const char *queue, uint64_t token,
+                      uint64_t written_us);
+    /* The true time, which the server keeps for checks and never uses. */
+    uint64_t (*true_us)(void *arg);
     void *arg;
 };
 

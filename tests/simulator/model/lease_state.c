@@ -213,6 +213,17 @@ static void on_changed(void *arg, const char *queue,
     found->ticket.payload = sim_strdup(sim, ticket->payload);
 }
 
+static void on_succeeded(void *arg, const char *queue, uint64_t token,
+                         uint64_t written_us)
+{
+    sim_observe_success(arg, queue, token, written_us);
+}
+
+static uint64_t true_us(void *arg)
+{
+    return ((struct hf_sim *)arg)->now_us;
+}
+
 static void on_notice(void *arg, const struct lease_notice *notice)
 {
     lease_notify(arg, notice);
@@ -242,6 +253,8 @@ struct lease_state *lease_state_new(struct hf_sim *sim)
                                       .added = on_added,
                                       .removed = on_removed,
                                       .changed = on_changed,
+                                      .succeeded = on_succeeded,
+                                      .true_us = true_us,
                                       .arg = sim};
 
     state->server = lease_server_new(&observer);

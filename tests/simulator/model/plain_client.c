@@ -116,7 +116,8 @@ static bool writes(enum hf_request_kind kind)
     return kind == HF_REQUEST_ENQUEUE || kind == HF_REQUEST_REMOVE ||
            kind == HF_REQUEST_DOWNGRADE || kind == HF_REQUEST_REVOKE ||
            kind == HF_REQUEST_SET_FLAG || kind == HF_REQUEST_CLEAR_FLAG ||
-           kind == HF_REQUEST_NEW_GENERATION || kind == HF_REQUEST_DESCRIBE;
+           kind == HF_REQUEST_NEW_GENERATION || kind == HF_REQUEST_DESCRIBE ||
+           kind == HF_REQUEST_WRITE_SUCCESS;
 }
 
 /* Answer all requests under way, because their connection is gone.  A write is
@@ -544,10 +545,12 @@ void plain_client_request(struct hf_engine *engine, struct hf_request *request)
     message->weight = request->weight;
     message->limit = request->limit;
     message->whole = request->detailed;
+    message->success_token = request->success_token;
     /* What people, and searches for deadlocks, are shown is not older than the
      * request. */
     message->sync = message->pending->of_barrier ||
-                    message->pending->of_participants || request->detailed;
+                    message->pending->of_participants || request->detailed ||
+                    request->kind == HF_REQUEST_READ_SUCCESS;
     message->sync |=
         engine->must_sync && (request->kind == HF_REQUEST_LIST ||
                               request->kind == HF_REQUEST_WATCH_QUEUE);

@@ -8,6 +8,8 @@
 
 #include <assert.h>
 
+#include <holdfast/holdfast.h>
+
 #include "simulator/model/sim_internal.h"
 
 /* ---------------------------------------------------------------- values -- */

@@ -6,6 +6,8 @@
 
 #include <assert.h>
 
+#include <holdfast/holdfast.h>
+
 #include "core/admission.h"
 #include "simulator/model/names_page.h"
 
@@ -351,6 +353,43 @@ static void describe(struct hf_sim *sim, struct plain_message *message)
         ticket->ticket.payload = message->payload;
 }
 
+/* A follower that lags shows an older one to those who have no ticket; the
+ * model shows the last one to all. */
+static void read_success(struct hf_sim *sim, struct plain_message *message)
+{
+    const struct sim_queue *queue =
+        sim_queue_find(sim, message->pending->queue);
+
+    message->answer.kind = HF_EVENT_SUCCESS_READ;
+    if (queue->success_token != 0)
+        message->answer.as.answer.success =
+            (struct hf_success){.token = queue->success_token,
+                                .at_utc_ms = (int64_t)queue->success_at_ms,
+                                .age_ms = (int64_t)sim_wall_ms(sim) -
+                                          (int64_t)queue->success_at_ms};
+}
+
+/* Only for a ticket of the session that is there, and not after a later one. */
+static void write_success(struct hf_sim *sim,
+                          const struct plain_session *session,
+                          struct plain_message *message)
+{
+    struct sim_queue *queue = sim_queue_find(sim, message->pending->queue);
+    const struct sim_ticket *ticket =
+        sim_ticket_find(queue, &message->pending->ticket);
+    uint64_t token = message->success_token;
+    bool written = ticket != NULL && ticket->owner == session &&
+                   queue->success_token <= token;
+
+    message->answer.kind = HF_EVENT_SUCCESS_WRITTEN;
+    message->answer.as.answer.found = written;
+    if (!written)
+        return;
+    queue->success_token = token;
+    queue->success_at_ms = sim_wall_ms(sim);
+    sim_observe_success(sim, queue->name, token, sim->now_us);
+}
+
 /* Also clears READY of a double barrier. */
 static void set_or_clear_barrier(struct hf_sim *sim,
                                  struct plain_message *message)
@@ -431,6 +470,12 @@ bool plain_execute(struct hf_sim *sim, struct sim_queue *stale_queues,
         break;
     case HF_REQUEST_NAMES:
         name_queues(sim, message);
+        break;
+    case HF_REQUEST_READ_SUCCESS:
+        read_success(sim, message);
+        break;
+    case HF_REQUEST_WRITE_SUCCESS:
+        write_success(sim, session, message);
         break;
     case HF_REQUEST_EXAMINE:
         assert(false && "nobody examines here");

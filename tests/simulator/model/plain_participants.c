@@ -5,6 +5,8 @@
 
 #include <stdio.h>
 
+#include <holdfast/holdfast.h>
+
 void plain_participants_changed(struct hf_sim *sim, struct sim_queue *queue)
 {
     queue->participant_changes++;

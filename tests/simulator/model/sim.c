@@ -6,6 +6,8 @@
  * A discrete-event simulation: the only way in which true time advances is
  * that the earliest timer runs.
  */
+#include "simulator/model/etcd_client.h"
+#include "simulator/model/lease_faults.h"
 #include "simulator/model/lease_internal.h"
 #include "simulator/model/zk_internal.h"
 
@@ -15,10 +17,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/engine_host.h"
 #include "base/error.h"
+#include "engines/etcd/etcd_engine.h"
 
 #define MILLION 1000000
 #define IDLE_STEPS 1000000
+/* What the wall clock of the servers shows at the start. */
+#define WALL_EPOCH_MS (UINT64_C(1700000000) * 1000)
 
 /* ---------------------------------------------------------------- memory -- */
 
@@ -196,6 +202,19 @@ uint64_t sim_server_us(const struct hf_sim *sim)
     return sim_clock_read_us(&sim->clock, sim->now_us);
 }
 
+uint64_t sim_wall_ms(const struct hf_sim *sim)
+{
+    return WALL_EPOCH_MS + sim_server_us(sim) / 1000 - sim->wall_back_ms;
+}
+
+void hf_sim_set_wall_clock_back(struct hf_sim *sim, uint64_t ms)
+{
+    if (sim->config.leases.enabled)
+        hf_sim_lease_server_step_clock(sim, -(int64_t)ms);
+    else
+        sim->wall_back_ms += ms;
+}
+
 uint64_t sim_server_at_us(const struct hf_sim *sim, uint64_t server_us)
 {
     return sim_clock_when_us(&sim->clock, sim->now_us, server_us);
@@ -281,6 +300,22 @@ struct hf_sim_config hf_sim_config_leased(uint64_t seed)
     return config;
 }
 
+struct hf_sim_config hf_sim_config_etcd(uint64_t seed)
+{
+    struct hf_sim_config config = hf_sim_config_plain(seed);
+
+    config.traits = HF_ETCD_TRAITS;
+    config.etcd = (struct hf_sim_etcd){
+        .members = 3,
+        .election_ms = 1000,
+        .lag_max_us = 500,
+        .apply_max_us = 200,
+        .reorder_max_us = 100,
+        .token_ttl_ms = 300000,
+    };
+    return config;
+}
+
 static hf_status refuse_open(const struct hf_url *url,
                              const struct hf_engine_host *host,
                              struct hf_engine **engine, struct hf_error *error)
@@ -318,6 +353,8 @@ static const struct sim_model_ops *model_of(const struct hf_sim_config *config)
 {
     if (config->leases.enabled)
         return &sim_model_lease;
+    if (config->etcd.members > 0)
+        return &sim_model_etcd;
     if (config->ensemble.servers == 0)
         return &sim_model_plain;
     return config->ensemble.handles ? &sim_model_zk_handle : &sim_model_zk;
@@ -351,6 +388,8 @@ struct hf_sim *hf_sim_new(const struct hf_sim_config *config)
         sim->zk = zk_ensemble_new(sim);
     if (config->leases.enabled)
         sim->leases = lease_state_new(sim);
+    if (config->etcd.members > 0)
+        etcd_cluster_new(sim);
     return sim;
 }
 

@@ -14,16 +14,17 @@
  *     ops->free(engine);
  *     hf_sim_free(sim);
  *
- * There are three models of servers.  The plain model implements the engine
+ * There are four models of servers.  The plain model implements the engine
  * contract and nothing more.  The ZooKeeper model is an ensemble that the real
  * client of ZooKeeper talks to.  The lease model is a server that the real
- * client of leased tickets talks to.
+ * client of leased tickets talks to.  The etcd model is a cluster that the real
+ * client of etcd talks to.
  *
- * All models have these properties of ZooKeeper: a leader puts writes in one
- * total order; a follower between the leader and each client may lag or be cut
- * off; the leader ends sessions by its own clock; answers come in the order of
- * the requests; the end of a connection says nothing about the requests under
- * way on it.
+ * All models but that of etcd have these properties of ZooKeeper: a leader puts
+ * writes in one total order; a follower between the leader and each client may
+ * lag or be cut off; the leader ends sessions by its own clock; answers come in
+ * the order of the requests; the end of a connection says nothing about the
+ * requests under way on it.
  *
  * Times are microseconds of true time (_us), which no simulated process can
  * read, or milliseconds (_ms) of one client's clock.
@@ -95,6 +96,33 @@ struct hf_sim_leases {
     uint32_t commit_chance;
 };
 
+/* Members of an etcd cluster, and engines that are the real client of etcd. */
+struct hf_sim_etcd {
+    unsigned members;      /* 0: no such servers */
+    uint64_t election_ms;  /* --election-timeout */
+    uint32_t lag_max_us;   /* longest delay of one message between members */
+    uint32_t apply_max_us; /* how late a member applies a committed entry */
+    /* How long a call waits for its turn: calls of one connection are carried
+     * out in any order. */
+    uint32_t reorder_max_us;
+    /* A watcher is slow, and catches up later; a renewal of a lease pauses in
+     * the middle. */
+    uint32_t lag_chance;
+    bool splits_bytes; /* bytes arrive in pieces of random sizes */
+    bool lazy_proof;   /* URL option ?proof=lazy */
+    /* Clients have a user and a password, and tokens last that long after they
+     * were used. */
+    bool auth;
+    uint64_t token_ttl_ms;
+    /* The lessor of a leader that is deposed stays primary until its member
+     * handles that. */
+    bool stale_renewals;
+    /* The end of a lease that a deposed leader has decided is committed by its
+     * successor.  That breaks what the engine assumes: docs/engine-etcd.md. */
+    bool stale_revokes;
+    bool stale_reads; /* a linearizable read may be old, see etcd_methods.c */
+};
+
 /* Each chance is per million and drawn anew for each message or request. */
 struct hf_sim_config {
     uint64_t seed;
@@ -136,6 +164,7 @@ struct hf_sim_config {
     const struct hf_reconnect *reconnect;
     struct hf_sim_ensemble ensemble;
     struct hf_sim_leases leases;
+    struct hf_sim_etcd etcd;
 };
 
 /* The plain model without faults: messages take 1 ms each way, sessions last 10
@@ -147,6 +176,9 @@ struct hf_sim_config hf_sim_config_zookeeper(uint64_t seed);
 
 /* The lease model without faults: leases last 10 s. */
 struct hf_sim_config hf_sim_config_leased(uint64_t seed);
+
+/* The etcd model without faults: three members, elections of 1 s. */
+struct hf_sim_config hf_sim_config_etcd(uint64_t seed);
 
 /* A run with ${config}, which is copied; to be freed with hf_sim_free().  Ends
  * the program if there is no memory, because tests cannot go on without the
@@ -241,6 +273,10 @@ void hf_sim_set_paused(struct hf_engine *engine, bool paused);
  * must not be used afterwards. */
 void hf_sim_crash(struct hf_engine *engine);
 
+/* Set the wall clock of the servers, which the times of successes are of, back
+ * by ${ms}. */
+void hf_sim_set_wall_clock_back(struct hf_sim *sim, uint64_t ms);
+
 /* Delete the ticket as an administrator does.  False if it is not there. */
 bool hf_sim_evict(struct hf_sim *sim, const char *queue,
                   const struct hf_ticket_id *ticket);
@@ -331,6 +367,11 @@ struct hf_sim_observer {
     /* The barrier called ${queue} was set or cleared, or the node READY of a
      * double barrier, which is called QUEUE/ready. */
     void (*barrier_changed)(void *arg, const char *queue, bool up);
+    /* The success of ${queue} is now the one that was written with ${token} at
+     * ${at_us} (true time).  If that is an earlier one, a failover has lost
+     * what was written since; 0, 0: it has lost all.  May be NULL. */
+    void (*succeeded)(void *arg, const char *queue, uint64_t token,
+                      uint64_t at_us);
     /* The server deleted the node of ${queue}, which had no tickets.  An
      * enqueue under way fails there and is sent again.  May be NULL. */
     void (*deleted)(void *arg, const char *queue);

@@ -8,7 +8,7 @@
  *   sim_queue.c queues and tickets in the committed state
  *   faults.c    faults of clients and links
  *
- * A run has one of three models of servers, see struct sim_model_ops.  The
+ * A run has one of four models of servers, see struct sim_model_ops.  The
  * plain model implements the engine contract and nothing more:
  *
  *   plain_leader.c        sessions and watches
@@ -21,7 +21,7 @@
  *   plain_encoder.c       the part of the state that decides how a run goes on
  *
  * The ZooKeeper model is in zk_internal.h, the lease model in
- * lease_internal.h.
+ * lease_internal.h, the etcd model in etcd_internal.h.
  *
  * No memory is freed before hf_sim_free(), so pointers to connections,
  * sessions and tickets that have ended stay valid.  A run is short, so the
@@ -32,6 +32,7 @@
 
 #include <stddef.h>
 
+#include "base/engine_host.h"
 #include "simulator/model/clock.h"
 #include "simulator/model/pipe.h"
 #include "simulator/model/sim.h"
@@ -64,6 +65,8 @@ struct sim_queue {
     struct hf_ticket barrier; /* the barrier of this name; token 0: cleared */
     /* The node READY of a double barrier; token 0: none. */
     struct hf_ticket ready;
+    uint64_t success_token; /* of the last success; 0: none */
+    uint64_t success_at_ms; /* by the wall clock of the servers */
     /* How often a participant came or left, or READY was set or cleared. */
     uint64_t participant_changes;
     struct sim_queue *next;
@@ -146,6 +149,7 @@ struct plain_message {
     bool whole;
     const char *payload;
     struct hf_names_request names; /* the cursor belongs to the model */
+    uint64_t success_token;
     bool sync;
     /* of PLAIN_ANSWER */
     struct hf_event answer;
@@ -207,6 +211,7 @@ struct hf_engine {
     uint64_t armed_us; /* the true time of the timer that is set */
     struct zk_client *zk;
     struct hf_store *lease;
+    struct etcd_client *etcd;
     /* Of the plain model alone: */
     /* The connection was reset while the process was stopped. */
     bool reset_unread;
@@ -281,6 +286,7 @@ extern const struct sim_model_ops sim_model_plain;
 extern const struct sim_model_ops sim_model_zk;
 extern const struct sim_model_ops sim_model_zk_handle;
 extern const struct sim_model_ops sim_model_lease;
+extern const struct sim_model_ops sim_model_etcd;
 
 struct sim_timer {
     uint64_t at_us;
@@ -313,6 +319,8 @@ struct hf_sim {
     uint64_t sequence;
     struct sim_chunk *chunk;
     struct sim_clock clock; /* the leader's, or that of the leasing server */
+    uint64_t wall_back_ms;  /* how far the wall clock was set back, without a
+                               leasing server */
     /* The committed state: */
     uint64_t transaction; /* number of the last write */
     struct sim_queue *queues;
@@ -323,6 +331,7 @@ struct hf_sim {
     unsigned connection_count;
     struct zk_ensemble *zk;
     struct lease_state *leases;
+    struct etcd_cluster *etcd;
     /* The memory of the last snapshot of hf_sim_queue(). */
     struct hf_ticket *snapshot_tickets;
     size_t snapshot_room;
@@ -349,6 +358,8 @@ bool sim_has_no_leases(const struct hf_sim *sim);
 /* The leader's clock now, and the true time at which it will show
  * ${server_us}. */
 uint64_t sim_server_us(const struct hf_sim *sim);
+/* The wall clock of the servers, in milliseconds. */
+uint64_t sim_wall_ms(const struct hf_sim *sim);
 uint64_t sim_server_at_us(const struct hf_sim *sim, uint64_t server_us);
 
 /* Write a line to the observer's trace; ${engine} may be NULL, see there. */
@@ -377,6 +388,8 @@ struct sim_ticket *sim_ticket_add(struct hf_sim *sim, struct sim_queue *queue,
 void sim_ticket_unlink(struct sim_ticket *ticket);
 /* Notify the observer, see struct hf_sim_observer. */
 void sim_observe_barrier(struct hf_sim *sim, const char *queue, bool up);
+void sim_observe_success(struct hf_sim *sim, const char *queue, uint64_t token,
+                         uint64_t at_us);
 void sim_observe_deleted(struct hf_sim *sim, const char *queue);
 void sim_observe_gone(struct hf_sim *sim, const struct sim_ticket *ticket,
                       struct hf_request *const *notified, size_t count);

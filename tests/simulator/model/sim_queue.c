@@ -125,6 +125,13 @@ void sim_observe_barrier(struct hf_sim *sim, const char *queue, bool up)
         sim->observer.barrier_changed(sim->observer.arg, queue, up);
 }
 
+void sim_observe_success(struct hf_sim *sim, const char *queue, uint64_t token,
+                         uint64_t at_us)
+{
+    if (sim->observer.succeeded != NULL)
+        sim->observer.succeeded(sim->observer.arg, queue, token, at_us);
+}
+
 void sim_observe_deleted(struct hf_sim *sim, const char *queue)
 {
     if (sim->observer.deleted != NULL)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The engine of the ZooKeeper model: the real client of locks
  * (src/engines/zookeeper), whose session zk_drive.c drives. */
+#include "base/engine_host.h"
 #include "simulator/model/zk_handle.h"
 #include "simulator/model/zk_internal.h"
 

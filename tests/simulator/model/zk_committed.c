@@ -6,9 +6,11 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/time_math.h"
+#include "core/lock_name.h"
 #include "engines/zookeeper/node_name.h"
 #include "engines/zookeeper/zk_queue.h"
 
@@ -89,6 +91,23 @@ static uint32_t count_nodes(const struct hf_sim *sim,
     return count;
 }
 
+/* If the node is that of a success: it was written. */
+static bool observe_success(struct hf_sim *sim, const struct zk_node *node)
+{
+    static const char prefix[] = HF_NAME_SUCCESS;
+    char queue[PATH_BYTES], token[32];
+
+    if (strncmp(node->name, prefix, sizeof prefix - 1) != 0)
+        return false;
+    snprintf(queue, sizeof queue, "%.*s%s", (int)(node->name - node->path - 1),
+             node->path + 1, node->name + sizeof prefix - 1);
+    snprintf(token, sizeof token, "%.*s", (int)node->bytes,
+             (const char *)node->data);
+    sim_observe_success(sim, queue, strtoull(token, NULL, 10),
+                        node->written_us);
+    return true;
+}
+
 /* The first node of a ticket adds the ticket with its whole weight, because all
  * its nodes are created in one transaction. */
 void zk_committed_create(struct hf_sim *sim, struct zk_node *node,
@@ -101,7 +120,7 @@ void zk_committed_create(struct hf_sim *sim, struct zk_node *node,
     bool permit;
 
     if (!parse(sim, node->name, &parsed)) {
-        if (!node->container)
+        if (!observe_success(sim, node) && !node->container)
             sim_observe_barrier(sim, node->path + 1, true);
         return;
     }
@@ -133,6 +152,7 @@ void zk_committed_write(struct hf_sim *sim, struct zk_node *node)
 {
     if (node->ticket != NULL)
         node->ticket->ticket.payload = payload_of(sim, node);
+    (void)observe_success(sim, node);
 }
 
 /* The requests of clients that will be answered GONE or CHANGED. */

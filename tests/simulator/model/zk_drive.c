@@ -243,8 +243,9 @@ void zk_drive_configure(struct hf_sim *sim, struct hf_zk_url_config *config)
         config->session.reconnect = *sim->config.reconnect;
     config->session.timeout_floor_ms = ensemble->timeout_floor_ms;
     config->session.tick_ms = ensemble->tick_known ? ensemble->tick_ms : 0;
-    config->session.lazy_proof = ensemble->lazy_proof;
-    config->session.strict_proof = ensemble->strict_proof;
+    config->session.proof = ensemble->lazy_proof     ? HF_ZK_PROOF_LAZY
+                            : ensemble->strict_proof ? HF_ZK_PROOF_STRICT
+                                                     : HF_ZK_PROOF_EAGER;
     config->session.window = ensemble->window;
     hf_random_seed(&config->session.random, hf_random_next(&sim->random));
     hf_zk_url_shuffle(&config->session);

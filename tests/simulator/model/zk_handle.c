@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/time_math.h"
-#include "zookeeper/watch_modes.h"
 #include "zookeeper/watch_resume.h"
+#include "zookeeper/zk_op.h"
 
 #define REQUEST_BYTES_MAX 1047552 /* the default of the public client */
 
@@ -269,12 +269,13 @@ void zk_handle_watch_free(struct zk_handle_watch *watch)
     if (watch->setting_again)
         hf_zk_op_queue_cancel(&watch->handle->queue, &watch->set_again,
                               zk_handle_now_ms(watch->handle));
-    if (!watch->watcher.in_set)
+    if (!hf_zk_watcher_in_set(&watch->watcher))
         return;
-    hf_zk_watch_set_remove(&session->watches, &watch->watcher);
-    if (!hf_zk_session_usable(session))
+    if (!hf_zk_session_usable(session)) {
+        hf_zk_watch_set_remove(&session->watches, &watch->watcher);
         return;
-    what = hf_zk_watch_set_after_removal(&session->watches, &watch->watcher);
+    }
+    what = hf_zk_watch_set_unwatch(&session->watches, &watch->watcher);
     if (what != HF_ZK_UNWATCH_NOTHING)
         ask_to_forget(watch, what);
 }

@@ -20,6 +20,8 @@
 
 #include "simulator/model/sim.h"
 #include "zookeeper/op_queue.h"
+#include "zookeeper/watch_set.h"
+#include "zookeeper/zk_op.h"
 #include "zookeeper/zk_url.h"
 
 struct zk_client;

@@ -87,6 +87,9 @@ struct zk_node {
     int64_t czxid;
     int64_t mzxid;
     int64_t pzxid;
+    uint64_t ctime_ms;
+    uint64_t mtime_ms;
+    uint64_t written_us; /* true time of .mtime_ms */
     int32_t version;
     int32_t aversion;
     int32_t cversion; /* number of creates of children so far */
@@ -127,6 +130,8 @@ struct zk_txn {
     bool ephemeral;
     bool container;
     const struct zk_acl *acl; /* of a create or SET_ACL */
+    uint64_t made_us;         /* when the leader made it, and what its wall */
+    uint64_t wall_ms;         /* clock showed then */
     int32_t version;          /* of SET_DATA; of SET_ACL that of the list */
     int32_t parent_cversion;  /* of a create: the new .cversion of the parent */
     struct zk_txn *parts;     /* of MULTI: its operations */

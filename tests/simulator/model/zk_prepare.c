@@ -91,6 +91,8 @@ static struct zk_txn *txn_new(struct hf_sim *sim, int32_t opcode)
     struct zk_txn *txn = sim_alloc(sim, sizeof *txn);
 
     txn->opcode = opcode;
+    txn->made_us = sim->now_us;
+    txn->wall_ms = sim_wall_ms(sim);
     return txn;
 }
 

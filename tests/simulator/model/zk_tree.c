@@ -94,8 +94,8 @@ void zk_put_stat(struct hf_jute_writer *out, const struct zk_node *node)
 
     hf_jute_put_long(out, node->czxid);
     hf_jute_put_long(out, node->mzxid);
-    hf_jute_put_long(out, 0); /* ctime and mtime: there is no wall clock */
-    hf_jute_put_long(out, 0);
+    hf_jute_put_long(out, (int64_t)node->ctime_ms);
+    hf_jute_put_long(out, (int64_t)node->mtime_ms);
     hf_jute_put_int(out, node->version);
     hf_jute_put_int(out, (int32_t)both);
     hf_jute_put_int(out, node->aversion);
@@ -154,6 +154,8 @@ static void create(struct zk_replica *replica, const struct zk_txn *txn,
     node->data = txn->data;
     node->bytes = txn->bytes;
     node->czxid = node->mzxid = node->pzxid = zxid;
+    node->ctime_ms = node->mtime_ms = txn->wall_ms;
+    node->written_us = txn->made_us;
     node->owner = txn->ephemeral ? txn->session : NULL;
     node->container = txn->container;
     node->acl = txn->acl;
@@ -222,6 +224,8 @@ static void set_data(struct zk_replica *replica, const struct zk_txn *txn,
     node->bytes = txn->bytes;
     node->version = txn->version;
     node->mzxid = zxid;
+    node->mtime_ms = txn->wall_ms;
+    node->written_us = txn->made_us;
     if (replica->server == NULL) {
         zk_committed_write(replica->sim, node);
         zk_committed_observe(replica->sim, HF_SIM_NODE_WRITTEN, node);

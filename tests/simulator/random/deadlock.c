@@ -215,6 +215,7 @@ static struct hf_sim_config choose_config(uint64_t seed,
     struct hf_sim_config config =
         engine == ENGINE_ZOOKEEPER ? hf_sim_config_zookeeper(seed)
         : engine == ENGINE_LEASED  ? hf_sim_config_leased(seed)
+        : engine == ENGINE_ETCD    ? hf_sim_config_etcd(seed)
                                    : hf_sim_config_plain(seed);
 
     config.delay_min_us = 100;

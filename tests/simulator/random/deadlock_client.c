@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/engine_host.h"
+#include "core/cohort.h"
 #include "simulator/random/deadlock_private.h"
 
 /* ------------------------------------------------- the core of a client -- */
@@ -198,7 +200,7 @@ static void carry_out_request(struct deadlock_client *client,
     if (request->kind == HF_REQUEST_ENQUEUE)
         enqueued(client, request);
     else if (request->kind == HF_REQUEST_DESCRIBE)
-        add_asked(request->own_ticket->description->text);
+        add_asked(request->own_ticket->text_update->text);
     hf_sim_ops(deadlock_run.sim)->request(client->engine, request);
 }
 

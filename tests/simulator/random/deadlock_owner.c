@@ -14,6 +14,7 @@
 
 #include "base/memory.h"
 #include "base/time_math.h"
+#include "core/cohort.h"
 #include "core/deadlock_detection.h"
 #include "simulator/random/deadlock_private.h"
 

@@ -17,6 +17,7 @@
 #ifndef HF_TESTS_SIMULATOR_RANDOM_DEADLOCK_PRIVATE_H
 #define HF_TESTS_SIMULATOR_RANDOM_DEADLOCK_PRIVATE_H
 
+#include "core/cohort.h"
 #include "core/core.h"
 #include "core/multi_lock.h"
 #include "simulator/model/sim.h"

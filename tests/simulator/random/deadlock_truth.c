@@ -278,7 +278,7 @@ static bool note_looks(void)
         bool looks;
 
         if (w == NULL || w->a.detection == NULL ||
-            !hf_acquisition_is_waiting(&w->a))
+            w->a.state != HF_ACQUISITION_WAITING)
             continue;
         looks = w->a.detection->search != NULL;
         if (looks && !w->looks)

@@ -11,9 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/engine_host.h"
 #include "base/time_math.h"
 #include "core/core.h"
 #include "engines/leased/leased.h"
+#include "etcd/etcd_url.h"
 #include "simulator/model/sim.h"
 #include "simulator/model/zk_faults.h"
 #include "simulator/random/decision.h"
@@ -444,6 +446,23 @@ static void choose_ensemble(struct hf_sim_config *config)
     ensemble->lazy_proof = config->seed % 8 >= 4;
 }
 
+static void choose_members(struct hf_sim_config *config)
+{
+    struct hf_sim_etcd *etcd = &config->etcd;
+
+    etcd->members = 1 + 2 * (unsigned)below(2);
+    etcd->election_ms = 200 + below(400);
+    etcd->lag_max_us = 1 + (uint32_t)below(1000);
+    etcd->reorder_max_us = 1 + (uint32_t)below(3000);
+    etcd->lag_chance = (uint32_t)below(200000);
+    etcd->splits_bytes = below(2) == 0;
+    etcd->lazy_proof = config->seed % 8 >= 4;
+    etcd->stale_renewals = etcd->stale_reads = true;
+    config->timeout_ms = config->least_timeout_ms =
+        HF_ETCD_TTL_MIN_MS + 1000 * below(3);
+    config->separate_notices = false;
+}
+
 /* The configuration without faults. */
 static struct hf_sim_config config_without_faults(uint64_t seed,
                                                   enum engine_kind engine)
@@ -453,6 +472,8 @@ static struct hf_sim_config config_without_faults(uint64_t seed,
         return hf_sim_config_zookeeper(seed);
     case ENGINE_LEASED:
         return hf_sim_config_leased(seed);
+    case ENGINE_ETCD:
+        return hf_sim_config_etcd(seed);
     default:
         return hf_sim_config_plain(seed);
     }
@@ -494,6 +515,8 @@ static void begin(struct double_barrier_result *end, uint64_t seed,
         choose_ensemble(&config);
     if (engine == ENGINE_LEASED)
         choose_lease_faults(&config);
+    if (engine == ENGINE_ETCD)
+        choose_members(&config);
     decisions_drop_chances(&config);
     double_barrier.sim = hf_sim_new(&config);
     decisions_start(&double_barrier.random, double_barrier.sim);

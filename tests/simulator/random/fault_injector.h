@@ -38,6 +38,16 @@ enum fault {
     FAULT_STORE_STEP,         /* its wall clock is set */
     FAULT_STORE_WIPE,
     FAULT_COUNT_LEASED,
+    /* Of the members of the etcd model: */
+    FAULT_ETCD_FREEZE = FAULT_COUNT,
+    FAULT_ETCD_SLICES, /* one is stopped, and continued in slices */
+    FAULT_ETCD_DISK,   /* its disk stands still */
+    FAULT_ETCD_CUT,
+    FAULT_ETCD_RESTART,
+    FAULT_ETCD_COMPACT,
+    FAULT_ETCD_AUTH, /* a change of a role makes all tokens old */
+    FAULT_ETCD_FULL, /* the database has no room for a while */
+    FAULT_COUNT_ETCD,
 };
 
 /* What a seed decides besides the configuration of the cluster. */

@@ -12,6 +12,7 @@
 #include "base/time_math.h"
 #include "engines/leased/leased.h"
 #include "engines/zookeeper/zk_engine.h"
+#include "etcd/etcd_url.h"
 #include "simulator/cluster/barrier.h"
 #include "simulator/cluster/operation.h"
 #include "simulator/random/decision.h"
@@ -21,8 +22,9 @@
 #include "zookeeper/proof.h"
 
 #define CHECK_EVERY_US (50 * MS_US)
-/* Timers of the model; a run needs some thousands. */
-#define STEPS_MAX 400000
+/* Timers of the model; a run needs some thousands, and more if members of etcd
+ * send each other heartbeats. */
+#define STEPS_MAX 4000000
 
 /* The checks that do not belong to one step, every 50 ms. */
 static void check_all(void *arg)
@@ -268,6 +270,54 @@ static struct hf_sim_config choose_leased(uint64_t seed,
     return config;
 }
 
+/* Elections of real members, or shorter ones. */
+static void choose_members(struct hf_sim_config *config,
+                           struct hf_random *random)
+{
+    struct hf_sim_etcd *etcd = &config->etcd;
+
+    etcd->members = 1 + 2 * (unsigned)hf_random_below(random, 3);
+    if (hf_random_below(random, 3) != 0)
+        etcd->election_ms = 200 + hf_random_below(random, 800);
+    config->timeout_ms = config->least_timeout_ms =
+        HF_ETCD_TTL_MIN_MS + 1000 * hf_random_below(random, 4);
+    etcd->lag_max_us =
+        (uint32_t)hf_random_below(random, hf_random_below(random, 4) == 0
+                                              ? 20 * etcd->election_ms
+                                              : 1000) +
+        1;
+    etcd->apply_max_us = (uint32_t)hf_random_below(
+        random, hf_random_below(random, 4) == 0 ? 200000 : 1000);
+    etcd->reorder_max_us = (uint32_t)hf_random_below(
+        random, hf_random_below(random, 4) == 0 ? 50000 : 3000);
+    etcd->lag_chance = some_chance(random, 200000);
+    etcd->splits_bytes = hf_random_below(random, 2) == 0;
+    etcd->lazy_proof = hf_random_below(random, 2) == 0;
+    etcd->auth = hf_random_below(random, 3) == 0;
+    etcd->token_ttl_ms = 1000 + hf_random_below(random, 4000);
+    etcd->stale_renewals = hf_random_below(random, 4) != 0;
+    etcd->stale_reads = hf_random_below(random, 2) == 0;
+}
+
+/* A tenth of the clusters have no faults.  None breaks the assumption of
+ * docs/engine-etcd.md. */
+static struct hf_sim_config choose_etcd(uint64_t seed, struct hf_random *random)
+{
+    struct hf_sim_config config = hf_sim_config_etcd(seed);
+
+    choose_members(&config, random);
+    config.delay_min_us = 100;
+    config.delay_max_us = (uint32_t)(200 + hf_random_below(random, 3000));
+    plan.faults = 0;
+    plan.fault_count = FAULT_COUNT_ETCD;
+    if (hf_random_below(random, 10) == 0)
+        return config;
+    choose_faults(&config, random);
+    config.least_timeout_ms = config.timeout_ms;
+    config.garble_chance = 0;
+    return config;
+}
+
 static struct hf_sim_config choose_any(enum engine_kind engine, uint64_t seed,
                                        struct hf_random *random)
 {
@@ -278,6 +328,8 @@ static struct hf_sim_config choose_any(enum engine_kind engine, uint64_t seed,
         return choose_shared(seed, random);
     case ENGINE_LEASED:
         return choose_leased(seed, random);
+    case ENGINE_ETCD:
+        return choose_etcd(seed, random);
     default:
         return choose(seed, random);
     }
@@ -388,6 +440,8 @@ static void begin(struct cluster *cluster, uint64_t seed,
             1000 * config.ensemble.tick_ms * (4 + config.ensemble.sync_limit);
     if (!cluster->no_faults && one_in(4)) /* a machine under load */
         cluster->tick_delay_us = below(20 * MS_US);
+    if (engine == ENGINE_ETCD) /* Likewise, and calls that hang. */
+        cluster->grant_limit_us += 1000 * (8000 + 10 * config.etcd.election_ms);
     cluster->client_count = 2 + (unsigned)below(4);
     read_write = one_in(2);
     cluster_lock(cluster, "one", read_write)->election = seed % 3 == 0;

@@ -16,6 +16,7 @@
 #include "simulator/random/deadlock.h"
 #include "simulator/random/double_barrier.h"
 #include "simulator/random/shrink.h"
+#include "simulator/random/success.h"
 #include "simulator/random/zookeeper.h"
 
 #define JOBS_MAX 64
@@ -52,13 +53,15 @@ void seeds_print_command(struct seeds_kind kind, uint64_t seed)
         [ENGINE_LEASED] = " --engine leased",
         [ENGINE_ZOOKEEPER_CLIENT] = " --engine zk-client",
         [ENGINE_ZOOKEEPER_SHARED] = " --engine zk-shared",
+        [ENGINE_ETCD] = " --engine etcd",
     };
 
     printf("./dev sim%s%s%s%s --seed %" PRIu64,
            mutant == NULL ? "" : " --mutant ", mutant == NULL ? "" : mutant,
-           kind.double_barrier ? " --double-barrier"
-           : kind.deadlock     ? " --deadlock"
-                               : "",
+           kind.workload == SEEDS_DOUBLE_BARRIER ? " --double-barrier"
+           : kind.workload == SEEDS_DEADLOCK     ? " --deadlock"
+           : kind.workload == SEEDS_SUCCESS      ? " --success"
+                                                 : "",
            words[kind.engine], seed);
 }
 
@@ -69,9 +72,12 @@ void seeds_print(const struct seeds_report *report)
         printf("invariant %d broken: ", report->broken);
     if (report->broken != 0)
         puts(report->message);
-    else if (report->range.kind.double_barrier)
+    else if (report->range.kind.workload == SEEDS_DOUBLE_BARRIER)
         printf("fine, %" PRIu64 " generations\n", report->generations);
-    else if (report->range.kind.deadlock)
+    else if (report->range.kind.workload == SEEDS_SUCCESS)
+        printf("fine, %" PRIu64 " successes, %" PRIu64 " too early\n",
+               report->successes, report->early);
+    else if (report->range.kind.workload == SEEDS_DEADLOCK)
         printf("fine, %" PRIu64 " grants, %" PRIu64 " deadlocks\n",
                report->grants, report->deadlocks.found);
     else if (report->range.kind.engine == ENGINE_ZOOKEEPER_CLIENT)
@@ -140,6 +146,18 @@ static void run_deadlock(struct seeds_report *report)
     add_counts(&report->deadlocks, &end.counts);
 }
 
+static void run_success(struct seeds_report *report)
+{
+    struct success_result end;
+
+    if (!success_run_seed(report->seed, report->range.kind.engine, line, &end))
+        snprintf(report->message, sizeof report->message, "%s", end.message);
+    report->broken = end.broken;
+    report->check = end.message;
+    report->successes += end.recorded;
+    report->early += end.early;
+}
+
 static void run_zookeeper(struct seeds_report *report)
 {
     struct zookeeper_result end;
@@ -175,9 +193,11 @@ void seeds_run_range(struct seeds_report *report)
     for (uint64_t i = 0; i < range->count && report->broken == 0;
          i += range->stride) {
         report->seed = range->first + i;
-        if (range->kind.double_barrier)
+        if (range->kind.workload == SEEDS_DOUBLE_BARRIER)
             run_double_barrier(report);
-        else if (range->kind.deadlock)
+        else if (range->kind.workload == SEEDS_SUCCESS)
+            run_success(report);
+        else if (range->kind.workload == SEEDS_DEADLOCK)
             run_deadlock(report);
         else if (range->kind.engine == ENGINE_ZOOKEEPER_CLIENT)
             run_zookeeper(report);
@@ -302,7 +322,7 @@ static void print_broken(const struct seeds_report *reports, unsigned jobs,
     printf("replay: ");
     seeds_print_command(first->range.kind, first->seed);
     puts(" --trace");
-    if (shrinks && !first->range.kind.deadlock)
+    if (shrinks && first->range.kind.workload != SEEDS_DEADLOCK)
         shrink_seed(first->range.kind, first->seed);
 }
 
@@ -312,7 +332,7 @@ static void print_broken(const struct seeds_report *reports, unsigned jobs,
 static bool nothing_happened(const struct seeds_report *sum)
 {
     return sum->done != 1 && sum->generations == 0 && sum->grants == 0 &&
-           sum->events == 0;
+           sum->events == 0 && sum->successes == 0;
 }
 
 static const char *verdict(const struct seeds_report *sum)
@@ -338,10 +358,13 @@ static void print_deadlocks(const struct deadlock_counts *sum)
 static void print_sum(const struct seeds_report *sum)
 {
     printf("%" PRIu64 " seeds from %" PRIu64 ", ", sum->done, sum->range.first);
-    if (sum->range.kind.double_barrier)
+    if (sum->range.kind.workload == SEEDS_DOUBLE_BARRIER)
         printf("%" PRIu64 " generations: ", sum->generations);
-    else if (sum->range.kind.deadlock)
+    else if (sum->range.kind.workload == SEEDS_DEADLOCK)
         print_deadlocks(&sum->deadlocks);
+    else if (sum->range.kind.workload == SEEDS_SUCCESS)
+        printf("%" PRIu64 " successes, %" PRIu64 " too early: ", sum->successes,
+               sum->early);
     else if (sum->range.kind.engine == ENGINE_ZOOKEEPER_CLIENT)
         printf("%" PRIu64 " operations, %" PRIu64 " events: ", sum->operations,
                sum->events);
@@ -379,6 +402,8 @@ int seeds_run(struct seeds_kind kind, uint64_t first, uint64_t count,
         sum.losses += reports[i].losses;
         sum.operations += reports[i].operations;
         sum.events += reports[i].events;
+        sum.successes += reports[i].successes;
+        sum.early += reports[i].early;
         add_counts(&sum.deadlocks, &reports[i].deadlocks);
         sum.broken |= reports[i].broken;
     }
@@ -397,15 +422,21 @@ int seeds_run_all(uint64_t first, uint64_t count, unsigned jobs, bool shrinks)
         struct seeds_kind kind;
         unsigned percent;
     } shares[] = {
-        {"plain", {ENGINE_PLAIN, false, false}, 40},
-        {"zk", {ENGINE_ZOOKEEPER, false, false}, 38},
-        {"leased", {ENGINE_LEASED, false, false}, 15},
-        {"double-barrier", {ENGINE_PLAIN, true, false}, 2},
-        {"zk double-barrier", {ENGINE_ZOOKEEPER, true, false}, 1},
-        {"leased double-barrier", {ENGINE_LEASED, true, false}, 1},
-        {"deadlock", {ENGINE_PLAIN, false, true}, 1},
-        {"zk deadlock", {ENGINE_ZOOKEEPER, false, true}, 1},
-        {"leased deadlock", {ENGINE_LEASED, false, true}, 1},
+        {"plain", {ENGINE_PLAIN, SEEDS_LOCKS}, 33},
+        {"zk", {ENGINE_ZOOKEEPER, SEEDS_LOCKS}, 30},
+        {"etcd", {ENGINE_ETCD, SEEDS_LOCKS}, 10},
+        {"leased", {ENGINE_LEASED, SEEDS_LOCKS}, 15},
+        {"double-barrier", {ENGINE_PLAIN, SEEDS_DOUBLE_BARRIER}, 2},
+        {"zk double-barrier", {ENGINE_ZOOKEEPER, SEEDS_DOUBLE_BARRIER}, 1},
+        {"leased double-barrier", {ENGINE_LEASED, SEEDS_DOUBLE_BARRIER}, 1},
+        {"etcd double-barrier", {ENGINE_ETCD, SEEDS_DOUBLE_BARRIER}, 1},
+        {"deadlock", {ENGINE_PLAIN, SEEDS_DEADLOCK}, 1},
+        {"zk deadlock", {ENGINE_ZOOKEEPER, SEEDS_DEADLOCK}, 1},
+        {"leased deadlock", {ENGINE_LEASED, SEEDS_DEADLOCK}, 1},
+        {"etcd deadlock", {ENGINE_ETCD, SEEDS_DEADLOCK}, 1},
+        {"success", {ENGINE_PLAIN, SEEDS_SUCCESS}, 1},
+        {"zk success", {ENGINE_ZOOKEEPER, SEEDS_SUCCESS}, 1},
+        {"leased success", {ENGINE_LEASED, SEEDS_SUCCESS}, 1},
     };
     int worst = EXIT_SUCCESS;
 

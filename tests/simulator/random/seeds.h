@@ -11,13 +11,17 @@
 #include "simulator/cluster/cluster.h"
 #include "simulator/random/deadlock.h"
 
-/* .double_barrier: runs of double barriers, see double_barrier.h.  .deadlock:
- * runs of owners that look for deadlocks, see deadlock.h; they are not
- * shrunk. */
+/* What the clients of a run do. */
+enum seeds_workload {
+    SEEDS_LOCKS,          /* locks, elections and barriers */
+    SEEDS_DOUBLE_BARRIER, /* see double_barrier.h */
+    SEEDS_DEADLOCK,       /* see deadlock.h; these are not shrunk */
+    SEEDS_SUCCESS,        /* see success.h */
+};
+
 struct seeds_kind {
     enum engine_kind engine;
-    bool double_barrier;
-    bool deadlock;
+    enum seeds_workload workload;
 };
 
 struct seeds_range {
@@ -36,6 +40,8 @@ struct seeds_report {
     uint64_t generations;
     uint64_t grants;
     uint64_t losses;
+    uint64_t successes; /* of jobs, and how often one came too early */
+    uint64_t early;
     uint64_t operations; /* of the public client of ZooKeeper, */
     uint64_t events;     /* and of its watches */
     struct deadlock_counts deadlocks;

@@ -3,6 +3,7 @@
 #include "simulator/random/server_faults.h"
 
 #include "base/time_math.h"
+#include "simulator/model/etcd_faults.h"
 #include "simulator/model/lease_faults.h"
 
 /* ----------------------------------------------------------------- links -- */
@@ -58,7 +59,8 @@ void inject_follower_cut(struct client *client)
 
     if (!may_cut())
         return;
-    if (hf_sim_server_count(plan.cluster->sim) == 0)
+    if (hf_sim_server_count(plan.cluster->sim) == 0 &&
+        hf_sim_etcd_members(plan.cluster->sim) == 0)
         out = in = false;
     turns_around =
         out && plan.cluster->config.ensemble.strict_proof && one_in(2);
@@ -258,6 +260,8 @@ void inject_server_fault(enum fault fault)
 {
     if (hf_sim_is_leased(plan.cluster->sim))
         inject_lease_fault(fault);
+    else if (hf_sim_etcd_members(plan.cluster->sim) > 0)
+        inject_etcd_fault(fault);
     else
         inject_zk_fault(fault);
 }

@@ -3,6 +3,8 @@
  * cancel. */
 #include "simulator/random/users.h"
 
+#include <holdfast/holdfast.h>
+
 #include "simulator/cluster/barrier.h"
 #include "simulator/cluster/operation.h"
 #include "simulator/random/decision.h"
@@ -49,7 +51,7 @@ static void check(void *arg)
 
 static void on_granted(struct attempt *attempt)
 {
-    if (plan.cluster->config.ensemble.lazy_proof && one_in(2))
+    if (cluster_proves_lazily(plan.cluster) && one_in(2))
         later(below(attempt->hold_us + 1), check, attempt);
     if (attempt->a.kind == HF_TICKET_WRITE && one_in(2))
         later(below(attempt->hold_us + 1), downgrade, attempt);
@@ -307,7 +309,7 @@ void users_add_barrier(struct barrier *barrier)
 /* ---------------------------------------------------------- other client -- */
 
 /* Another program that writes, and then reads at the same position, as a
- * downgrade of Curator's read-write lock does. */
+ * downgrade of Curator's read-write lock does.  Those of etcd do not read. */
 static void other_client_once(struct lock *lock)
 {
     struct cluster *cluster = plan.cluster;
@@ -321,7 +323,7 @@ static void other_client_once(struct lock *lock)
         plan.other_ticket = next;
         plan.other_reads = false;
         cluster_trace(cluster, "other", "wants to write %s", lock->name);
-    } else if (!plan.other_reads &&
+    } else if (!plan.other_reads && cluster->config.etcd.members == 0 &&
                hf_snapshot_find(&queue, &plan.other_ticket) == 0 && one_in(4)) {
         cluster_add_ticket_record(cluster, &next, NULL, NULL);
         hf_sim_other_client_enqueue(cluster->sim, lock->name, HF_TICKET_READ,
@@ -330,7 +332,8 @@ static void other_client_once(struct lock *lock)
         plan.other_ticket = next;
         plan.other_reads = true;
         cluster_trace(cluster, "other", "reads %s now", lock->name);
-    } else if (plan.other_reads && one_in(4)) {
+    } else if ((plan.other_reads || cluster->config.etcd.members > 0) &&
+               one_in(4)) {
         hf_sim_evict(cluster->sim, lock->name, &plan.other_ticket);
         plan.other_queued = false;
         cluster_trace(cluster, "other", "leaves %s", lock->name);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/engine_host.h"
 #include "base/reconnect.h"
 #include "simulator/model/sim_internal.h"
 #include "simulator/model/zk_faults.h"

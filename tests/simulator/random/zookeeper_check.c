@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "simulator/random/zookeeper_private.h"
+#include "zookeeper/zk_op.h"
 
 /* ----------------------------------------------------------------- trace -- */
 

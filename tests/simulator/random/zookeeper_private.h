@@ -13,6 +13,7 @@
 #include "simulator/model/zk_handle.h"
 #include "simulator/random/decision.h"
 #include "simulator/random/zookeeper.h"
+#include "zookeeper/zk_op.h"
 
 #define ZOOKEEPER_CLIENTS_MAX 4
 #define ZOOKEEPER_PARTS_MAX 3

@@ -8,6 +8,7 @@
 
 #include "simulator/random/decision.h"
 #include "simulator/random/zookeeper_private.h"
+#include "zookeeper/zk_op.h"
 
 #define WATCHES_MAX 8 /* of one process that are not freed */
 #define RECENT_MAX 16 /* changes, at whose nodes users look */

@@ -293,7 +293,7 @@ void zookeeper_watch_set(struct zookeeper_watch *watch, int64_t zxid)
     watch->armed = true;
     watch->armed_zxid = zxid;
     watch->armed_connection = watch->process->connection;
-    watch->missing = watch->watch.watcher.missing;
+    watch->missing = watch->watch.watcher.state == HF_ZK_WATCHER_ARMED_MISSING;
     watch->used_up = false;
     if (is_one_shot(watch))
         return;

@@ -238,21 +238,21 @@ static void revoke(struct script *script, struct client *client, char **words)
         operation_revoke(client, attempt, wait_of(words[1]));
 }
 
-/* raise, lower and wait BARRIER [WAIT_MS]; a wait of 0 ends at once. */
+/* set, clear and wait BARRIER [WAIT_MS]; a wait of 0 ends at once. */
 static struct barrier *barrier_of(struct script *script, char **words)
 {
     if (words[0] == NULL)
-        script_error(script, "expected", "raise, lower or wait, BARRIER [MS]");
+        script_error(script, "expected", "set, clear or wait, BARRIER [MS]");
     return barrier_named(script->cluster, words[0] == NULL ? "" : words[0]);
 }
 
-static void do_raise(struct script *script, struct client *client, char **words)
+static void do_set(struct script *script, struct client *client, char **words)
 {
     operation_set_barrier(client, barrier_of(script, words), true,
                           wait_of(words[1]));
 }
 
-static void do_lower(struct script *script, struct client *client, char **words)
+static void do_clear(struct script *script, struct client *client, char **words)
 {
     operation_set_barrier(client, barrier_of(script, words), false,
                           wait_of(words[1]));
@@ -413,8 +413,8 @@ static const struct {
     {"list", do_list},
     {"evict", evict},
     {"revoke", revoke},
-    {"raise", do_raise},
-    {"lower", do_lower},
+    {"set", do_set},
+    {"clear", do_clear},
     {"wait", do_wait},
     {"break-after-event", reset_after_event},
     {"check", check},

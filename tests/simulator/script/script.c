@@ -18,12 +18,15 @@
  * timeout-floor= (ms), lag= (us), window= (calls under way), tick-known,
  * strict, lazy, no-containers, split, answers-moved, ignores-moves, event-zxid,
  * and violates: an invariant must break.  Servers are called s1, s2 and so on;
- * the last one leads first.
+ * the last one leads first.  With members= it has members of etcd and its real
+ * client, and there are also election= (ms), lazy, stale-renewals,
+ * stale-revokes and violates.  Members are called m1, m2 and so on.
  *
- * A row is TIME ACTOR STEP ARGUMENT...  The actor is a client, a server, or
- * "-" for all others.  Attempts are called by their kind and number, in the
- * order of their start.  A client's clock shows 1000 at the beginning.  Steps
- * of clients are in the table of client_steps.c, the others in server_steps.c.
+ * A row is TIME ACTOR STEP ARGUMENT...  The actor is a client, a server or a
+ * member, or "-" for all others.  Attempts are called by their kind and number,
+ * in the order of their start.  A client's clock shows 1000 at the beginning.
+ * Steps of clients are in the table of client_steps.c, the others in
+ * server_steps.c.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -96,6 +99,18 @@ static void ensemble_option(struct hf_sim_config *config, const char *word)
     e->ignores_moves |= strcmp(word, "ignores-moves") == 0;
 }
 
+/* One option of the cluster that is about members of etcd. */
+static void etcd_option(struct hf_sim_config *config, const char *word)
+{
+    struct hf_sim_etcd *e = &config->etcd;
+
+    e->members = (unsigned)number_after(word, "members=", e->members);
+    e->election_ms = number_after(word, "election=", e->election_ms);
+    e->stale_renewals |= strcmp(word, "stale-renewals") == 0;
+    e->stale_revokes |= strcmp(word, "stale-revokes") == 0;
+    e->lazy_proof |= strcmp(word, "lazy") == 0;
+}
+
 /* cluster OPTION... */
 static void make_cluster(struct script *script, char **words)
 {
@@ -104,6 +119,8 @@ static void make_cluster(struct script *script, char **words)
     uint64_t clients = 2;
 
     config.ensemble.servers = 0;
+    config.etcd = hf_sim_config_etcd(1).etcd;
+    config.etcd.members = 0;
     for (; *words != NULL; words++) {
         config.timeout_ms = number_after(*words, "timeout=", config.timeout_ms);
         config.least_timeout_ms =
@@ -121,6 +138,7 @@ static void make_cluster(struct script *script, char **words)
             loss_at = HF_LOSS_AT_SUSPENDED;
         script->unsafe |= strcmp(*words, "violates") == 0;
         ensemble_option(&config, *words);
+        etcd_option(&config, *words);
     }
     if (clients > CLUSTER_CLIENTS_MAX) {
         script_error(script, "too many clients", "cluster");
@@ -194,6 +212,10 @@ static void run_step(struct script *script, char **words)
     }
     if (words[1][0] == 's' && isdigit((unsigned char)words[1][1])) {
         server_step(script, atoi(words[1] + 1) - 1, words + 2);
+        return;
+    }
+    if (words[1][0] == 'm' && isdigit((unsigned char)words[1][1])) {
+        member_step(script, atoi(words[1] + 1) - 1, words + 2);
         return;
     }
     if (strcmp(words[1], "-") == 0) {

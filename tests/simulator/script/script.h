@@ -32,6 +32,9 @@ bool client_step(struct script *script, struct client *client, char **words);
 /* Likewise for the server ${server}, from 0.  Prints errors itself. */
 void server_step(struct script *script, int server, char **words);
 
+/* Likewise for the member ${member} of etcd, from 0. */
+void member_step(struct script *script, int member, char **words);
+
 /* Likewise for other programs and all servers.  False if there is no such step,
  * or an argument is missing. */
 bool other_client_step(struct script *script, char **words);

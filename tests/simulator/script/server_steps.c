@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "simulator/cluster/barrier.h"
+#include "simulator/model/etcd_faults.h"
 #include "simulator/model/zk_faults.h"
 #include "simulator/script/script.h"
 
@@ -52,9 +53,44 @@ void server_step(struct script *script, int server, char **words)
         script_error(script, "no such step of a server", verb);
 }
 
+/* cut [in|out] (and what members ask each other by HTTP, but for raft-cut),
+ * mend, freeze, pause (the machine), thaw, stick and unstick (its disk), stop,
+ * start. */
+void member_step(struct script *script, int member, char **words)
+{
+    struct hf_sim *sim = script->cluster->sim;
+    const char *verb = words[0], *way = words[1] == NULL ? "" : words[1];
+
+    if (member < 0 || (unsigned)member >= hf_sim_etcd_members(sim)) {
+        script_error(script, "no such member", verb);
+        return;
+    }
+    cluster_trace(script->cluster, "-", "m%d %s%s%s", member + 1, verb,
+                  *way == '\0' ? "" : " ", way);
+    if (strcmp(verb, "cut") == 0 || strcmp(verb, "raft-cut") == 0)
+        hf_sim_etcd_link(sim, member, strcmp(way, "in") == 0,
+                         strcmp(way, "out") == 0, *verb == 'c');
+    else if (strcmp(verb, "mend") == 0)
+        hf_sim_etcd_link(sim, member, true, true, false);
+    else if (strcmp(verb, "freeze") == 0)
+        hf_sim_etcd_freeze(sim, member, false);
+    else if (strcmp(verb, "pause") == 0)
+        hf_sim_etcd_freeze(sim, member, true);
+    else if (strcmp(verb, "thaw") == 0)
+        hf_sim_etcd_thaw(sim, member);
+    else if (strcmp(verb, "stick") == 0 || strcmp(verb, "unstick") == 0)
+        hf_sim_etcd_stick_disk(sim, member, *verb == 's');
+    else if (strcmp(verb, "stop") == 0)
+        hf_sim_etcd_stop(sim, member, false);
+    else if (strcmp(verb, "start") == 0)
+        hf_sim_etcd_start(sim, member);
+    else
+        script_error(script, "no such step of a member", verb);
+}
+
 /* Steps of others: create and delete LOCK NAME (a name that ends with '-' or
  * '_' gets a number), delete LOCK, counter LOCK NUMBER, deny LOCK, allow,
- * restart, wipe; raise, lower and touch BARRIER. */
+ * restart, wipe; set, clear and touch BARRIER. */
 bool other_client_step(struct script *script, char **words)
 {
     struct hf_sim *sim = script->cluster->sim;
@@ -77,13 +113,13 @@ bool other_client_step(struct script *script, char **words)
             sim, lock, what, strchr("-_", what[strlen(what) - 1]) != NULL);
     else if (strcmp(words[0], "delete") == 0 && lock != NULL)
         hf_sim_other_client_delete(sim, lock, what == NULL ? "" : what);
-    else if (strcmp(words[0], "raise") == 0 && lock != NULL)
+    else if (strcmp(words[0], "set") == 0 && lock != NULL)
         hf_sim_other_client_set_barrier(
             sim, barrier_named(script->cluster, lock)->name, true);
     else if (strcmp(words[0], "touch") == 0 && lock != NULL)
         hf_sim_other_client_touch_barrier(
             sim, barrier_named(script->cluster, lock)->name);
-    else if (strcmp(words[0], "lower") == 0 && lock != NULL)
+    else if (strcmp(words[0], "clear") == 0 && lock != NULL)
         hf_sim_other_client_set_barrier(
             sim, barrier_named(script->cluster, lock)->name, false);
     else if (strcmp(words[0], "counter") == 0 && both)

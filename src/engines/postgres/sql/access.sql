@@ -19,7 +19,9 @@ SET search_path = pg_catalog, pg_temp AS $$
                ('ticket', 'SELECT'), ('ticket', 'INSERT'),
                ('ticket', 'UPDATE'), ('ticket', 'DELETE'),
                ('watcher', 'SELECT'), ('watcher', 'INSERT'),
-               ('watcher', 'DELETE')
+               ('watcher', 'DELETE'),
+               ('success', 'SELECT'), ('success', 'INSERT'),
+               ('success', 'UPDATE')
     ), source (words) AS (
         SELECT prosrc FROM pg_proc
          WHERE pronamespace = 'holdfast_4'::regnamespace

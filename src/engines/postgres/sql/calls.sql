@@ -236,6 +236,60 @@ BEGIN
 END
 $$;
 
+-- The success of the queue: one row, with its token as the sequence and its time
+-- as created_ms; or none.
+CREATE FUNCTION holdfast_4.read_success(queue_name bytea)
+RETURNS SETOF holdfast_4.answer LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    a holdfast_4.answer;
+    q bigint;
+BEGIN
+    PERFORM holdfast_4.check_isolation();
+    SELECT number INTO q FROM holdfast.queue WHERE name = queue_name;
+    PERFORM holdfast_4.await_standbys();
+    a := holdfast_4.answer_head(0, NULL);
+    SELECT token, holdfast_4.epoch_ms(succeeded_at) INTO a.sequence, a.created_ms
+      FROM holdfast.success WHERE queue = q;
+    RETURN NEXT a;
+END
+$$;
+
+-- If the ticket of the session is there, and the success of the queue has no
+-- greater token: make this token and the present time the success.
+CREATE FUNCTION holdfast_4.write_success(
+    session_id uuid, not_after_ms bigint, queue_name bytea, ticket_id uuid,
+    success_token bigint)
+RETURNS SETOF holdfast_4.answer LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    q bigint := holdfast_4.lock_queue(queue_name, false);
+    is_there boolean;
+BEGIN
+    IF holdfast_4.is_late(not_after_ms) THEN
+        RETURN NEXT holdfast_4.answer_head(1, NULL);
+        RETURN;
+    END IF;
+    IF holdfast_4.has_ended_among(q, ARRAY[ticket_id]) THEN
+        PERFORM holdfast_4.remove_ended(q, queue_name);
+    END IF;
+    is_there := EXISTS (SELECT FROM holdfast.ticket t
+                          JOIN holdfast.session s ON s.id = t.session
+                         WHERE t.queue = q AND t.id = ticket_id
+                           AND s.id = session_id
+                           AND s.expires_at > clock_timestamp())
+        AND NOT EXISTS (SELECT FROM holdfast.success
+                         WHERE queue = q AND token > success_token);
+    IF is_there THEN
+        INSERT INTO holdfast.success (queue, token, succeeded_at)
+        VALUES (q, success_token, clock_timestamp())
+        ON CONFLICT (queue) DO UPDATE
+           SET token = excluded.token, succeeded_at = excluded.succeeded_at;
+    END IF;
+    RETURN NEXT holdfast_4.answer_head(0, is_there);
+END
+$$;
+
 -- Set the flag of that kind, unless it is set.
 CREATE FUNCTION holdfast_4.set_flag(
     not_after_ms bigint, queue_name bytea, flag_kind integer, flag_id uuid)

@@ -514,8 +514,8 @@ END
 $$;
 
 -- Remove tickets of sessions that ended minutes ago, and these sessions, where
--- no other call has done it.  At most
--- a hundred queues and a thousand sessions a call.
+-- no other call has done it.  At most a hundred queues and a thousand sessions
+-- a call.
 CREATE FUNCTION holdfast_4.remove_abandoned()
 RETURNS void LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp AS $$

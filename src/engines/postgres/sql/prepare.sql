@@ -35,6 +35,10 @@ PREPARE hf_request_release (bigint, bytea, uuid)
 AS SELECT * FROM holdfast_4.request_release($1, $2, $3);
 PREPARE hf_describe (uuid, bigint, bytea, uuid, bytea)
 AS SELECT * FROM holdfast_4.describe($1, $2, $3, $4, $5);
+PREPARE hf_read_success (bytea)
+AS SELECT * FROM holdfast_4.read_success($1);
+PREPARE hf_write_success (uuid, bigint, bytea, uuid, bigint)
+AS SELECT * FROM holdfast_4.write_success($1, $2, $3, $4, $5);
 PREPARE hf_set_flag (bigint, bytea, integer, uuid)
 AS SELECT * FROM holdfast_4.set_flag($1, $2, $3, $4);
 PREPARE hf_clear_flag (bigint, bytea, integer)

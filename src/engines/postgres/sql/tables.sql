@@ -84,6 +84,14 @@ CREATE INDEX ticket_session ON holdfast.ticket (session, queue);
 CREATE INDEX ticket_before_readers ON holdfast.ticket (queue, sequence)
     WHERE kind NOT IN (2, 8, 9);
 
+-- The last success of a queue that a holder has written: its token, and when
+-- that was by this server's clock.  It belongs to no client.
+CREATE TABLE holdfast.success (
+    queue bigint PRIMARY KEY,
+    token bigint NOT NULL,
+    succeeded_at timestamptz NOT NULL
+);
+
 -- The sessions to notify, once, when a ticket leaves the queue, a participant
 -- enters it or the flag of the participants is set.
 CREATE TABLE holdfast.watcher (

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The address of a server as URLs write it: HOST, HOST:PORT or [IPV6]:PORT. */
+#ifndef HF_BASE_SERVER_ADDRESS_H
+#define HF_BASE_SERVER_ADDRESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Can the ${bytes} of ${text} be a host name or an IPv4 address? */
+bool hf_is_host_name(const char *text, size_t bytes);
+
+/* Read the ${bytes} of ${text}: the host, without brackets, into the
+ * ${host_bytes} of ${host}, and the port, if there is one, into ${port}, which
+ * has the default.  Returns what is wrong with the text, or NULL; it is never
+ * quoted, because a password may stand there. */
+const char *hf_server_address_parse(const char *text, size_t bytes, char *host,
+                                    size_t host_bytes, uint16_t *port);
+
+#endif

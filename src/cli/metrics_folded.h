@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A folded file: the sum of the blocks of dead clients, and the names of the
+ * files that were added to it and may not be removed yet (metrics_dir.h).
+ */
+#ifndef HF_CLI_METRICS_FOLDED_H
+#define HF_CLI_METRICS_FOLDED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include <holdfast/status.h>
+
+#include "metrics/metrics_sum.h"
+
+#define HF_METRICS_FOLDED "folded"
+#define HF_METRICS_FOLDED_TEMPORARY "folded.tmp"
+/* The name of the file of a client without its suffix. */
+#define HF_METRICS_ID_BYTES 32
+/* Files that one fold takes in; the rest waits for the next one. */
+#define HF_METRICS_ABSORBED_MAX ((size_t)65536)
+
+/* Names of files, without a NUL. */
+struct hf_metrics_ids {
+    char (*items)[HF_METRICS_ID_BYTES];
+    size_t count;
+    size_t room;
+};
+
+/* A folded file: of the directory's owner and root, or of one other user.  So
+ * what a user makes up stays in a file that can be removed. */
+struct hf_metrics_fold {
+    uid_t user;    /* ignored for the first one */
+    char name[32]; /* HF_METRICS_FOLDED, or that, '-' and the number of the user
+                    */
+    struct hf_metrics_sum sum;
+    struct hf_metrics_ids in_file;  /* as the file says, in order */
+    struct hf_metrics_ids absorbed; /* the dead of this pass, and of .in_file
+                            those that could not be removed */
+    bool is_bad;                    /* the file cannot be read: fold nothing */
+};
+
+/* Is ${header} that of this version and machine?  NULL: yes; else what is
+ * wrong. */
+const char *hf_metrics_header_check(const struct hf_metrics_header *header);
+
+/* The bytes that a folded file has at most. */
+size_t hf_metrics_fold_bytes_max(void);
+
+/* Read the folded file in ${memory} into ${fold}, which is empty, and add it to
+ * ${total}.  If it is none, ${why} says what is wrong, else that is NULL.
+ * False: no memory. */
+bool hf_metrics_fold_parse(struct hf_metrics_fold *fold, const char *memory,
+                           size_t bytes, struct hf_metrics_sum *total,
+                           const char **why);
+
+/* Is the client ${id} in the file that was read? */
+bool hf_metrics_fold_has(const struct hf_metrics_fold *fold, const char *id);
+
+/* Add the dead client ${id} with ${block}.  False: no memory. */
+bool hf_metrics_fold_absorb(struct hf_metrics_fold *fold, const char *id,
+                            const struct hf_metrics_block *block);
+
+/* The file of ${id}, which is in the sum, could not be removed: name it again.
+ * False: no memory. */
+bool hf_metrics_fold_keep(struct hf_metrics_fold *fold, const char *id);
+
+/* Write ${fold} to the directory ${dir}, which errors call ${path}, and remove
+ * the files that are in it. */
+hf_status hf_metrics_fold_write(struct hf_metrics_fold *fold, int dir,
+                                const char *path, struct hf_error *error);
+
+void hf_metrics_fold_free(struct hf_metrics_fold *fold);
+
+#endif

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run --once-per: before the command is started the last success is read, and
+ * the command is not started if that is too early; when the command has
+ * succeeded, that is written, and only then is the lock released.
+ */
+#include "cli/supervisor.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+
+#include <holdfast/grant.h>
+
+#include "base/error.h"
+#include "base/url.h"
+#include "cli/once_per.h"
+
+/* How long to wait for the engine.  Where it has leases, the loss of the grant
+ * ends the wait before. */
+#define HF_SUCCESS_WAIT_MS 60000
+
+/* .failure is that of ${result}.  A wait that is over is not one for the lock,
+ * which is had. */
+static void take_failure(struct hf_supervisor *supervisor,
+                         const struct hf_result *result)
+{
+    hf_error_set(&supervisor->failure,
+                 result->status == HF_ETIMEDOUT ? HF_EUNREACHABLE
+                                                : result->status,
+                 "%s", result->text);
+}
+
+/* Print when the command has succeeded, and when it is due. */
+static void print_early(struct hf_supervisor *supervisor,
+                        const struct hf_success *last, uint64_t due_in_ms)
+{
+    char age[HF_DURATION_BYTES], due[HF_DURATION_BYTES], at[32] = "";
+    time_t seconds = (time_t)(last->at_utc_ms / 1000);
+    struct tm utc;
+
+    hf_duration_format_short((uint64_t)last->age_ms, age);
+    hf_duration_format_short(due_in_ms, due);
+    if (gmtime_r(&seconds, &utc) != NULL)
+        (void)strftime(at, sizeof at, "%Y-%m-%d %H:%M UTC, ", &utc);
+    hf_supervisor_print(
+        supervisor, HF_NORMAL,
+        "'%.200s' has succeeded %s ago (%stoken %" PRIu64 "); it is due in %s",
+        supervisor->run->options->label, age, at, last->token, due);
+}
+
+/* The last success was read, or cannot be.  Runs in hf_client_dispatch(). */
+static void on_last_success(void *arg, const struct hf_result *result)
+{
+    struct hf_supervisor *supervisor = arg;
+    uint64_t due_in_ms;
+
+    if (result->status != HF_OK) {
+        take_failure(supervisor, result);
+        supervisor->once = HF_ONCE_FAILED;
+    } else if (hf_once_per_is_early(supervisor->run->options->once_per_ms,
+                                    &result->success, &due_in_ms)) {
+        print_early(supervisor, &result->success, due_in_ms);
+        supervisor->once = HF_ONCE_EARLY;
+    } else {
+        supervisor->once = HF_ONCE_DUE;
+    }
+}
+
+void hf_supervisor_read_success(struct hf_supervisor *supervisor)
+{
+    struct hf_done done = {on_last_success, supervisor, NULL};
+
+    supervisor->once = HF_ONCE_READING;
+    if (hf_grant_last_success_start(supervisor->grant, HF_SUCCESS_WAIT_MS,
+                                    done) == HF_OK)
+        return;
+    supervisor->failure = *hf_last_error();
+    supervisor->once = HF_ONCE_FAILED;
+}
+
+/* The success was written, or cannot be.  Runs in hf_client_dispatch(). */
+static void on_written(void *arg, const struct hf_result *result)
+{
+    struct hf_supervisor *supervisor = arg;
+
+    supervisor->once = HF_ONCE_WRITTEN;
+    if (result->status == HF_OK)
+        return;
+    take_failure(supervisor, result);
+    supervisor->once = HF_ONCE_UNWRITTEN;
+}
+
+bool hf_supervisor_has_succeeded(const struct hf_supervisor *supervisor)
+{
+    return supervisor->once == HF_ONCE_DUE &&
+           supervisor->command.state == HF_COMMAND_ENDED &&
+           supervisor->command.exit_code == 0 && !supervisor->lost &&
+           !supervisor->not_renewed && supervisor->by_request == NULL;
+}
+
+void hf_supervisor_write_success(struct hf_supervisor *supervisor)
+{
+    struct hf_done done = {on_written, supervisor, NULL};
+
+    supervisor->once = HF_ONCE_WRITING;
+    if (hf_grant_write_success_start(supervisor->grant, HF_SUCCESS_WAIT_MS,
+                                     done) == HF_OK)
+        return;
+    supervisor->failure = *hf_last_error();
+    supervisor->once = HF_ONCE_UNWRITTEN;
+}

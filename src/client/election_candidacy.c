@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The candidacies of an election, one after the other, and the states that they
+ * give it: the effects of the core move a candidacy to leadership or to its
+ * end, and a loss begins the next one.
+ */
+#include "client/election.h"
+
+#include <assert.h>
+
+#include <holdfast/grant.h>
+
+#include "base/error.h"
+#include "base/state_machine.h"
+
+/* A leadership that lasted this long counts as a success and resets the
+ * backoff. */
+#define LASTING_LEADERSHIP_MS 10000
+
+/* --------------------------------------------------------------- states -- */
+
+#define STATE(name) HF_ELECTION_##name
+#define TO(name) (1u << HF_ELECTION_##name)
+
+/* A resignation of one that is idle ends at once. */
+static const struct hf_state_machine_state states[] = {
+    [STATE(IDLE)] = {"IDLE", TO(IDLE) | TO(CAMPAIGNING)},
+    [STATE(CAMPAIGNING)] = {"CAMPAIGNING",
+                            TO(LEADING) | TO(LEAVING) | TO(IDLE)},
+    [STATE(LEADING)] = {"LEADING", TO(LEAVING) | TO(IDLE)},
+    [STATE(LEAVING)] = {"LEAVING", TO(IDLE)},
+};
+
+static const struct hf_state_machine table = {"election", states,
+                                              sizeof states / sizeof states[0]};
+
+static void move(struct hf_election *e, enum hf_election_state state)
+{
+    hf_state_machine_move(&table, &e->state, state);
+}
+
+/* Assert that what there is fits the state. */
+static void check(const struct hf_election *e)
+{
+    assert((e->grant == NULL) == (e->state == HF_ELECTION_IDLE));
+    assert((atomic_load(&e->token) != 0) == (e->state == HF_ELECTION_LEADING));
+    assert(!e->revoke_pending || e->state == HF_ELECTION_LEADING);
+    assert(e->resignation != HF_RESIGNATION_LEAVING ||
+           e->state == HF_ELECTION_LEAVING);
+}
+
+/* ----------------------------------------------------------- leadership -- */
+
+/* The candidacy was granted.  The token is set before .valid, and so before
+ * safe-until counts for this leadership, because readers without the lock check
+ * the token first. */
+static void start_leading(struct hf_election *e)
+{
+    const struct hf_error elected = {.status = HF_OK};
+
+    move(e, HF_ELECTION_LEADING);
+    e->elected_at_ms = hf_now_ms();
+    atomic_store(&e->token, hf_grant_token(e->grant));
+    e->grant->acquisition.user.valid_copy = &e->valid;
+    atomic_store(&e->valid, atomic_load(&e->grant->acquisition.user.valid));
+    hf_log_write(&e->client->monitor.log, HF_LOG_INFO,
+                 "elected for \"%s\", with token %llu", e->lock->name,
+                 (unsigned long long)hf_grant_token(e->grant));
+    hf_election_notify(e);
+    hf_election_waits_end(e, &elected);
+}
+
+/* The opposite, in the opposite order: .valid is cleared first. */
+static void stop_leading(struct hf_election *e)
+{
+    e->grant->acquisition.user.valid_copy = NULL;
+    atomic_store(&e->valid, false);
+    atomic_store(&e->token, 0);
+    e->revoke_pending = false;
+}
+
+/* ------------------------------------------------------------ candidacy -- */
+
+/* A candidacy is a grant whose end the election receives, and not the user. */
+hf_status hf_candidacy_begin(struct hf_election *e, uint64_t not_before_ms,
+                             struct hf_error *error)
+{
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+
+    assert(e->state == HF_ELECTION_IDLE && e->grant == NULL);
+    opts.text = e->opts.text;
+    if ((e->grant = hf_grant_new(&e->lock, 1, &opts, e->opts.id)) == NULL)
+        return hf_error_set(error, HF_ENOMEM, "out of memory");
+    move(e, HF_ELECTION_CAMPAIGNING);
+    e->grant->election = e;
+    e->grant->acquisition.user.waits_for_removal = true;
+    e->grant->acquisition.not_before_ms = not_before_ms;
+    /* The candidacy's, until the core is done with it. */
+    hf_election_reference(e);
+    hf_grant_start(e->grant);
+    return HF_OK;
+}
+
+/* A leadership ends here at once, before its ticket is removed, so that no
+ * thread relies on it while another candidate may be elected. */
+void hf_candidacy_leave(struct hf_election *e)
+{
+    if (e->state == HF_ELECTION_IDLE || e->state == HF_ELECTION_LEAVING)
+        return;
+    if (e->state == HF_ELECTION_LEADING)
+        stop_leading(e);
+    move(e, HF_ELECTION_LEAVING);
+    hf_grant_release_or_cancel(e->grant);
+}
+
+/* Only HF_EDENIED is reported: any other end means that nothing is left in the
+ * queue. */
+void hf_candidacy_left(struct hf_election *e, const struct hf_error *why)
+{
+    move(e, HF_ELECTION_IDLE);
+    if (e->resignation == HF_RESIGNATION_LEAVING)
+        e->resignation = HF_RESIGNATION_LEFT;
+    e->outcome = (struct hf_error){.status = HF_OK};
+    if (why->status == HF_EDENIED)
+        e->outcome = *why;
+    hf_election_answer_resign(e);
+}
+
+/* The candidacy ended with ${why}, although the user did not resign: there is
+ * no next one. */
+static void end_candidacy(struct hf_election *e, const struct hf_error *why)
+{
+    move(e, HF_ELECTION_IDLE);
+    e->idle_reason = *why;
+    e->end_pending = true;
+    hf_election_notify(e);
+    hf_election_waits_end(e, why);
+}
+
+/* When the next candidacy may request its ticket.  After a short leadership
+ * that is no sooner than a retry, because otherwise two candidates that evict
+ * each other would do it without end. */
+static uint64_t campaign_again_at_ms(struct hf_election *e)
+{
+    if (hf_now_ms() - e->elected_at_ms >= LASTING_LEADERSHIP_MS)
+        e->campaign_retry = (struct hf_retry_state){0};
+    return hf_core_retry_at_ms(&e->client->core, &e->campaign_retry);
+}
+
+/* The leadership was lost: notify the user, release the old grant, and begin
+ * the next candidacy. */
+static void handle_loss(struct hf_election *e)
+{
+    struct hf_grant *grant = e->grant;
+    struct hf_error why;
+
+    assert(e->state == HF_ELECTION_LEADING);
+    hf_error_set(&why, HF_ELOST, "the leadership of \"%.120s\" was lost: %s",
+                 e->lock->name, hf_acquisition_text(&grant->acquisition));
+    if (e->notified_token == atomic_load(&e->token))
+        e->loss = why;
+    stop_leading(e);
+    move(e, HF_ELECTION_IDLE);
+    e->grant = NULL;
+    hf_election_notify(e);
+    hf_grant_release_or_cancel(grant);
+    if (e->client->monitor.state != HF_MONITOR_OPEN)
+        (void)hf_monitor_explain_closed(&e->client->monitor, "client", &why);
+    else
+        (void)hf_candidacy_begin(e, campaign_again_at_ms(e), &why);
+    if (e->grant == NULL)
+        end_candidacy(e, &why);
+}
+
+/* The acquisition or the release of ${grant} has ended: nothing of it is in the
+ * queue, or its status says why something is.  If it was lost before, ${grant}
+ * is not the candidacy any more. */
+static void candidacy_over(struct hf_election *e, struct hf_grant *grant)
+{
+    struct hf_error why = {.status = HF_OK};
+
+    if (e->grant == grant) {
+        if (grant->acquisition.status != HF_OK)
+            hf_error_set(&why, grant->acquisition.status, "%s",
+                         hf_acquisition_text(&grant->acquisition));
+        e->grant = NULL;
+        if (e->state == HF_ELECTION_LEAVING)
+            hf_candidacy_left(e, &why);
+        else
+            end_candidacy(e, &why);
+    }
+    hf_user_op_dereference(&grant->user_op);
+}
+
+/* HF_EFFECT_GRANTED may come after a resignation has begun; the grant is then
+ * released. */
+void hf_candidacy_handle_effect(struct hf_election *e, struct hf_grant *grant,
+                                enum hf_effect_kind kind)
+{
+    check(e);
+    switch (kind) {
+    case HF_EFFECT_GRANTED:
+        if (e->state == HF_ELECTION_LEAVING)
+            /* It was granted before it could be cancelled. */
+            hf_grant_release_or_cancel(grant);
+        else
+            start_leading(e);
+        break;
+    case HF_EFFECT_LOST:
+        handle_loss(e);
+        break;
+    case HF_EFFECT_REVOKED:
+        e->revoke_pending = e->state == HF_ELECTION_LEADING;
+        hf_election_notify(e);
+        break;
+    case HF_EFFECT_WAITING:
+        hf_election_waits_end_tries(e);
+        break;
+    case HF_EFFECT_ENDED:
+    case HF_EFFECT_RELEASED:
+        candidacy_over(e, grant);
+        break;
+    case HF_EFFECT_ACQUISITION_DONE:
+        hf_election_dereference(e);
+        break;
+    default:
+        break;
+    }
+}

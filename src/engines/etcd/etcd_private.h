@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the engine share: the state of a client, and the function
+ * that begins each kind of request. */
+#ifndef HF_ENGINES_ETCD_ETCD_PRIVATE_H
+#define HF_ENGINES_ETCD_ETCD_PRIVATE_H
+
+#include "base/engine_host.h"
+#include "core/engine.h"
+#include "engines/etcd/etcd_engine.h"
+#include "engines/etcd/own_ticket.h"
+#include "etcd/session.h"
+
+struct hf_etcd_engine_watch;
+
+/* Queues of which the log has named a key that is no ticket: a ring. */
+#define HF_ETCD_REPORTS_MAX 32
+struct hf_etcd_engine_reports {
+    uint32_t digests[HF_ETCD_REPORTS_MAX];
+    size_t count;
+};
+
+/* One client of a cluster: its session, of which etcd_engine.c is the listener,
+ * and what the engine knows of queues, own tickets and watches. */
+struct hf_etcd_engine {
+    struct hf_etcd_url_config config;
+    struct hf_engine_host host;
+    struct hf_etcd_session session;
+    struct hf_request *end; /* HF_REQUEST_END; NULL: not requested */
+    struct hf_tree queues;  /* by name */
+    struct hf_tree own;     /* our tickets, by id */
+    struct {
+        struct hf_etcd_engine_own_ticket *first;
+        struct hf_etcd_engine_own_ticket *last;
+    } proofs; /* our tickets, in the order in which they are compared */
+    struct {
+        struct hf_etcd_engine_queue *first;
+        struct hf_etcd_engine_queue *last;
+    } due, blocked; /* queues, see queue_order.h */
+    struct {
+        struct hf_etcd_engine_watch *first;
+        struct hf_etcd_engine_watch *last;
+    } watches; /* all that have not ended, see ticket_watch.c */
+    struct hf_etcd_engine_reports reports;
+};
+
+/* Give ${event} to the core: the answer to a request, or what happened to the
+ * session.  The core may call back into the engine. */
+static inline void hf_etcd_engine_notify(struct hf_etcd_engine *engine,
+                                         struct hf_event *event)
+{
+    engine->host.event(engine->host.host, event);
+}
+
+/* -------------------------------------------------------------- requests -- */
+
+/* Each begins one kind of request and answers it later, or at once, exactly
+ * once. */
+
+/* Those that keep an order: queue_order.h. */
+void hf_etcd_engine_enqueue(struct hf_etcd_engine *engine,
+                            struct hf_request *request);
+void hf_etcd_engine_remove_ticket(struct hf_etcd_engine *engine,
+                                  struct hf_request *request);
+void hf_etcd_engine_set_flag(struct hf_etcd_engine *engine,
+                             struct hf_request *request);
+void hf_etcd_engine_clear_flag(struct hf_etcd_engine *engine,
+                               struct hf_request *request);
+void hf_etcd_engine_watch_barrier(struct hf_etcd_engine *engine,
+                                  struct hf_request *request);
+
+void hf_etcd_engine_list_queue(struct hf_etcd_engine *engine,
+                               struct hf_request *request);
+void hf_etcd_engine_watch_queue(struct hf_etcd_engine *engine,
+                                struct hf_request *request);
+void hf_etcd_engine_watch_ticket(struct hf_etcd_engine *engine,
+                                 struct hf_request *request);
+void hf_etcd_engine_prove(struct hf_etcd_engine *engine,
+                          struct hf_request *request);
+void hf_etcd_engine_downgrade_ticket(struct hf_etcd_engine *engine,
+                                     struct hf_request *request);
+void hf_etcd_engine_describe_ticket(struct hf_etcd_engine *engine,
+                                    struct hf_request *request);
+void hf_etcd_engine_revoke_ticket(struct hf_etcd_engine *engine,
+                                  struct hf_request *request);
+void hf_etcd_engine_new_generation(struct hf_etcd_engine *engine,
+                                   struct hf_request *request);
+void hf_etcd_engine_name_queues(struct hf_etcd_engine *engine,
+                                struct hf_request *request);
+
+#endif

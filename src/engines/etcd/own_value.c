@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/etcd/own_value.h"
+
+#include <assert.h>
+
+/* FNV-1a of 64 bits (Fowler, Noll, Vo). */
+static uint64_t hash_of(struct hf_etcd_bytes value)
+{
+    const uint8_t *bytes = value.bytes;
+    uint64_t hash = UINT64_C(14695981039346656037);
+
+    for (size_t i = 0; i < value.count; i++)
+        hash = (hash ^ bytes[i]) * UINT64_C(1099511628211);
+    return hash;
+}
+
+/* What is there now is accounted for. */
+static void take(struct hf_etcd_engine_own_value *value, int64_t mod_revision,
+                 int64_t version, uint64_t hash)
+{
+    value->mod_revision = mod_revision;
+    value->version = version;
+    value->hash = hash;
+    value->written_count = 0;
+}
+
+void hf_etcd_engine_own_value_begin(struct hf_etcd_engine_own_value *value,
+                                    const struct hf_etcd_key_value *kv)
+{
+    take(value, kv->mod_revision, kv->version, hash_of(kv->value));
+    value->revoked = kv->version > 1;
+}
+
+bool hf_etcd_engine_own_value_is(const struct hf_etcd_engine_own_value *value,
+                                 struct hf_etcd_bytes bytes)
+{
+    return value->hash == hash_of(bytes);
+}
+
+/* Was ${hash} written by a put of ours on top of the last one? */
+static bool is_written(const struct hf_etcd_engine_own_value *value,
+                       uint64_t hash)
+{
+    for (size_t i = 0; i < value->written_count && i < HF_ETCD_WRITTEN_MAX; i++)
+        if (value->written[i] == hash)
+            return true;
+    return false;
+}
+
+void hf_etcd_engine_own_value_writes(struct hf_etcd_engine_own_value *value,
+                                     struct hf_etcd_bytes bytes)
+{
+    uint64_t hash = hash_of(bytes);
+
+    assert(hash != value->hash);
+    if (!is_written(value, hash))
+        value->written[value->written_count++ % HF_ETCD_WRITTEN_MAX] = hash;
+}
+
+/* An event may have shown it already, and later puts of others too. */
+void hf_etcd_engine_own_value_wrote(struct hf_etcd_engine_own_value *value,
+                                    struct hf_etcd_bytes bytes,
+                                    int64_t revision)
+{
+    if (revision > value->mod_revision)
+        take(value, revision, value->version + 1, hash_of(bytes));
+}
+
+bool hf_etcd_engine_own_value_was_put(struct hf_etcd_engine_own_value *value,
+                                      const struct hf_etcd_key_value *kv)
+{
+    uint64_t hash = hash_of(kv->value);
+    int64_t puts = kv->version - value->version;
+    int64_t ours = is_written(value, hash) ? 1 : 0;
+
+    if (kv->mod_revision <= value->mod_revision)
+        return false;
+    take(value, kv->mod_revision, kv->version, hash);
+    if (puts == ours)
+        return false;
+    value->revoked = true;
+    return true;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* HF_REQUEST_WATCH_QUEUE of tickets or participants: a list of the queue, and a
+ * watch on all its keys from there on.  Of tickets only deletions are
+ * reported. */
+#include <assert.h>
+
+#include "engines/etcd/list_queue.h"
+#include "engines/etcd/watches.h"
+
+/* Is the key ${key} of something that the list has shown, or may show? */
+static bool concerns(const struct hf_etcd_engine_watch *watch,
+                     struct hf_etcd_bytes key)
+{
+    const struct hf_etcd_engine_queue *queue = watch->base.queue;
+    const char *text = key.bytes;
+    bool participants =
+        watch->base.request->ticket_kind == HF_TICKET_PARTICIPANT;
+
+    if (key.count <= queue->prefix_bytes)
+        return false;
+    switch (hf_etcd_engine_key_name_parse(queue->name,
+                                          text + queue->prefix_bytes,
+                                          key.count - queue->prefix_bytes)
+                .form) {
+    case HF_ETCD_KEY_TICKET:
+    case HF_ETCD_KEY_ELECTION:
+    case HF_ETCD_KEY_FOREIGN:
+        return !participants;
+    case HF_ETCD_KEY_PARTICIPANT:
+    case HF_ETCD_KEY_READY:
+        return participants;
+    case HF_ETCD_KEY_DEEPER:
+    case HF_ETCD_KEY_SESSION:
+        break;
+    }
+    return false;
+}
+
+static void event(struct hf_etcd_watch *of, const struct hf_etcd_event *event_)
+{
+    struct hf_etcd_engine_watch *watch = of->user;
+
+    if (concerns(watch, event_->kv.key))
+        hf_etcd_engine_watch_end(watch, HF_EVENT_QUEUE_CHANGED, NULL);
+}
+
+/* What has happened is not known, so the core is to list again. */
+static void compacted(struct hf_etcd_watch *of)
+{
+    hf_etcd_engine_watch_end(of->user, HF_EVENT_QUEUE_CHANGED, NULL);
+}
+
+/* The queue is read.  The request is answered last, because the core may take
+ * it back then. */
+static void listed(struct hf_etcd_engine_request *req)
+{
+    struct hf_etcd_engine_watch *watch = hf_etcd_engine_watch_of(req);
+    struct hf_event answer = {.kind = HF_EVENT_LISTED};
+    struct hf_etcd_engine_list list;
+    struct hf_etcd_range range =
+        hf_etcd_engine_queue_range(req->queue, watch->range_end);
+
+    if (!hf_etcd_engine_list_snapshot(&req->list, 0,
+                                      &answer.as.answer.snapshot)) {
+        hf_etcd_engine_request_fail_memory(req);
+        return;
+    }
+    watch->watch.key = range.key;
+    watch->watch.range_end = range.range_end;
+    watch->watch.no_put = req->request->ticket_kind != HF_TICKET_PARTICIPANT;
+    watch->watch.event = event;
+    watch->watch.compacted = compacted;
+    if (!hf_etcd_engine_watch_start(watch, req->reading.revision + 1))
+        return;
+    list = req->list;
+    req->list = (struct hf_etcd_engine_list){0};
+    answer.as.answer.request = req->request;
+    hf_etcd_engine_notify(req->engine, &answer);
+    hf_etcd_engine_list_free(&list);
+}
+
+void hf_etcd_engine_watch_queue(struct hf_etcd_engine *engine,
+                                struct hf_request *request)
+{
+    struct hf_etcd_engine_watch *watch;
+
+    assert(request->ticket_kind != HF_TICKET_BARRIER);
+    watch = hf_etcd_engine_watch_new(engine, request);
+    if (watch != NULL)
+        hf_etcd_engine_list_all(
+            &watch->base, hf_etcd_engine_role_of(request->ticket_kind), listed);
+}

@@ -1,0 +1,31 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
+-- The success of a queue, which the last of KEYS has as "token milliseconds",
+-- by the clock of this server.  It does not expire.
+
+if not operations[op] then
+    local key = KEYS[#KEYS]
+
+    -- The token and the time; nil if there is no success.
+    local function read()
+        return string.match(redis.call('GET', key) or '', '^(%d+) (%d+)$')
+    end
+
+    -- Returns the token and the time, or nothing.
+    function operations.read_success()
+        return {read()}
+    end
+
+    -- ARGV: id, token.  Writes the success of a ticket of this session, unless
+    -- a later ticket has succeeded.  Returns whether it was done.
+    function operations.write_success()
+        local found = ticket(ARGV[6])
+
+        if not found or found.session ~= session or
+                tonumber(read() or '0') > tonumber(ARGV[7]) then
+            return 0
+        end
+        redis.call('SET', key, ARGV[7] .. ' ' .. text(now))
+        return 1
+    end
+end

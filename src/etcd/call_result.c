@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a server's status means for a request.  A status says whether the
+ * request has happened only if the server decides it before the request goes
+ * into the log, or after it was carried out.  In between, a server that gives
+ * up waiting does not know either. */
+#include "etcd/call_result.h"
+
+#include <assert.h>
+#include <string.h>
+
+const char *hf_etcd_method_path(enum hf_etcd_method method)
+{
+    static const char *const paths[] = {
+        [HF_ETCD_RANGE] = "/etcdserverpb.KV/Range",
+        [HF_ETCD_PUT] = "/etcdserverpb.KV/Put",
+        [HF_ETCD_DELETE_RANGE] = "/etcdserverpb.KV/DeleteRange",
+        [HF_ETCD_TXN] = "/etcdserverpb.KV/Txn",
+        [HF_ETCD_LEASE_GRANT] = "/etcdserverpb.Lease/LeaseGrant",
+        [HF_ETCD_LEASE_REVOKE] = "/etcdserverpb.Lease/LeaseRevoke",
+        [HF_ETCD_LEASE_TIME_TO_LIVE] = "/etcdserverpb.Lease/LeaseTimeToLive",
+        [HF_ETCD_AUTHENTICATE] = "/etcdserverpb.Auth/Authenticate",
+        [HF_ETCD_MEMBER_LIST] = "/etcdserverpb.Cluster/MemberList",
+        [HF_ETCD_STATUS] = "/etcdserverpb.Maintenance/Status",
+        [HF_ETCD_ALARM] = "/etcdserverpb.Maintenance/Alarm",
+    };
+
+    assert((unsigned)method < HF_ETCD_METHODS);
+    return paths[method];
+}
+
+/* ----------------------------------------------------------------- texts -- */
+
+void hf_etcd_clean_bytes(struct hf_etcd_bytes bytes,
+                         char clean[HF_ETCD_TEXT_BYTES])
+{
+    const char *from = bytes.bytes;
+    size_t count = 0;
+
+    for (; count < bytes.count && count < HF_ETCD_TEXT_BYTES - 1; count++)
+        clean[count] =
+            (char)(from[count] >= ' ' && from[count] <= '~' ? from[count]
+                                                            : '?');
+    clean[count] = '\0';
+}
+
+void hf_etcd_clean_text(const char *text, char clean[HF_ETCD_TEXT_BYTES])
+{
+    hf_etcd_clean_bytes(hf_etcd_bytes_of(text), clean);
+}
+
+/* The texts are those of etcd's rpctypes, and cancelled watches have them
+ * too, with more in front of them. */
+bool hf_etcd_is_token_error(enum hf_grpc_status status, const char *text)
+{
+    if (status == HF_GRPC_UNAUTHENTICATED)
+        return true;
+    return strstr(text, "invalid auth token") != NULL ||
+           strstr(text, "revision of auth store is old") != NULL ||
+           strstr(text, "user name is empty") != NULL;
+}
+
+/* ------------------------------------------------------------------ ends -- */
+
+bool hf_etcd_is_useless_member(const struct hf_grpc_result *result)
+{
+    static const char *const texts[] = {
+        "etcdserver: no leader", "etcdserver: not capable",
+        "etcdserver: rpc not supported for learner"};
+
+    if (!result->answered || result->status != HF_GRPC_UNAVAILABLE)
+        return false;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        if (strcmp(result->text, texts[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Does ${status} mean that the request was not carried out, and will not be if
+ * it is repeated as it is? */
+static bool is_refusal(enum hf_grpc_status status)
+{
+    switch (status) {
+    case HF_GRPC_INVALID_ARGUMENT:
+    case HF_GRPC_NOT_FOUND:
+    case HF_GRPC_ALREADY_EXISTS:
+    case HF_GRPC_PERMISSION_DENIED:
+    case HF_GRPC_FAILED_PRECONDITION:
+    case HF_GRPC_OUT_OF_RANGE:
+    case HF_GRPC_UNIMPLEMENTED:
+    case HF_GRPC_DATA_LOSS: /* the alarm CORRUPT: nothing is carried out */
+    case HF_GRPC_UNAUTHENTICATED:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* What RESOURCE_EXHAUSTED is about.  The server had no room in its queue, or
+ * the request is too long: it did not happen.  Or there is no space left: the
+ * request that has found that out was carried out all the same, those behind it
+ * were not. */
+static enum hf_etcd_end end_exhausted(const char *text, bool writes)
+{
+    if (strstr(text, "too many requests") != NULL)
+        return HF_ETCD_RETRY;
+    return writes && strstr(text, "larger than max") == NULL ? HF_ETCD_UNSURE
+                                                             : HF_ETCD_REFUSED;
+}
+
+enum hf_etcd_end hf_etcd_end_of(const struct hf_grpc_result *result,
+                                bool writes, bool repeated)
+{
+    /* The token became old again and again before it was used.  That is no
+     * refusal: the next one may be used in time. */
+    if (repeated && result->answered &&
+        hf_etcd_is_token_error(result->status, result->text))
+        return HF_ETCD_RETRY;
+    if (result->unprocessed || hf_etcd_is_useless_member(result))
+        return HF_ETCD_RETRY;
+    if (result->answered && result->status == HF_GRPC_RESOURCE_EXHAUSTED)
+        return end_exhausted(result->text, writes);
+    if (result->answered && is_refusal(result->status))
+        return HF_ETCD_REFUSED;
+    return writes ? HF_ETCD_UNSURE : HF_ETCD_RETRY;
+}

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The messages of etcd's API, version 3, that are needed here.  Their names and
+ * fields are those of etcd's rpc.proto and kv.proto, where a field of an answer
+ * that nobody needs is left out.
+ *
+ * A request is appended to an empty buffer (protobuf.h), a transaction by
+ * several calls in any order:
+ *
+ *     hf_etcd_txn_compare(&request, &comparison);
+ *     hf_etcd_txn_put(&request, HF_ETCD_SUCCESS, &put);
+ *     hf_etcd_txn_range(&request, HF_ETCD_FAILURE, &range);
+ *
+ * An answer is read as a whole: hf_etcd_read_...() returns false if the bytes
+ * are no such message, down to the last nested one.  So the walk through its
+ * lists cannot fail.  What was read points into the bytes of the answer.
+ */
+#ifndef HF_ETCD_MESSAGE_H
+#define HF_ETCD_MESSAGE_H
+
+#include "etcd/protobuf.h"
+
+/* -------------------------------------------------------------- requests -- */
+
+enum hf_etcd_sort_order {
+    HF_ETCD_UNSORTED = 0,
+    HF_ETCD_ASCENDING = 1,
+    HF_ETCD_DESCENDING = 2,
+};
+
+enum hf_etcd_sort_target {
+    HF_ETCD_BY_KEY = 0,
+    HF_ETCD_BY_VERSION = 1,
+    HF_ETCD_BY_CREATE_REVISION = 2,
+    HF_ETCD_BY_MOD_REVISION = 3,
+    HF_ETCD_BY_VALUE = 4,
+};
+
+/* RangeRequest: the keys from .key up to, and without, .range_end; without
+ * .range_end the one key. */
+struct hf_etcd_range {
+    struct hf_etcd_bytes key;
+    struct hf_etcd_bytes range_end;
+    int64_t limit;    /* 0: all */
+    int64_t revision; /* 0: now */
+    enum hf_etcd_sort_order order;
+    enum hf_etcd_sort_target target;
+    bool serializable; /* the server's own state, which may be old */
+    bool keys_only;
+    bool count_only;
+    int64_t min_create_revision; /* 0: any */
+    int64_t max_create_revision; /* 0: any */
+};
+
+/* PutRequest.  Without .lease and .ignore_lease the key is attached to no lease
+ * afterwards, whatever it was before. */
+struct hf_etcd_put {
+    struct hf_etcd_bytes key;
+    struct hf_etcd_bytes value;
+    int64_t lease;
+    bool ignore_value; /* the key keeps its value; refused if it is not there */
+    bool ignore_lease; /* the same of its lease */
+};
+
+/* DeleteRangeRequest, with keys as those of a range. */
+struct hf_etcd_delete {
+    struct hf_etcd_bytes key;
+    struct hf_etcd_bytes range_end;
+    bool prev_kv; /* the answer has what was deleted */
+};
+
+enum hf_etcd_comparison_result {
+    HF_ETCD_EQUAL = 0,
+    HF_ETCD_GREATER = 1,
+    HF_ETCD_LESS = 2,
+    HF_ETCD_NOT_EQUAL = 3,
+};
+
+enum hf_etcd_comparison_target {
+    HF_ETCD_VERSION = 0,
+    HF_ETCD_CREATE_REVISION = 1, /* 0: the key is not there */
+    HF_ETCD_MOD_REVISION = 2,
+    HF_ETCD_VALUE = 3,
+    HF_ETCD_LEASE = 4,
+};
+
+/* Compare: what the key has, .result, what is given here. */
+struct hf_etcd_comparison {
+    struct hf_etcd_bytes key;
+    struct hf_etcd_bytes range_end; /* given: of all keys of the range */
+    enum hf_etcd_comparison_target target;
+    enum hf_etcd_comparison_result result;
+    int64_t number;             /* all targets but VALUE */
+    struct hf_etcd_bytes value; /* VALUE */
+};
+
+/* The two lists of operations of a transaction: one is carried out if all
+ * comparisons hold, the other one if not. */
+enum hf_etcd_branch {
+    HF_ETCD_SUCCESS = 2,
+    HF_ETCD_FAILURE = 3,
+};
+
+void hf_etcd_write_range(struct hf_etcd_buffer *request,
+                         const struct hf_etcd_range *range);
+void hf_etcd_write_put(struct hf_etcd_buffer *request,
+                       const struct hf_etcd_put *put);
+void hf_etcd_write_delete(struct hf_etcd_buffer *request,
+                          const struct hf_etcd_delete *deletion);
+
+/* Append to the transaction ${request}.  Comparisons and the operations of one
+ * branch keep their order.  No key may be put or deleted twice in a branch. */
+void hf_etcd_txn_compare(struct hf_etcd_buffer *request,
+                         const struct hf_etcd_comparison *comparison);
+void hf_etcd_txn_range(struct hf_etcd_buffer *request,
+                       enum hf_etcd_branch branch,
+                       const struct hf_etcd_range *range);
+void hf_etcd_txn_put(struct hf_etcd_buffer *request, enum hf_etcd_branch branch,
+                     const struct hf_etcd_put *put);
+void hf_etcd_txn_delete(struct hf_etcd_buffer *request,
+                        enum hf_etcd_branch branch,
+                        const struct hf_etcd_delete *deletion);
+
+/* LeaseGrantRequest, with ${ttl_s} in seconds. */
+void hf_etcd_write_grant(struct hf_etcd_buffer *request, int64_t lease,
+                         int64_t ttl_s);
+/* LeaseRevokeRequest and LeaseKeepAliveRequest. */
+void hf_etcd_write_revoke(struct hf_etcd_buffer *request, int64_t lease);
+void hf_etcd_write_keep_alive(struct hf_etcd_buffer *request, int64_t lease);
+/* LeaseTimeToLiveRequest.  ${keys}: the answer has the keys of the lease. */
+void hf_etcd_write_time_to_live(struct hf_etcd_buffer *request, int64_t lease,
+                                bool keys);
+
+/* WatchCreateRequest: the events of these keys from .start_revision on. */
+struct hf_etcd_watch_create {
+    struct hf_etcd_bytes key;
+    struct hf_etcd_bytes range_end;
+    int64_t start_revision; /* 0: those that are still to come */
+    int64_t watch_id;       /* of ours, not 0, and in use by no other watch of
+                               the stream */
+    bool no_put;            /* deletions only */
+};
+
+void hf_etcd_write_watch_create(struct hf_etcd_buffer *request,
+                                const struct hf_etcd_watch_create *create);
+void hf_etcd_write_watch_cancel(struct hf_etcd_buffer *request,
+                                int64_t watch_id);
+
+void hf_etcd_write_authenticate(struct hf_etcd_buffer *request,
+                                const char *user, const char *password);
+
+/* AlarmRequest: which alarms are there? */
+void hf_etcd_write_alarm_get(struct hf_etcd_buffer *request);
+/* MemberListRequest and StatusRequest have no fields: an empty buffer. */
+
+/* --------------------------------------------------------------- answers -- */
+
+/* ResponseHeader. */
+struct hf_etcd_header {
+    uint64_t cluster_id;
+    uint64_t member_id;
+    int64_t revision;
+    uint64_t raft_term; /* of the last entry that the member had applied */
+};
+
+struct hf_etcd_key_value {
+    struct hf_etcd_bytes key;
+    int64_t create_revision;
+    int64_t mod_revision;
+    int64_t version;
+    struct hf_etcd_bytes value;
+    int64_t lease; /* 0: none */
+};
+
+/* The messages of a repeated field that were not walked through yet.  Only the
+ * functions hf_etcd_next_...() use the fields. */
+struct hf_etcd_list {
+    struct hf_etcd_reader rest;
+    unsigned number; /* of the field */
+    size_t count;    /* of all messages, from the beginning */
+};
+
+/* RangeResponse. */
+struct hf_etcd_range_answer {
+    struct hf_etcd_header header; /* zeros inside of a transaction's answer */
+    struct hf_etcd_list kvs;      /* hf_etcd_next_kv() */
+    bool more;                    /* the limit has left out keys */
+    int64_t count;                /* of all keys of the range */
+};
+
+/* The next pair of ${list}; false at its end. */
+bool hf_etcd_next_kv(struct hf_etcd_list *list, struct hf_etcd_key_value *kv);
+
+/* PutResponse is a header alone.  DeleteRangeResponse. */
+struct hf_etcd_delete_answer {
+    struct hf_etcd_header header;
+    int64_t deleted;
+    struct hf_etcd_list prev_kvs; /* hf_etcd_next_kv() */
+};
+
+/* TxnResponse. */
+struct hf_etcd_txn_answer {
+    struct hf_etcd_header header;
+    bool succeeded;                /* which branch was carried out */
+    struct hf_etcd_list responses; /* hf_etcd_next_response() */
+};
+
+enum hf_etcd_response_kind {
+    HF_ETCD_RANGE_RESPONSE = 1,
+    HF_ETCD_PUT_RESPONSE = 2,
+    HF_ETCD_DELETE_RESPONSE = 3,
+};
+
+/* ResponseOp: what one operation has answered. */
+struct hf_etcd_response {
+    enum hf_etcd_response_kind kind;
+    struct hf_etcd_range_answer range;    /* RANGE_RESPONSE */
+    struct hf_etcd_delete_answer deleted; /* DELETE_RESPONSE */
+};
+
+bool hf_etcd_next_response(struct hf_etcd_list *list,
+                           struct hf_etcd_response *response);
+
+bool hf_etcd_read_range(struct hf_etcd_bytes message,
+                        struct hf_etcd_range_answer *answer);
+bool hf_etcd_read_delete(struct hf_etcd_bytes message,
+                         struct hf_etcd_delete_answer *answer);
+bool hf_etcd_read_txn(struct hf_etcd_bytes message,
+                      struct hf_etcd_txn_answer *answer);
+
+/* Read the header of any answer that has one in its first field: all of those
+ * here. */
+bool hf_etcd_read_header(struct hf_etcd_bytes message,
+                         struct hf_etcd_header *header);
+
+/* LeaseGrantResponse and LeaseKeepAliveResponse.  Of a keep-alive .ttl_s is 0
+ * if the lease is not there. */
+struct hf_etcd_lease_answer {
+    struct hf_etcd_header header;
+    int64_t lease;
+    int64_t ttl_s;
+};
+
+bool hf_etcd_read_lease(struct hf_etcd_bytes message,
+                        struct hf_etcd_lease_answer *answer);
+
+/* LeaseTimeToLiveResponse. */
+struct hf_etcd_time_to_live_answer {
+    struct hf_etcd_header header;
+    int64_t lease;
+    int64_t ttl_s; /* that are left; -1: the lease is not there */
+    int64_t granted_ttl_s;
+    struct hf_etcd_list keys; /* hf_etcd_next_text() */
+};
+
+bool hf_etcd_read_time_to_live(struct hf_etcd_bytes message,
+                               struct hf_etcd_time_to_live_answer *answer);
+
+/* The next text, or key, of ${list}. */
+bool hf_etcd_next_text(struct hf_etcd_list *list, struct hf_etcd_bytes *text);
+
+/* WatchResponse. */
+struct hf_etcd_watch_answer {
+    struct hf_etcd_header header;
+    int64_t watch_id; /* -1: none, the watch could not be created */
+    bool created;
+    bool canceled;
+    int64_t compact_revision; /* not 0: what was to be watched is compacted */
+    struct hf_etcd_bytes cancel_reason;
+    bool fragment;              /* more of the same revision follows */
+    struct hf_etcd_list events; /* hf_etcd_next_event() */
+};
+
+struct hf_etcd_event {
+    bool deleted; /* else put */
+    /* Of a deletion: the key alone, and the revision of the deletion as
+     * .mod_revision. */
+    struct hf_etcd_key_value kv;
+};
+
+bool hf_etcd_read_watch(struct hf_etcd_bytes message,
+                        struct hf_etcd_watch_answer *answer);
+bool hf_etcd_next_event(struct hf_etcd_list *list, struct hf_etcd_event *event);
+
+/* AuthenticateResponse. */
+bool hf_etcd_read_authenticate(struct hf_etcd_bytes message,
+                               struct hf_etcd_bytes *token);
+
+/* StatusResponse: one member of itself. */
+struct hf_etcd_status_answer {
+    struct hf_etcd_header header;
+    struct hf_etcd_bytes version; /* "3.4.23" */
+    int64_t db_size;              /* bytes on the disk */
+    int64_t db_size_in_use;       /* 0: not known, before 3.4 */
+    uint64_t leader;              /* its number; 0: none */
+    uint64_t raft_index;
+    uint64_t raft_term;
+    uint64_t raft_applied_index;
+    struct hf_etcd_list errors; /* hf_etcd_next_text() */
+    bool is_learner;
+};
+
+bool hf_etcd_read_status(struct hf_etcd_bytes message,
+                         struct hf_etcd_status_answer *answer);
+
+/* MemberListResponse. */
+struct hf_etcd_member {
+    uint64_t id;
+    struct hf_etcd_bytes name;       /* empty: it has not started yet */
+    struct hf_etcd_list peer_urls;   /* hf_etcd_next_text() */
+    struct hf_etcd_list client_urls; /* hf_etcd_next_text() */
+    bool is_learner;
+};
+
+struct hf_etcd_member_list_answer {
+    struct hf_etcd_header header;
+    struct hf_etcd_list members;
+};
+
+bool hf_etcd_read_member_list(struct hf_etcd_bytes message,
+                              struct hf_etcd_member_list_answer *answer);
+bool hf_etcd_next_member(struct hf_etcd_list *list,
+                         struct hf_etcd_member *member);
+
+/* AlarmResponse. */
+enum hf_etcd_alarm_type {
+    HF_ETCD_ALARM_NONE = 0,
+    HF_ETCD_ALARM_NOSPACE = 1,
+    HF_ETCD_ALARM_CORRUPT = 2,
+};
+
+struct hf_etcd_alarm {
+    uint64_t member_id;
+    int64_t type; /* enum hf_etcd_alarm_type, or another number */
+};
+
+struct hf_etcd_alarm_answer {
+    struct hf_etcd_header header;
+    struct hf_etcd_list alarms;
+};
+
+bool hf_etcd_read_alarms(struct hf_etcd_bytes message,
+                         struct hf_etcd_alarm_answer *answer);
+bool hf_etcd_next_alarm(struct hf_etcd_list *list, struct hf_etcd_alarm *alarm);
+
+/* ------------------------------------------------------------------ keys -- */
+
+/* The end of the range of all keys that begin with ${prefix}: the prefix with
+ * its last byte one higher.  Written to ${end}, which has room for as many
+ * bytes as the prefix has, and not for none.  A prefix of bytes 0xff only, or
+ * an empty one, has the end "\0", which etcd takes for no end. */
+struct hf_etcd_bytes hf_etcd_prefix_end(struct hf_etcd_bytes prefix, void *end);
+
+#endif

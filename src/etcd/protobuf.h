@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The wire format of Protocol Buffers, as far as etcd's messages need it: a
+ * message is a sequence of fields, and each field is a tag (number and wire
+ * type) and a value.  Fields may come in any order, and those that are not
+ * known are skipped.  A field whose value is 0, false or empty is not written,
+ * as proto3 has it.  The encoding is described at
+ * https://protobuf.dev/programming-guides/encoding/.
+ *
+ * A writer appends to a buffer that grows.  It fails for lack of memory only,
+ * and then stays so: the user looks at .failed once, at the end.  A reader
+ * never reads outside of its bytes, whatever they are, and never allocates.
+ */
+#ifndef HF_ETCD_PROTOBUF_H
+#define HF_ETCD_PROTOBUF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A piece of memory of somebody else: a key, a value, a nested message.  May
+ * have any bytes in it; .bytes may be NULL if .count is 0. */
+struct hf_etcd_bytes {
+    const void *bytes;
+    size_t count;
+};
+
+/* Are they the same bytes? */
+bool hf_etcd_bytes_equal(struct hf_etcd_bytes a, struct hf_etcd_bytes b);
+
+/* The bytes of ${text}, which ends with a zero, without that. */
+struct hf_etcd_bytes hf_etcd_bytes_of(const char *text);
+
+/* --------------------------------------------------------------- writing -- */
+
+/* A message that is being written.  Zeros: empty. */
+struct hf_etcd_buffer {
+    unsigned char *bytes;
+    size_t used;
+    size_t room;
+    bool failed; /* there was no memory: the message is not complete */
+    /* The request has an operation that changes the store if it is carried out,
+     * so a majority of the members has to accept it.  Set by the functions of
+     * message.h. */
+    bool writes;
+    /* The request compares the epoch of the session: hf_etcd_epoch_compare().
+     */
+    bool compares_epoch;
+};
+
+/* Free the bytes; ${buffer} is empty again. */
+void hf_etcd_buffer_free(struct hf_etcd_buffer *buffer);
+
+/* Empty ${buffer}, and keep its memory for the next message. */
+void hf_etcd_buffer_clear(struct hf_etcd_buffer *buffer);
+
+/* Append the field ${number}. */
+void hf_etcd_put_unsigned(struct hf_etcd_buffer *buffer, unsigned number,
+                          uint64_t value);
+void hf_etcd_put_signed(struct hf_etcd_buffer *buffer, unsigned number,
+                        int64_t value);
+void hf_etcd_put_bool(struct hf_etcd_buffer *buffer, unsigned number,
+                      bool value);
+void hf_etcd_put_bytes(struct hf_etcd_buffer *buffer, unsigned number,
+                       struct hf_etcd_bytes value);
+
+/* The same, also if ${value} is 0: a field of a oneof, which says by its
+ * presence which of them was meant. */
+void hf_etcd_put_signed_always(struct hf_etcd_buffer *buffer, unsigned number,
+                               int64_t value);
+
+/* Begin the field ${number}, a message, whose fields are appended next.  Return
+ * what hf_etcd_put_end() is to be called with.  Messages nest. */
+size_t hf_etcd_put_begin(struct hf_etcd_buffer *buffer, unsigned number);
+void hf_etcd_put_end(struct hf_etcd_buffer *buffer, size_t begin);
+
+/* Append bytes as they are. */
+void hf_etcd_put_raw(struct hf_etcd_buffer *buffer, const void *bytes,
+                     size_t count);
+
+/* --------------------------------------------------------------- reading -- */
+
+/* What is left of a message. */
+struct hf_etcd_reader {
+    const unsigned char *at;
+    const unsigned char *end;
+    bool failed; /* the bytes are no message */
+};
+
+/* One field.  A field of fixed size, which etcd's messages do not have, is
+ * shown as .bytes. */
+struct hf_etcd_field {
+    unsigned number;
+    bool is_number;             /* .value is set, otherwise .bytes */
+    uint64_t value;             /* a signed number is its two's complement */
+    struct hf_etcd_bytes bytes; /* in the message */
+};
+
+struct hf_etcd_reader hf_etcd_reader_of(struct hf_etcd_bytes message);
+
+/* The next field.  False at the end, or if the rest is no sequence of fields;
+ * .failed then says so. */
+bool hf_etcd_reader_next(struct hf_etcd_reader *reader,
+                         struct hf_etcd_field *field);
+
+/* The value of ${field} as what the message says that it is; .failed of
+ * ${reader}, and 0 or no bytes, if it has another wire type. */
+int64_t hf_etcd_field_signed(struct hf_etcd_reader *reader,
+                             const struct hf_etcd_field *field);
+uint64_t hf_etcd_field_unsigned(struct hf_etcd_reader *reader,
+                                const struct hf_etcd_field *field);
+bool hf_etcd_field_bool(struct hf_etcd_reader *reader,
+                        const struct hf_etcd_field *field);
+struct hf_etcd_bytes hf_etcd_field_bytes(struct hf_etcd_reader *reader,
+                                         const struct hf_etcd_field *field);
+
+#endif

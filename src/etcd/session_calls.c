@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls on the connection of a session: how they are sent, repeated because of
+ * a token, and ended. */
+#include "etcd/call.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+#include "base/container_of.h"
+#include "base/list.h"
+#include "base/time_math.h"
+#include "etcd/call_result.h"
+#include "etcd/session_private.h"
+
+/* So often a call is repeated because of its token. */
+#define REPETITIONS_MAX 2
+
+bool hf_etcd_call_is_idle(const struct hf_etcd_call *call)
+{
+    return call->state == HF_ETCD_CALL_IDLE;
+}
+
+/* --------------------------------------------------------------- its end -- */
+
+/* Take ${call} off the session's list.  It is idle. */
+static void leave(struct hf_etcd_call *call)
+{
+    struct hf_etcd_session *session = call->session;
+
+    assert(call->state != HF_ETCD_CALL_IDLE);
+    if (call->state == HF_ETCD_CALL_RUNNING ||
+        call->state == HF_ETCD_CALL_ANSWERED)
+        session->calls_under_way--;
+    if (session->ending == call)
+        session->ending = NULL;
+    HF_LIST_REMOVE(&session->calls, call);
+    call->state = HF_ETCD_CALL_IDLE;
+}
+
+/* Call .ended.  Nothing of ${call} is touched afterwards. */
+static void notify(struct hf_etcd_call *call,
+                   const struct hf_etcd_result *result)
+{
+    /* The message may be the answer, and the call may be started again. */
+    struct hf_etcd_buffer message = call->message;
+
+    call->message = (struct hf_etcd_buffer){0};
+    call->ended(call, result);
+    hf_etcd_buffer_free(&message);
+}
+
+/* ${call} ends without an answer. */
+static void end_failed(struct hf_etcd_call *call, enum hf_etcd_end end,
+                       enum hf_grpc_status status, const char *text)
+{
+    struct hf_etcd_session *session = call->session;
+    char clean[HF_ETCD_TEXT_BYTES];
+    char detail[HF_ETCD_TEXT_BYTES + 64];
+    struct hf_etcd_result result = {.end = end, .status = status};
+    bool epoch_unsure = end == HF_ETCD_UNSURE && call->message.compares_epoch &&
+                        status != HF_GRPC_RESOURCE_EXHAUSTED;
+
+    hf_etcd_clean_text(text, clean);
+    (void)snprintf(detail, sizeof detail, "%s (%s)", clean,
+                   hf_grpc_status_name(status));
+    result.text = detail;
+    leave(call);
+    if (epoch_unsure)
+        hf_etcd_session_unsure(session);
+    notify(call, &result);
+}
+
+/* What the answer of ${call} proves.  Notifies the listener of a new anchor,
+ * who may cancel the call or close the session: false, and it has ended. */
+static bool prove(struct hf_etcd_call *call, struct hf_etcd_result *result)
+{
+    struct hf_etcd_session *session = call->session;
+    uint64_t proven_ms = session->proof.proven_ms;
+    struct hf_etcd_header header;
+
+    if (!call->message.writes || session->lease == 0 ||
+        !hf_etcd_read_header(result->answer, &header))
+        return true;
+    result->proves_ms =
+        hf_etcd_proof_answered(&session->proof, &call->sent, header.raft_term);
+    if (session->proof.proven_ms == proven_ms)
+        return true;
+    session->ending = call;
+    HF_ETCD_NOTIFY(session, proven, session->listener.user,
+                   session->proof.proven_ms);
+    if (session->ending != call)
+        return false;
+    session->ending = NULL;
+    return true;
+}
+
+/* ${call} is answered. */
+static void end_done(struct hf_etcd_call *call)
+{
+    struct hf_etcd_result result = {
+        .end = HF_ETCD_DONE,
+        .answer = {call->message.bytes, call->message.used},
+        .text = ""};
+
+    if (!prove(call, &result))
+        return;
+    leave(call);
+    notify(call, &result);
+}
+
+/* ------------------------------------------------------ on the connection --
+ */
+
+/* The answer takes the place of the request: it is not sent again. */
+static void on_message(struct hf_grpc_call *grpc, const void *bytes,
+                       size_t count)
+{
+    struct hf_etcd_call *call = container_of(grpc, struct hf_etcd_call, grpc);
+    bool writes = call->message.writes;
+    bool compares_epoch = call->message.compares_epoch;
+
+    if (call->state == HF_ETCD_CALL_ANSWERED) {
+        hf_etcd_session_break(call->session, "two answers to one request");
+        return;
+    }
+    hf_etcd_buffer_clear(&call->message);
+    hf_etcd_put_raw(&call->message, bytes, count);
+    call->message.writes = writes;
+    call->message.compares_epoch = compares_epoch;
+    call->state = HF_ETCD_CALL_ANSWERED;
+}
+
+static bool send_call(struct hf_etcd_call *call);
+
+/* The token of ${call} is old.  True if the call goes on. */
+static bool repeat(struct hf_etcd_call *call)
+{
+    struct hf_etcd_session *session = call->session;
+
+    if (call->method == HF_ETCD_AUTHENTICATE ||
+        call->repetitions == REPETITIONS_MAX ||
+        !hf_etcd_session_renew_token(session, call->token_number))
+        return false;
+    call->repetitions++;
+    session->calls_under_way--;
+    call->state = HF_ETCD_CALL_WAITING;
+    if (session->authentication == HF_ETCD_AUTHENTICATED && !send_call(call))
+        hf_etcd_session_break(session, "a call could not be repeated");
+    return true;
+}
+
+static void on_ended(struct hf_grpc_call *grpc,
+                     const struct hf_grpc_result *ended)
+{
+    struct hf_etcd_call *call = container_of(grpc, struct hf_etcd_call, grpc);
+    struct hf_etcd_session *session = call->session;
+    uint64_t number = session->connection_number;
+    bool useless = hf_etcd_is_useless_member(ended);
+
+    if (ended->answered)
+        session->call_answered_ms = session->now_ms;
+    if (ended->status == HF_GRPC_OK && call->state == HF_ETCD_CALL_ANSWERED &&
+        !call->message.failed) {
+        end_done(call);
+        return;
+    }
+    if (call->state == HF_ETCD_CALL_RUNNING && ended->answered &&
+        hf_etcd_is_token_error(ended->status, ended->text) && repeat(call))
+        return;
+    if (ended->status == HF_GRPC_OK)
+        end_failed(call, call->message.writes ? HF_ETCD_UNSURE : HF_ETCD_RETRY,
+                   HF_GRPC_INTERNAL,
+                   "the server ended a call without an "
+                   "answer, or there was no memory for it");
+    else
+        end_failed(
+            call,
+            hf_etcd_end_of(ended, call->message.writes, call->repetitions > 0),
+            ended->status, ended->text);
+    if (useless && hf_etcd_session_is_current(session, number))
+        hf_etcd_session_break(session, "the member has no leader, or is no "
+                                       "full member of the cluster");
+}
+
+static const struct hf_grpc_call_ops ops = {on_message, on_ended};
+
+/* Send ${call}, which waits, on the connection.  False if that fails; it waits
+ * on. */
+static bool send_call(struct hf_etcd_call *call)
+{
+    struct hf_etcd_session *session = call->session;
+    struct hf_grpc_metadata metadata = hf_etcd_session_metadata(session);
+
+    if (call->method == HF_ETCD_AUTHENTICATE || call->method == HF_ETCD_STATUS)
+        metadata = (struct hf_grpc_metadata){0};
+    call->grpc.ops = &ops;
+    if (hf_grpc_start(session->grpc, &call->grpc,
+                      hf_etcd_method_path(call->method), &metadata) != HF_OK)
+        return false;
+    if (hf_grpc_send(session->grpc, &call->grpc, call->message.bytes,
+                     call->message.used, true) != HF_OK) {
+        hf_grpc_cancel(session->grpc, &call->grpc);
+        return false;
+    }
+    if (session->calls_under_way++ == 0)
+        session->call_answered_ms = session->now_ms;
+    call->state = HF_ETCD_CALL_RUNNING;
+    call->token_number = session->token_number;
+    call->sent = hf_etcd_proof_sent(&session->proof);
+    return true;
+}
+
+/* -------------------------------------------------------------- interface --
+ */
+
+bool hf_etcd_call_begin(struct hf_etcd_session *session,
+                        struct hf_etcd_call *call, enum hf_etcd_method method,
+                        struct hf_etcd_buffer *request)
+{
+    assert(call->state == HF_ETCD_CALL_IDLE && call->ended != NULL);
+    call->session = session;
+    call->method = method;
+    call->message = *request;
+    call->repetitions = 0;
+    *request = (struct hf_etcd_buffer){0};
+    call->state = HF_ETCD_CALL_WAITING;
+    if (!call->message.failed && hf_etcd_session_has_grpc(session) &&
+        ((session->authentication == HF_ETCD_AUTHENTICATING &&
+          method != HF_ETCD_AUTHENTICATE && method != HF_ETCD_STATUS) ||
+         send_call(call))) {
+        HF_LIST_APPEND(&session->calls, call);
+        return true;
+    }
+    call->state = HF_ETCD_CALL_IDLE;
+    hf_etcd_buffer_free(&call->message);
+    return false;
+}
+
+bool hf_etcd_call_start(struct hf_etcd_session *session,
+                        struct hf_etcd_call *call, enum hf_etcd_method method,
+                        struct hf_etcd_buffer *request)
+{
+    if (hf_etcd_session_is_usable(session))
+        return hf_etcd_call_begin(session, call, method, request);
+    hf_etcd_buffer_free(request);
+    return false;
+}
+
+/* Take ${call} off the connection.  Returns whether the server may have seen
+ * it. */
+static bool take_off(struct hf_etcd_call *call)
+{
+    struct hf_etcd_session *session = call->session;
+    bool sent = false;
+
+    if (call->state == HF_ETCD_CALL_CUT)
+        return true;
+    if (call->state != HF_ETCD_CALL_RUNNING &&
+        call->state != HF_ETCD_CALL_ANSWERED)
+        return false;
+    if (hf_grpc_running(&call->grpc)) {
+        sent = hf_grpc_sent(&call->grpc);
+        hf_grpc_cancel(session->grpc, &call->grpc);
+    }
+    return sent;
+}
+
+void hf_etcd_call_cancel(struct hf_etcd_call *call)
+{
+    struct hf_etcd_session *session = call->session;
+    bool epoch_unsure;
+
+    if (call->state == HF_ETCD_CALL_IDLE)
+        return;
+    epoch_unsure = take_off(call) && call->message.compares_epoch;
+    leave(call);
+    hf_etcd_buffer_free(&call->message);
+    if (epoch_unsure)
+        hf_etcd_session_unsure(session);
+}
+
+/* ------------------------------------------------------- for the session -- */
+
+/* A call that cannot be sent waits on: the connection is given up then. */
+void hf_etcd_calls_repeat(struct hf_etcd_session *session)
+{
+    struct hf_etcd_call *call;
+
+    for (call = session->calls.first; call != NULL; call = call->next) {
+        if (call->state == HF_ETCD_CALL_WAITING && !send_call(call)) {
+            hf_etcd_session_break(session, "a call could not be repeated");
+            return;
+        }
+    }
+}
+
+void hf_etcd_calls_cut(struct hf_etcd_session *session)
+{
+    struct hf_etcd_call *call;
+
+    for (call = session->calls.first; call != NULL; call = call->next)
+        call->state = take_off(call) && call->message.writes
+                          ? HF_ETCD_CALL_CUT
+                          : HF_ETCD_CALL_UNSENT;
+    session->calls_under_way = 0;
+}
+
+void hf_etcd_calls_fail(struct hf_etcd_session *session)
+{
+    struct hf_etcd_call *call;
+
+    while ((call = session->calls.first) != NULL) {
+        assert(call->state == HF_ETCD_CALL_CUT ||
+               call->state == HF_ETCD_CALL_UNSENT);
+        end_failed(call,
+                   call->state == HF_ETCD_CALL_CUT ? HF_ETCD_UNSURE
+                                                   : HF_ETCD_RETRY,
+                   HF_GRPC_UNAVAILABLE, "the connection has ended");
+    }
+}

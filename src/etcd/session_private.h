@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of a session have for each other, and nobody else. */
+#ifndef HF_ETCD_SESSION_PRIVATE_H
+#define HF_ETCD_SESSION_PRIVATE_H
+
+#include "etcd/call_result.h"
+#include "etcd/session.h"
+
+/* ------------------------------------------------------ session_upward.c -- */
+
+/* What files ask of those above them.  session.c passes the table down. */
+struct hf_etcd_session_ops {
+    /* See hf_etcd_session_disconnect() and _refused(). */
+    void (*disconnect)(struct hf_etcd_session *session, bool refused,
+                       hf_status status, const char *why);
+    void (*lose)(struct hf_etcd_session *session, const char *why);
+    bool (*renew_token)(struct hf_etcd_session *session, uint64_t number);
+    void (*authenticated)(struct hf_etcd_session *session);
+    void (*kept_alive)(struct hf_etcd_session *session, uint64_t sent_ms,
+                       uint64_t ttl_ms, uint64_t raft_term);
+    void (*unsure)(struct hf_etcd_session *session);
+};
+
+/* Notify the listener: call ${function} with ${arguments} behind .user, if it
+ * wants to know. */
+#define HF_ETCD_NOTIFY(session, function, ...)                                 \
+    do {                                                                       \
+        if ((session)->listener.function != NULL)                              \
+            (session)->listener.function(__VA_ARGS__);                         \
+    } while (0)
+
+/* True if connection ${number} is still the current one.  To be checked after
+ * anything that may call the user. */
+bool hf_etcd_session_is_current(const struct hf_etcd_session *session,
+                                uint64_t number);
+
+/* Give the current connection up because of ${status} and the text, and connect
+ * to another server. */
+void hf_etcd_session_disconnect(struct hf_etcd_session *session,
+                                hf_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The same, with HF_EDENIED, because the server refuses who we are or what we
+ * need: when all of them do, no further attempt is made. */
+void hf_etcd_session_refused(struct hf_etcd_session *session,
+                             const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The same as the first one, from where the connection cannot be given up at
+ * once: the next tick does it.  ${why} is static. */
+void hf_etcd_session_break(struct hf_etcd_session *session, const char *why);
+
+/* The session has ended: forget it, end all calls and notify .lost.  The lease
+ * is revoked on the next connection. */
+void hf_etcd_session_lose(struct hf_etcd_session *session, const char *format,
+                          ...) __attribute__((format(printf, 2, 3)));
+
+/* Is the session's connection there, so that calls of its own can be made? */
+bool hf_etcd_session_has_grpc(const struct hf_etcd_session *session);
+
+/* The server does not accept the token ${number}.  True if there is or will be
+ * a newer one; false if there is no user to ask for one with. */
+bool hf_etcd_session_renew_token(struct hf_etcd_session *session,
+                                 uint64_t number);
+
+/* There is a token, or none is wanted: go on. */
+void hf_etcd_session_authenticated(struct hf_etcd_session *session);
+
+/* A keep-alive that was sent at ${sent_ms} was answered with ${ttl_ms} and
+ * ${raft_term}.  Resumes the session, if that was what it was for. */
+void hf_etcd_session_kept_alive(struct hf_etcd_session *session,
+                                uint64_t sent_ms, uint64_t ttl_ms,
+                                uint64_t raft_term);
+
+/* A request of this epoch has ended UNSURE, or was forgotten. */
+void hf_etcd_session_unsure(struct hf_etcd_session *session);
+
+/* The metadata of calls and streams. */
+struct hf_grpc_metadata
+hf_etcd_session_metadata(const struct hf_etcd_session *session);
+
+/* ------------------------------------------------------------- session.c -- */
+
+/* Assert what must be true of a session whenever none of its functions runs. */
+void hf_etcd_session_check(const struct hf_etcd_session *session);
+
+/* The current server as HOST:PORT, for texts. */
+void hf_etcd_session_server_text(const struct hf_etcd_session *session,
+                                 char text[HF_ETCD_ADDRESS_TEXT_BYTES]);
+
+/* Begin an attempt at the next server of the list, as a new connection. */
+void hf_etcd_session_connect_next(struct hf_etcd_session *session);
+
+/* ----------------------------------------------------------- handshake.c -- */
+
+/* The transport has connected: ask the server. */
+void hf_etcd_handshake_begin(struct hf_etcd_session *session);
+
+/* As .authenticated and .kept_alive of the table. */
+void hf_etcd_handshake_authenticated(struct hf_etcd_session *session);
+void hf_etcd_handshake_kept_alive(struct hf_etcd_session *session,
+                                  uint64_t sent_ms, uint64_t ttl_ms,
+                                  uint64_t raft_term);
+
+/* ------------------------------------------------------ authentication.c -- */
+
+/* As .renew_token of the table. */
+bool hf_etcd_authentication_renew(struct hf_etcd_session *session,
+                                  uint64_t number);
+
+/* Ask for a token.  False if that cannot be written. */
+bool hf_etcd_session_authenticate(struct hf_etcd_session *session);
+
+/* ----------------------------------------------------------------
+ * session_calls.c -- */
+
+/* As hf_etcd_call_start(), also before the session is usable. */
+bool hf_etcd_call_begin(struct hf_etcd_session *session,
+                        struct hf_etcd_call *call, enum hf_etcd_method method,
+                        struct hf_etcd_buffer *request);
+
+/* There is a new token: send what waits for it. */
+void hf_etcd_calls_repeat(struct hf_etcd_session *session);
+
+/* The connection is given up: take all calls off it, before it is freed. */
+void hf_etcd_calls_cut(struct hf_etcd_session *session);
+
+/* End all calls, which were cut, or which never will be sent. */
+void hf_etcd_calls_fail(struct hf_etcd_session *session);
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the lower files of a session ask of those above them, by way of the
+ * table of functions that session.c passes down; and the questions that all of
+ * them have about its state. */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "etcd/session_private.h"
+
+/* ------------------------------------------------------------- its state -- */
+
+bool hf_etcd_session_is_current(const struct hf_etcd_session *session,
+                                uint64_t number)
+{
+    return number == session->connection_number &&
+           hf_connectivity_has_connection(&session->connectivity);
+}
+
+bool hf_etcd_session_has_grpc(const struct hf_etcd_session *session)
+{
+    return session->grpc != NULL;
+}
+
+bool hf_etcd_session_is_usable(const struct hf_etcd_session *session)
+{
+    return hf_connectivity_is_up(&session->connectivity) &&
+           session->grpc != NULL && !hf_grpc_going_away(session->grpc);
+}
+
+struct hf_grpc_metadata
+hf_etcd_session_metadata(const struct hf_etcd_session *session)
+{
+    return (struct hf_grpc_metadata){
+        .token = session->token[0] != '\0' ? session->token : NULL,
+        .hasleader = true};
+}
+
+/* ---------------------------------------------------------------- upward -- */
+
+void hf_etcd_session_disconnect(struct hf_etcd_session *session,
+                                hf_status status, const char *format, ...)
+{
+    char why[HF_ERROR_TEXT_BYTES];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    session->ops->disconnect(session, false, status, why);
+}
+
+void hf_etcd_session_refused(struct hf_etcd_session *session,
+                             const char *format, ...)
+{
+    char why[HF_ERROR_TEXT_BYTES];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    session->ops->disconnect(session, true, HF_EDENIED, why);
+}
+
+void hf_etcd_session_break(struct hf_etcd_session *session, const char *why)
+{
+    if (session->grpc != NULL && session->broken == NULL)
+        session->broken = why;
+}
+
+void hf_etcd_session_lose(struct hf_etcd_session *session, const char *format,
+                          ...)
+{
+    char why[HF_ERROR_TEXT_BYTES];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    session->ops->lose(session, why);
+}
+
+bool hf_etcd_session_renew_token(struct hf_etcd_session *session,
+                                 uint64_t number)
+{
+    return session->ops->renew_token(session, number);
+}
+
+void hf_etcd_session_authenticated(struct hf_etcd_session *session)
+{
+    session->ops->authenticated(session);
+}
+
+void hf_etcd_session_kept_alive(struct hf_etcd_session *session,
+                                uint64_t sent_ms, uint64_t ttl_ms,
+                                uint64_t raft_term)
+{
+    session->ops->kept_alive(session, sent_ms, ttl_ms, raft_term);
+}
+
+void hf_etcd_session_unsure(struct hf_etcd_session *session)
+{
+    session->ops->unsure(session);
+}

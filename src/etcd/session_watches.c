@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The watches of a session and their stream.
+ *
+ * The numbers on the wire begin anew with each stream as far as the server is
+ * concerned, but go on here.  A server answers the requests to create watches
+ * in their order, and one that it refuses without its number: so the number is
+ * counted along. */
+#include "etcd/watches.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/container_of.h"
+#include "base/list.h"
+#include "etcd/session_private.h"
+
+/* So often in a row the server may refuse to create a watch because of the
+ * token. */
+#define CANCELS_MAX 3
+
+static struct hf_etcd_session *session_of(struct hf_grpc_call *stream)
+{
+    return container_of(stream, struct hf_etcd_session, watches.stream);
+}
+
+/* ----------------------------------------------------------- by number -- */
+
+static int compare_ids(const void *key, const struct hf_tree_node *node)
+{
+    const int64_t *id = key;
+    const struct hf_etcd_watch *watch =
+        container_of(node, struct hf_etcd_watch, by_id);
+
+    return *id < watch->id ? -1 : *id > watch->id;
+}
+
+static struct hf_etcd_watch *find(const struct hf_etcd_watches *watches,
+                                  int64_t id)
+{
+    return container_of_or_null(hf_tree_find(&watches->by_id, &id),
+                                struct hf_etcd_watch, by_id);
+}
+
+/* The server has ${watch} no more. */
+static void wait(struct hf_etcd_watches *watches, struct hf_etcd_watch *watch)
+{
+    if (watch->state == HF_ETCD_WATCH_WAITING)
+        return;
+    hf_etcd_call_cancel(&watch->read);
+    hf_tree_remove(&watches->by_id, &watch->by_id, &watch->id);
+    watch->state = HF_ETCD_WATCH_WAITING;
+    watch->start = HF_ETCD_WATCH_FROM_REVISION;
+}
+
+/* Take ${watch} out of the session. */
+static void leave(struct hf_etcd_watches *watches, struct hf_etcd_watch *watch)
+{
+    wait(watches, watch);
+    HF_LIST_REMOVE(watches, watch);
+    watches->count--;
+    watch->state = HF_ETCD_WATCH_OUT;
+}
+
+bool hf_etcd_watch_is_in(const struct hf_etcd_watch *watch)
+{
+    return watch->state != HF_ETCD_WATCH_OUT;
+}
+
+/* ---------------------------------------------------------------- asking -- */
+
+static const struct hf_grpc_call_ops ops;
+
+/* Send ${request} on the stream, and free it. */
+static bool send(struct hf_etcd_session *session,
+                 struct hf_etcd_buffer *request)
+{
+    bool sent = !request->failed &&
+                hf_grpc_send(session->grpc, &session->watches.stream,
+                             request->bytes, request->used, false) == HF_OK;
+
+    hf_etcd_buffer_free(request);
+    return sent;
+}
+
+/* Open the stream, if there is none. */
+static bool open_stream(struct hf_etcd_session *session)
+{
+    struct hf_etcd_watches *watches = &session->watches;
+    struct hf_grpc_metadata metadata = hf_etcd_session_metadata(session);
+
+    if (hf_grpc_running(&watches->stream))
+        return true;
+    watches->answered_id = watches->last_id;
+    return hf_grpc_start(session->grpc, &watches->stream, HF_ETCD_WATCH_PATH,
+                         &metadata) == HF_OK;
+}
+
+/* Have the server create ${watch}, which waits.  False, and it waits on: that
+ * cannot be written. */
+static bool create(struct hf_etcd_session *session, struct hf_etcd_watch *watch)
+{
+    struct hf_etcd_watches *watches = &session->watches;
+    struct hf_etcd_buffer request = {0};
+    bool from_now = watch->start == HF_ETCD_WATCH_FROM_NOW;
+    const struct hf_etcd_watch_create fields = {
+        .key = watch->key,
+        .range_end = watch->range_end,
+        .start_revision = from_now ? 0 : watch->next_revision,
+        .watch_id = watches->last_id + 1,
+        .no_put = watch->no_put};
+
+    if (!open_stream(session))
+        return false;
+    hf_etcd_write_watch_create(&request, &fields);
+    if (!send(session, &request))
+        return false;
+    watch->id = ++watches->last_id;
+    watch->state = HF_ETCD_WATCH_CREATING;
+    hf_tree_add(&watches->by_id, &watch->by_id, &watch->id);
+    return true;
+}
+
+/* Can watches be created now? */
+static bool is_open(const struct hf_etcd_session *session)
+{
+    return hf_etcd_session_is_usable(session) &&
+           session->authentication == HF_ETCD_AUTHENTICATED;
+}
+
+/* Create ${watch}, if there is a connection. */
+static void create_if_open(struct hf_etcd_session *session,
+                           struct hf_etcd_watch *watch)
+{
+    if (is_open(session) && !create(session, watch))
+        hf_etcd_session_break(session, "a watch could not be created");
+}
+
+bool hf_etcd_watch_add(struct hf_etcd_session *session,
+                       struct hf_etcd_watch *watch)
+{
+    struct hf_etcd_watches *watches = &session->watches;
+
+    assert(watch->state == HF_ETCD_WATCH_OUT && watch->next_revision > 0);
+    assert(watch->extent == HF_ETCD_WATCH_ALL_EVENTS ||
+           watch->range_end.count == 0);
+    if (watches->count == HF_ETCD_WATCHES_MAX)
+        return false;
+    HF_LIST_APPEND(watches, watch);
+    watches->count++;
+    watch->state = HF_ETCD_WATCH_WAITING;
+    watch->start = watch->extent == HF_ETCD_WATCH_LAST_STATE
+                       ? HF_ETCD_WATCH_FROM_NOW
+                       : HF_ETCD_WATCH_FROM_REVISION;
+    watch->session = session;
+    watch->gone_revision = 0;
+    watch->cancels = 0;
+    create_if_open(session, watch);
+    return true;
+}
+
+void hf_etcd_watch_remove(struct hf_etcd_session *session,
+                          struct hf_etcd_watch *watch)
+{
+    struct hf_etcd_buffer request = {0};
+
+    if (watch->state == HF_ETCD_WATCH_OUT)
+        return;
+    if (watch->state != HF_ETCD_WATCH_WAITING &&
+        hf_grpc_running(&session->watches.stream)) {
+        hf_etcd_write_watch_cancel(&request, watch->id);
+        if (!send(session, &request))
+            hf_etcd_session_break(session, "a watch could not be ended");
+    }
+    leave(&session->watches, watch);
+}
+
+/* ---------------------------------------------------------------- answers --
+ */
+
+/* Report the events of ${answer} to the watch ${id}, which each of them may
+ * remove.  Those of a revision come in one answer, so the revision behind it is
+ * the next one. */
+static void report(struct hf_etcd_session *session,
+                   struct hf_etcd_watch_answer *answer)
+{
+    struct hf_etcd_watch *watch = find(&session->watches, answer->watch_id);
+    int64_t from = watch->next_revision;
+    struct hf_etcd_event event;
+
+    while (hf_etcd_next_event(&answer->events, &event)) {
+        watch = find(&session->watches, answer->watch_id);
+        if (watch == NULL)
+            return;
+        if (event.kv.mod_revision < from || event.kv.mod_revision == INT64_MAX)
+            continue;
+        if (event.kv.mod_revision >= watch->next_revision)
+            watch->next_revision = event.kv.mod_revision + 1;
+        watch->gone_revision = event.deleted ? event.kv.mod_revision : 0;
+        watch->event(watch, &event);
+    }
+}
+
+/* The key was read as of ${revision}, and everything up to there is known:
+ * report what is new.  ${kv} is NULL if the key is not there. */
+static void report_read(struct hf_etcd_watch *watch,
+                        const struct hf_etcd_key_value *kv, int64_t revision)
+{
+    struct hf_etcd_event event = {
+        .deleted = true, .kv = {.key = watch->key, .mod_revision = revision}};
+    int64_t from = watch->next_revision;
+
+    if (from > revision)
+        return; /* the last event is newer than what was read */
+    watch->next_revision = revision + 1;
+    if (kv != NULL) {
+        event.kv = *kv;
+        event.deleted = watch->no_put; /* and put again */
+    }
+    if (kv == NULL
+            ? watch->gone_revision != 0
+            : (watch->no_put ? kv->create_revision : kv->mod_revision) < from)
+        return; /* nothing has changed */
+    watch->gone_revision = kv == NULL ? revision : 0;
+    watch->event(watch, &event);
+}
+
+/* The end of the read of a watch that is still CATCHING_UP. */
+static void read_ended(struct hf_etcd_call *call,
+                       const struct hf_etcd_result *result)
+{
+    struct hf_etcd_watch *watch =
+        container_of(call, struct hf_etcd_watch, read);
+    struct hf_etcd_range_answer answer;
+    struct hf_etcd_key_value kv;
+
+    if (result->end == HF_ETCD_REFUSED &&
+        result->status == HF_GRPC_PERMISSION_DENIED) {
+        leave(&watch->session->watches, watch);
+        watch->refused(watch, result->status, result->text);
+        return;
+    }
+    /* Without that the next connection creates it from its revision. */
+    if (result->end != HF_ETCD_DONE ||
+        !hf_etcd_read_range(result->answer, &answer) ||
+        answer.header.revision < watch->read_revision ||
+        answer.header.revision == INT64_MAX) {
+        hf_etcd_session_break(watch->session,
+                              "the key of a watch could not be read");
+        return;
+    }
+    watch->state = HF_ETCD_WATCH_CREATED;
+    report_read(watch, hf_etcd_next_kv(&answer.kvs, &kv) ? &kv : NULL,
+                answer.header.revision);
+}
+
+/* The server has ${watch} from the revision behind ${revision} on: read the
+ * key, if that is not where it had to begin.  A serializable read is of the
+ * member's own state, which is at ${revision} or behind it. */
+static void created(struct hf_etcd_session *session,
+                    struct hf_etcd_watch *watch, int64_t revision)
+{
+    const struct hf_etcd_range range = {.key = watch->key,
+                                        .serializable = true};
+    struct hf_etcd_buffer request = {0};
+
+    watch->state = HF_ETCD_WATCH_CREATED;
+    watch->cancels = 0;
+    if (watch->start == HF_ETCD_WATCH_FROM_REVISION ||
+        revision < watch->next_revision)
+        return;
+    watch->read_revision = revision;
+    watch->read.ended = read_ended;
+    hf_etcd_write_range(&request, &range);
+    if (hf_etcd_call_start(session, &watch->read, HF_ETCD_RANGE, &request))
+        watch->state = HF_ETCD_WATCH_CATCHING_UP;
+    else
+        hf_etcd_session_break(session, "the key of a watch could not be read");
+}
+
+/* The server has cancelled ${watch} for ${reason}.  A token that is too old for
+ * a new watch is not too old for those that the stream has; but the stream is
+ * opened again with the next one.  What else a member has against a watch need
+ * not be true of another one. */
+static void cancelled(struct hf_etcd_session *session,
+                      struct hf_etcd_watch *watch, const char *reason)
+{
+    bool token = hf_etcd_is_token_error(HF_GRPC_OK, reason);
+
+    if (strstr(reason, "permission denied") != NULL ||
+        (token &&
+         !hf_etcd_session_renew_token(session, session->token_number))) {
+        leave(&session->watches, watch);
+        watch->refused(watch, HF_GRPC_PERMISSION_DENIED, reason);
+        return;
+    }
+    wait(&session->watches, watch);
+    /* Tokens that end before they are used: another connection, with a pause,
+     * because a watch that were given up would report nothing for ever. */
+    if (!token || ++watch->cancels > CANCELS_MAX)
+        hf_etcd_session_disconnect(session, HF_EUNREACHABLE,
+                                   "the server has cancelled a watch: %s",
+                                   reason);
+}
+
+/* Handle ${answer} to the watch ${id}. */
+static void watch_answered(struct hf_etcd_session *session, int64_t id,
+                           struct hf_etcd_watch_answer *answer)
+{
+    struct hf_etcd_watch *watch = find(&session->watches, id);
+    char reason[HF_ETCD_TEXT_BYTES];
+
+    if (watch == NULL)
+        return; /* it was removed */
+    if (!answer->canceled) {
+        if (answer->created)
+            created(session, watch, answer->header.revision);
+        report(session, answer);
+        return;
+    }
+    if (answer->compact_revision != 0) {
+        leave(&session->watches, watch);
+        watch->compacted(watch);
+        return;
+    }
+    hf_etcd_clean_bytes(answer->cancel_reason, reason);
+    cancelled(session, watch, reason);
+}
+
+/* One message of the stream.  An answer to a request has the number of that
+ * request, or none. */
+static void on_message(struct hf_grpc_call *stream, const void *bytes,
+                       size_t count)
+{
+    struct hf_etcd_session *session = session_of(stream);
+    struct hf_etcd_watches *watches = &session->watches;
+    struct hf_etcd_bytes message = {bytes, count};
+    struct hf_etcd_watch_answer answer;
+    int64_t id;
+
+    if (!hf_etcd_read_watch(message, &answer) || answer.fragment) {
+        hf_etcd_session_disconnect(session, HF_EPROTOCOL,
+                                   "an answer to a watch that makes no sense");
+        return;
+    }
+    id = answer.watch_id;
+    if (answer.created) {
+        if (watches->answered_id == watches->last_id ||
+            (id != watches->answered_id + 1 && !(answer.canceled && id < 0))) {
+            hf_etcd_session_disconnect(session, HF_EPROTOCOL,
+                                       "a watch that was not asked for");
+            return;
+        }
+        id = ++watches->answered_id;
+    }
+    watch_answered(session, id, &answer);
+}
+
+/* The server has ended the stream.  A member without a leader does so. */
+static void on_ended(struct hf_grpc_call *stream,
+                     const struct hf_grpc_result *result)
+{
+    struct hf_etcd_session *session = session_of(stream);
+    char text[HF_ETCD_TEXT_BYTES];
+
+    hf_etcd_watches_suspend(session);
+    if (result->answered &&
+        hf_etcd_is_token_error(result->status, result->text) &&
+        hf_etcd_session_renew_token(session, session->token_number))
+        return; /* hf_etcd_watches_begin() follows */
+    hf_etcd_clean_text(result->text, text);
+    hf_etcd_session_disconnect(session, HF_EUNREACHABLE,
+                               "the server has ended the watches: %s (%s)",
+                               text, hf_grpc_status_name(result->status));
+}
+
+static const struct hf_grpc_call_ops ops = {on_message, on_ended};
+
+/* ------------------------------------------------------- for the session -- */
+
+void hf_etcd_watches_init(struct hf_etcd_session *session)
+{
+    session->watches = (struct hf_etcd_watches){
+        .by_id = {.compare = compare_ids}, .stream = {.ops = &ops}};
+}
+
+void hf_etcd_watches_begin(struct hf_etcd_session *session)
+{
+    struct hf_etcd_watch *watch;
+
+    hf_etcd_watches_suspend(session);
+    for (watch = session->watches.first; watch != NULL; watch = watch->next) {
+        if (!create(session, watch)) {
+            hf_etcd_session_break(session, "a watch could not be created");
+            return;
+        }
+    }
+}
+
+void hf_etcd_watches_suspend(struct hf_etcd_session *session)
+{
+    struct hf_etcd_watches *watches = &session->watches;
+    struct hf_etcd_watch *watch;
+
+    if (hf_grpc_running(&watches->stream))
+        hf_grpc_cancel(session->grpc, &watches->stream);
+    for (watch = watches->first; watch != NULL; watch = watch->next)
+        wait(watches, watch);
+}
+
+void hf_etcd_watches_end(struct hf_etcd_session *session)
+{
+    hf_etcd_watches_suspend(session);
+    while (session->watches.first != NULL)
+        leave(&session->watches, session->watches.first);
+}

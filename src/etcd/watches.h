@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The watches of a session: each reports the events of a key, or of a range of
+ * keys, from one revision on.  All of them share one stream of the connection.
+ *
+ * A watch survives everything but compaction.  On a new connection, and on a
+ * new stream because of a token, it is created again from the revision after
+ * the last one that it has reported.  So no event is missed and none comes
+ * twice.  If the server has compacted that revision, .compacted says so: what
+ * has happened is not known, and the user has to read the keys.  The end of a
+ * stream or of a watch never means that a key is gone.
+ *
+ * Events of one watch come in the order of their revisions.  Between two
+ * watches there is no order.
+ *
+ * A server serves a watch that begins in the past ten times a second, and one
+ * that begins now at once.  Anybody's write makes the revision of a list the
+ * past.  So a watch of LAST_STATE is first created from now on.  The answer
+ * says which revision that was.  If it is behind .next_revision, the key is
+ * read on the same member, and what has changed since is reported as one event:
+ * a put, or a deletion, with the revision of the read if no other is known.  A
+ * put with another create revision may stand for a deletion and a put.
+ *
+ * Each watch of a stream has a number of ours.  No number is used
+ * twice by a session, so what the server still sends to a watch that was
+ * removed is ignored.
+ */
+#ifndef HF_ETCD_WATCHES_H
+#define HF_ETCD_WATCHES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/tree.h"
+#include "etcd/call.h"
+#include "etcd/message.h"
+#include "grpc/grpc.h"
+
+/* Watches of one session at the same time. */
+#define HF_ETCD_WATCHES_MAX (1 << 18)
+
+struct hf_etcd_session;
+
+enum hf_etcd_watch_state {
+    HF_ETCD_WATCH_OUT,         /* in no session */
+    HF_ETCD_WATCH_WAITING,     /* there is no stream */
+    HF_ETCD_WATCH_CREATING,    /* the request was written */
+    HF_ETCD_WATCH_CATCHING_UP, /* the server has it from now on, and the key is
+                              read for what was before */
+    HF_ETCD_WATCH_CREATED,     /* the server has it */
+};
+
+/* What a watch reports of the time between .next_revision and the instant at
+ * which the server has begun. */
+enum hf_etcd_watch_extent {
+    HF_ETCD_WATCH_ALL_EVENTS,
+    HF_ETCD_WATCH_LAST_STATE, /* one event, from which the state of the key
+                                 follows; of one key only */
+};
+
+/* From which revision on a watch is created. */
+enum hf_etcd_watch_start {
+    HF_ETCD_WATCH_FROM_REVISION, /* .next_revision */
+    HF_ETCD_WATCH_FROM_NOW,
+};
+
+/* Embedded in its user.  Zero it, set the first part, then add it. */
+struct hf_etcd_watch {
+    void *user;
+    /* Valid while the watch is in the session. */
+    struct hf_etcd_bytes key;
+    struct hf_etcd_bytes range_end; /* as that of a range; none: one key */
+    /* Events of this revision, greater than 0, and of later ones are reported:
+     * one more than that of the header of what was read.  Moves on with the
+     * events. */
+    int64_t next_revision;
+    bool no_put; /* deletions only */
+    enum hf_etcd_watch_extent extent;
+    /* Each of these may add and remove watches, also this one, and start calls;
+     * none may free the session. */
+    void (*event)(struct hf_etcd_watch *watch,
+                  const struct hf_etcd_event *event);
+    /* The watch has ended and is out of the session, because its next revision
+     * is compacted: read the keys, and add it again. */
+    void (*compacted)(struct hf_etcd_watch *watch);
+    /* The watch has ended and is out of the session, because we may not read
+     * these keys; ${text} is the server's. */
+    void (*refused)(struct hf_etcd_watch *watch, enum hf_grpc_status status,
+                    const char *text);
+
+    /* Written by session_watches.c only. */
+    unsigned state; /* enum hf_etcd_watch_state */
+    enum hf_etcd_watch_start start;
+    int64_t id;            /* on the wire, of this stream */
+    unsigned cancels;      /* because of a token, since it was created last */
+    int64_t read_revision; /* CATCHING_UP: at which the server has begun */
+    int64_t gone_revision; /* of the last event, if that was a deletion; 0: it
+                              was none */
+    struct hf_etcd_call read;
+    struct hf_etcd_session *session;
+    struct hf_tree_node by_id;
+    struct hf_etcd_watch *next; /* in the order of their creation */
+    struct hf_etcd_watch *previous;
+};
+
+/* Have ${watch} report.  If there is no connection now, it is created on the
+ * next one.  False, and it is not added: there are too many. */
+bool hf_etcd_watch_add(struct hf_etcd_session *session,
+                       struct hf_etcd_watch *watch);
+
+/* End ${watch}, which need not be in the session: nothing is reported any
+ * more. */
+void hf_etcd_watch_remove(struct hf_etcd_session *session,
+                          struct hf_etcd_watch *watch);
+
+bool hf_etcd_watch_is_in(const struct hf_etcd_watch *watch);
+
+/* ------------------------------------------------- for the session's files */
+
+/* The watches and their stream.  Only session_watches.c writes to it. */
+struct hf_etcd_watches {
+    struct hf_tree by_id;        /* those that are being created, or are */
+    struct hf_etcd_watch *first; /* all */
+    struct hf_etcd_watch *last;
+    size_t count;
+    /* The numbers of a stream follow each other, and so do the answers to its
+     * requests: of those up to .answered_id, the answer has come. */
+    int64_t last_id;
+    int64_t answered_id;
+    struct hf_grpc_call stream;
+};
+
+void hf_etcd_watches_init(struct hf_etcd_session *session);
+
+/* The session has become usable, or has a new token: create all that wait, on a
+ * new stream. */
+void hf_etcd_watches_begin(struct hf_etcd_session *session);
+
+/* The connection ends, or the stream is to be opened again: all watches
+ * wait. */
+void hf_etcd_watches_suspend(struct hf_etcd_session *session);
+
+/* The session is lost or closed: no watch is in it any more. */
+void hf_etcd_watches_end(struct hf_etcd_session *session);
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The state of a connection and the calls that run on it, for the files of this
+ * folder. */
+#ifndef HF_GRPC_GRPC_CONNECTION_H
+#define HF_GRPC_GRPC_CONNECTION_H
+
+#include <nghttp2/nghttp2.h>
+
+#include "grpc/grpc.h"
+#include "grpc/stream.h"
+
+#define HF_GRPC_FAILURE_BYTES 320
+
+enum hf_grpc_state {
+    HF_GRPC_NEW,        /* the server has said nothing yet */
+    HF_GRPC_OPEN,       /* it speaks HTTP/2 */
+    HF_GRPC_GOING_AWAY, /* it takes no more calls */
+    HF_GRPC_FAILED,     /* .failure says why */
+};
+
+struct hf_grpc {
+    enum hf_grpc_state state;
+    char failure[HF_GRPC_FAILURE_BYTES];
+    char
+        reason[HF_GRPC_FAILURE_BYTES]; /* of a failure, if it comes to one: what
+                                          the server or nghttp2 said; "": none
+                                        */
+    nghttp2_session *http2;
+    char *authority;
+    const char *scheme;
+    size_t calls_limit;
+    size_t waiting_limit;
+
+    /* The calls that run, in the order of their starts. */
+    struct hf_grpc_call *first;
+    struct hf_grpc_call *last;
+    size_t calls;
+
+    size_t waiting; /* bytes of messages, with prefixes, that nghttp2 has not */
+    struct hf_grpc_reader_limits limits;
+
+    /* Bytes that nghttp2 has written: .bytes from .begin to .end wait to be
+     * taken. */
+    uint8_t *bytes;
+    size_t room;
+    size_t begin;
+    size_t end;
+    uint64_t written; /* by nghttp2, since the beginning */
+    uint64_t taken;
+
+    unsigned entered; /* functions that may call back and have not returned */
+};
+
+/* The connection cannot be used any more, because of the formatted text.  Only
+ * the first reason counts. */
+void hf_grpc_fail(struct hf_grpc *grpc, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Put a call that is started into the list. */
+void hf_grpc_add_call(struct hf_grpc *grpc, struct hf_grpc_stream *stream);
+
+/* Take the call of ${stream} out of the list, and free ${stream}.  nghttp2 must
+ * not have it any more. */
+void hf_grpc_remove_call(struct hf_grpc *grpc, struct hf_grpc_stream *stream);
+
+/* Was all of the first message of ${stream} taken to be sent? */
+bool hf_grpc_first_message_left(const struct hf_grpc *grpc,
+                                const struct hf_grpc_stream *stream);
+
+/* Remove the call, and call back.  .unprocessed of ${result} is completed. */
+void hf_grpc_end_call(struct hf_grpc *grpc, struct hf_grpc_stream *stream,
+                      const struct hf_grpc_result *result);
+
+#endif

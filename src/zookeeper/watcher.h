@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One interest in a path: what it waits for, and whether the server reports it.
+ *
+ * The state says what the server has for the watcher on this connection.  The
+ * owner reports the answers to the requests that set the watch; everything else
+ * is done by the set that the watcher is in (watch_set.h).
+ */
+#ifndef HF_ZOOKEEPER_WATCHER_H
+#define HF_ZOOKEEPER_WATCHER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/tree.h"
+#include "zookeeper/protocol.h"
+
+enum hf_zk_watch_mode {
+    /* One-shot, set by getData or exists: the node is created or deleted, or
+     * its data change. */
+    HF_ZK_WATCH_DATA,
+    /* One-shot, set by getChildren: the children change or the node is
+     * deleted. */
+    HF_ZK_WATCH_CHILDREN,
+    /* Set by AddWatch: all that the two above report, until it is removed. */
+    HF_ZK_WATCH_PERSISTENT,
+    /* Set by AddWatch: the node or any below it is created or deleted, or its
+     * data change, until it is removed. */
+    HF_ZK_WATCH_RECURSIVE,
+    HF_ZK_WATCH_MODES,
+};
+
+/* What AddWatch makes of a path on this connection.  Servers before 3.9 keep
+ * one mode for each path and connection: a read that sets a one-shot watch
+ * takes the place of a persistent watch, and AddWatch that of a one-shot one.
+ * Servers from 3.9 on keep both modes; then the last AddWatch counts here. */
+enum hf_zk_server_mode {
+    HF_ZK_SERVER_ONE_SHOT, /* no AddWatch */
+    HF_ZK_SERVER_PERSISTENT,
+    HF_ZK_SERVER_RECURSIVE, /* a server before 3.9 does not report that the
+                               children of the path have changed */
+};
+
+/* Legal moves are in the table in watcher.c. */
+enum hf_zk_watcher_state {
+    HF_ZK_WATCHER_OUT,   /* in no set */
+    HF_ZK_WATCHER_UNSET, /* in a set, and notified of no event */
+    HF_ZK_WATCHER_ARMED, /* the server has the watch and will report the next
+                            change */
+    HF_ZK_WATCHER_ARMED_MISSING, /* the same; it was set by an exists that found
+                                    no node */
+    HF_ZK_WATCHER_LOST, /* the session of its AddWatch has ended, and the next
+                           session needs one too */
+};
+
+/* What the server may still have of one-shot watchers that were removed, which
+ * was left to another one at their path because that one needed it. */
+enum hf_zk_leftover {
+    HF_ZK_LEFTOVER_NONE,
+    HF_ZK_LEFTOVER_WATCH, /* a watch, until its event */
+    HF_ZK_LEFTOVER_READ,  /* a read is in flight, which may set the watch again
+                             after an event */
+};
+
+/* What the answer to a read that was to set a one-shot watch says. */
+enum hf_zk_read_answer {
+    HF_ZK_READ_SET_NOTHING, /* it failed, or there is no node */
+    HF_ZK_READ_FOUND_NODE,
+    HF_ZK_READ_FOUND_NONE, /* of an exists: the watch is set, and no node */
+};
+
+/* What a watcher is notified of; valid during the callback. */
+struct hf_zk_watch_event {
+    enum hf_zk_event_type type;
+    const char *path; /* of the node; not NUL-terminated.  A recursive watcher
+                         is notified of nodes below its own path too */
+    size_t bytes;     /* length of .path */
+};
+
+/* Embedded in the struct of its owner.  Zero it, set the first four fields,
+ * then add it to a set. */
+struct hf_zk_watcher {
+    void *user;
+    /* The watched thing has changed or is gone, or HF_ZK_RESYNC: what happened
+     * to it is not known.  The callback may make calls, add and remove
+     * watchers, and free this one after removing it.  A watcher added during
+     * an event is not notified of that event. */
+    void (*fired)(struct hf_zk_watcher *watcher,
+                  const struct hf_zk_watch_event *event);
+    const char *path; /* must stay valid while the watcher is in the set */
+    enum hf_zk_watch_mode mode;
+    /* No request waits for it, so a new connection does not set it again.  The
+     * owner writes it. */
+    bool not_set_again;
+
+    /* Written by the files of the set only. */
+    unsigned state;  /* enum hf_zk_watcher_state */
+    bool event_due;  /* the current event was not reported to it yet */
+    bool resync_due; /* HF_ZK_RESYNC was not reported to it yet */
+    unsigned reads;  /* in flight that set its watch; of one-shot ones */
+    enum hf_zk_leftover leftover; /* of one-shot ones */
+    /* These two are the same for all at its path.  The first is that of the
+     * last AddWatch that was sent, so the next request counts on it.  The
+     * second is that of the last one that was answered, so the events that
+     * come now are those of it: a server carries out and answers the requests
+     * of a connection in order, and its events are in that order too. */
+    enum hf_zk_server_mode server_mode;
+    enum hf_zk_server_mode answered_mode;
+    size_t bytes;                /* length of .path */
+    struct hf_tree_node by_path; /* used by the first watcher at its path */
+    /* The next watcher with the same mode and path. */
+    struct hf_zk_watcher *next_at_path;
+    struct hf_zk_watcher *next; /* in the list of all watchers, newest first */
+    struct hf_zk_watcher **link;
+};
+
+/* True for the two modes whose watch ends with its first event. */
+bool hf_zk_watch_mode_is_one_shot(enum hf_zk_watch_mode mode);
+
+bool hf_zk_watcher_in_set(const struct hf_zk_watcher *watcher);
+
+/* Will the server report the next change? */
+bool hf_zk_watcher_is_armed(const struct hf_zk_watcher *watcher);
+
+/* A server has answered the read for which hf_zk_watch_set_begin_read() was
+ * called, and says ${answer}.  One that was removed since stays so. */
+void hf_zk_watcher_read_answered(struct hf_zk_watcher *watcher,
+                                 enum hf_zk_read_answer answer);
+
+/* The AddWatch for ${watcher} was answered without an error: it is armed now.
+ * If it was lost, it is notified of HF_ZK_RESYNC, by which it may be freed. */
+void hf_zk_watcher_add_answered(struct hf_zk_watcher *watcher);
+
+/* Notify ${watcher}, which may be freed by that, of HF_ZK_RESYNC. */
+void hf_zk_watcher_resync(struct hf_zk_watcher *watcher);
+
+/* ------------------------------------------------- for the set's own files */
+
+/* Change its state, as the table allows. */
+void hf_zk_watcher_move(struct hf_zk_watcher *watcher,
+                        enum hf_zk_watcher_state state);
+
+/* The server has no watch for ${watcher}, and reports nothing to it. */
+void hf_zk_watcher_disarm(struct hf_zk_watcher *watcher);
+
+/* The connection has ended, and with it what the server had for ${watcher} and
+ * what was asked of it. */
+void hf_zk_watcher_forget_server(struct hf_zk_watcher *watcher);
+
+/* Is what ${watcher} says of itself possible?  Aborts if not; tests call it. */
+void hf_zk_watcher_check(const struct hf_zk_watcher *watcher);
+
+#endif

@@ -1,0 +1,186 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""The tests of leased_losses.py on etcd, and some for etcd alone: leases that the
+server chooses, tokens of a login that expire, history that is compacted, and
+leaders that are frozen.
+
+    test_etcd_losses.py HOLDER
+"""
+
+import os
+import sys
+import unittest
+
+from leased_losses import LONG_MS, LossFixture, LossTests
+
+import waiting
+from etcd import Cluster, Server
+
+HOLDER = os.path.abspath(sys.argv.pop(1))
+
+
+class Case(LossFixture, unittest.TestCase):
+    holder_program = HOLDER
+
+    def url(self, port):
+        return "etcd://127.0.0.1:%d" % port
+
+    def tickets(self, name):
+        with self.server.client() as client:
+            return len(client.list(name + "/"))
+
+
+class Losses(LossTests, Case):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server()
+        cls.addClassCleanup(cls.server.close)
+        cls.server.start()
+
+    def test_a_restart_costs_nothing(self):
+        first, second = self.pair(ttl_ms=LONG_MS)
+        count = self.connected(first)
+        self.server.restart()
+        self.resumed(first, count)
+        self.assert_kept(first, second)
+
+    def test_fn55_a_lease_lasts_as_long_as_it_was_granted_for(self):
+        """The server rounds up: what it grants counts, and not what the URL
+        asks for."""
+        first = self.holder(ttl_ms=2500)
+        first.granted()
+        with self.server.client() as client:
+            lease = client.list(self.name() + "/")[0].lease
+            self.assertEqual(int(client.ask("lease/timetolive", ID=str(lease))
+                                 ["grantedTTL"]), 3)
+        second = self.queued()
+        self.renewed(first)
+        self.assertFalse(second.all("granted"))
+        self.server.freeze()
+        frozen_at = waiting.now_ms()
+        notified_at = first.notified_at()
+        self.server.thaw()
+        # At most one granted lease after the last proof; a ninth less, for the
+        # clock of the server.
+        self.assertLess(notified_at, frozen_at + 3000)
+
+    def test_history_is_compacted_under_waiters(self):
+        first, second = self.pair(ttl_ms=LONG_MS)
+        proxy = self.proxy()
+        third = self.holder(ttl_ms=LONG_MS, port=proxy.port)
+        waiting.eventually("it to queue",
+                           lambda: self.tickets(self.name()) == 3, of=[third])
+        proxy.cut()
+        proxy.refuse()
+        with self.server.client() as client:
+            for number in range(100):
+                client.put("other", str(number))
+        self.server.compact()
+        first.say("release")
+        second.granted()
+        second.say("release")
+        self.assertEqual(second.wait("done")[2][0], "HF_OK")
+        self.server.compact()
+        self.assertFalse(third.all("granted"))
+        proxy.refuse(False)
+        third.granted()
+
+    def test_an_eviction_is_a_loss(self):
+        first, second = self.pair(ttl_ms=LONG_MS)
+        with self.server.client() as client:
+            client.delete(client.list(self.name() + "/")[0].key)
+        self.assertEqual(first.wait("lost")[1], "lost")
+        self.assert_refused(first, second)
+
+
+class Tokens(Case):
+    """Each call needs a token, which lives for 2 s."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server(config={"auth-token-ttl": 2})
+        cls.addClassCleanup(cls.server.close)
+        cls.server.start()
+        cls.server.require_users("alice:word")
+
+    def url(self, port):
+        return "etcd://alice:word@127.0.0.1:%d" % port
+
+    def test_tokens_that_expire_cost_nothing(self):
+        first, second = self.pair(ttl_ms=4000)
+        until = waiting.now_ms() + 6000
+        waiting.eventually("three tokens to expire",
+                           lambda: waiting.now_ms() > until, of=[first, second])
+        self.assertEqual(self.connected(first), 1)
+        self.assert_kept(first, second)
+
+
+class Leader(Case):
+    """Three members, and holders that are connected to those that follow."""
+
+    def setUp(self):
+        super().setUp()
+        self.cluster = self.enterContext(Cluster())
+        self.leader = self.cluster.leader()
+        self.server = self.cluster.followers()[0]
+
+    def test_a_frozen_leader_costs_those_at_others_nothing(self):
+        """A stream of keep-alives hangs for up to 7 s in its request to that
+        leader: a second one is opened, and then another member taken."""
+        addresses = self.cluster.address(self.cluster.followers())
+        holders = []
+        for number in range(10):
+            holder = self.holder_at("etcd://%s?ttl=3s" % addresses,
+                                    self.name("/%d" % number))
+            holder.granted()
+            holders.append(holder)
+        self.leader.freeze()
+        waiting.eventually("another leader", lambda: self.cluster.leads()
+                           not in (None, self.leader))
+        until = waiting.now_ms() + 4000
+        waiting.eventually("a lease and more to pass",
+                           lambda: waiting.now_ms() > until, of=holders)
+        self.leader.thaw()
+        for holder in holders:
+            self.assertFalse(holder.all("lost"), holder.lines)
+            holder.say("check")
+            self.assertEqual(holder.wait("done")[2][0], "HF_OK", holder.lines)
+
+    def test_holders_at_a_frozen_leader_are_notified_first(self):
+        """It answers their keep-alives when it is thawed, out of its own
+        memory, although others have the locks by then."""
+        pairs = []
+        for number in range(4):
+            name = self.name("/%d" % number)
+            first = self.holder_at("etcd://%s?ttl=4s" % self.leader.address(),
+                                   name)
+            first.granted()
+            second = self.holder_at("etcd://%s?ttl=20s" % self.cluster.address(
+                self.cluster.followers()), name)
+            waiting.eventually("it to queue", lambda n=name:
+                               self.tickets(n) == 2, of=[second])
+            pairs.append((first, second))
+        self.leader.freeze()
+        waiting.eventually("the next ones", lambda: all(
+            second.all("granted") for _, second in pairs),
+            of=[second for _, second in pairs])
+        self.leader.thaw()
+        for first, second in pairs:
+            self.assert_lost_first(first, second)
+            self.assert_refused(first, second)
+
+    def test_a_leader_that_is_killed_costs_nothing(self):
+        addresses = self.cluster.address()
+        first = self.holder_at("etcd://%s?ttl=20s" % addresses)
+        first.granted()
+        self.server = self.cluster.followers()[0]
+        second = self.holder_at("etcd://%s?ttl=20s" % addresses)
+        waiting.eventually("it to queue",
+                           lambda: self.tickets(self.name()) == 2, of=[second])
+        self.leader.kill()
+        self.server = self.cluster.leader()
+        self.assert_kept(first, second)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
