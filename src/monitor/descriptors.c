@@ -39,8 +39,10 @@ static void abandon(struct hf_monitor *m)
         m->descriptors = HF_DESCRIPTORS_GONE; /* the owner ends already */
     }
     m->loop_closed = true;
+    /* What follows wakes threads, some of which still sleep in poll(). */
     m->interrupt_fd = -1;
     m->callback_queue.fd = -1;
+    hf_background_abandon(&m->background);
     /* If it is there, others are not.  Its end wakes threads in poll(). */
     hf_descriptor_guard_close(&m->guard);
     hf_loop_abandon(&m->loop);
@@ -51,7 +53,6 @@ static void abandon(struct hf_monitor *m)
                  "it had is lost");
     m->ops->abandon(m->owner);
     m->descriptors = HF_DESCRIPTORS_GONE;
-    hf_background_abandon(&m->background);
 }
 
 bool hf_monitor_has_descriptors(struct hf_monitor *m)

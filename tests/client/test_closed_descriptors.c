@@ -4,8 +4,10 @@
  * descriptors that it opens afterwards, which get the numbers of ours, are
  * neither written to nor read nor closed.  With the engine of the server that
  * the environment names, or with files. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +15,7 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -61,6 +64,74 @@ static void await(const char *step, sem_t *callback)
         if (errno != EINTR)
             end_with(step, "the callback did not come");
 }
+
+/* ------------------------------------------------------------- threads -- */
+
+/* The library does not promise anything to a program that closes descriptors
+ * while another thread is in the middle of a turn of the loop (safety.md).  So
+ * the children here wait until all threads sleep. */
+
+/* Is the thread ${id} in poll(), in a sleep of the sanitizer's, or waiting for
+ * a wake-up without a limit?  With a limit it stands by to begin a turn. */
+static bool sleeps(const char *id)
+{
+    unsigned long args[4] = {0};
+    char path[64], line[256];
+    FILE *file;
+    long number;
+    int count;
+
+    (void)snprintf(path, sizeof path, "/proc/self/task/%s/syscall", id);
+    if ((file = fopen(path, "re")) == NULL)
+        return true; /* it has ended */
+    if (fgets(line, sizeof line, file) == NULL)
+        line[0] = '\0';
+    (void)fclose(file);
+    count = sscanf(line, "%ld %lx %lx %lx %lx", &number, &args[0], &args[1],
+                   &args[2], &args[3]);
+    if (count < 1)
+        return false; /* "running" */
+#ifdef SYS_poll
+    if (number == SYS_poll)
+        return true;
+#endif
+#ifdef SYS_nanosleep
+    if (number == SYS_nanosleep)
+        return true;
+#endif
+    return number == SYS_ppoll || number == SYS_clock_nanosleep ||
+           (number == SYS_futex && args[3] == 0);
+}
+
+/* Does each thread but this one sleep? */
+static bool others_sleep(void)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    struct dirent *entry;
+    bool all = true;
+
+    if (tasks == NULL)
+        end_with("threads", "cannot be listed");
+    while (all && (entry = readdir(tasks)) != NULL)
+        all = atoi(entry->d_name) <= 0 || atoi(entry->d_name) == getpid() ||
+              sleeps(entry->d_name);
+    (void)closedir(tasks);
+    return all;
+}
+
+/* Wait until they do. */
+static void await_sleep(void)
+{
+    const struct timespec moment = {.tv_nsec = 1000000};
+
+    for (int i = 0; !others_sleep(); i++) {
+        if (i == WAIT_MS)
+            end_with("threads", "do not come to rest");
+        (void)nanosleep(&moment, NULL);
+    }
+}
+
+/* ---------------------------------------------------------------- users -- */
 
 struct user {
     struct hf_client *client;
@@ -158,6 +229,7 @@ static void is_notified(const char *url)
            hf_lock_acquire_start(user.lock, &opts,
                                  (struct hf_done){on_end, &user, NULL}, NULL),
            HF_OK);
+    await_sleep();
     closefrom(FIRST_CLOSED);
     await("on_loss", &user.lost);
     await("done", &user.ended);
@@ -204,7 +276,7 @@ static int open_own(struct own *own, int i, int *other_end)
     }
 }
 
-/* Socket pairs take two numbers; the second ones are not closed here. */
+/* Socket pairs take two numbers; a write to either is seen at the other. */
 static int other_ends[REUSED];
 
 static void open_all(struct own *own)
@@ -223,6 +295,14 @@ static void open_all(struct own *own)
     }
 }
 
+/* Nothing has been written to the other end of ${socket}. */
+static bool is_empty(int socket)
+{
+    char byte;
+
+    return recv(socket, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN;
+}
+
 static void check_own_one(const struct own *own, int i, const char *step)
 {
     struct stat stat;
@@ -238,8 +318,7 @@ static void check_own_one(const struct own *own, int i, const char *step)
     if (i % 3 == 1 && (read(own->fds[i], &count, sizeof count) < 0 ||
                        count != 1 || write(own->fds[i], &count, 8) != 8))
         end_with(step, "an eventfd of the program was used");
-    if (i % 3 == 2 &&
-        (recv(other_ends[i], bytes, 1, MSG_DONTWAIT) >= 0 || errno != EAGAIN))
+    if (i % 3 == 2 && (!is_empty(other_ends[i]) || !is_empty(own->fds[i])))
         end_with(step, "a socket of the program was written to, or closed");
 }
 
@@ -300,6 +379,7 @@ static void reuse(const char *url, enum hf_delivery delivery)
          delivery == HF_DELIVER_THREAD ? "closed/reused" : "closed/dispatched",
          delivery);
     idle = open_idle(url);
+    await_sleep();
     closefrom(first);
     open_all(&own);
     check_fork(&own);
@@ -311,6 +391,57 @@ static void reuse(const char *url, enum hf_delivery delivery)
     check_fork(&own);
     expect("close of an idle client", hf_client_close(idle), HF_OK);
     check_own(&own, "after the close of an idle client");
+    (void)unlink(own.path);
+}
+
+/* Let all threads but this one run only where no other wants to, or as all
+ * others do. */
+static void set_policy_of_others(int policy)
+{
+    const struct sched_param param = {.sched_priority = 0};
+    DIR *tasks = opendir("/proc/self/task");
+    struct dirent *entry;
+    pid_t id;
+
+    if (tasks == NULL)
+        end_with("threads", "cannot be listed");
+    while ((entry = readdir(tasks)) != NULL) {
+        id = (pid_t)atoi(entry->d_name);
+        if (id > 0 && id != getpid())
+            (void)sched_setscheduler(id, policy, &param);
+    }
+    (void)closedir(tasks);
+}
+
+/* Have this process and its threads share one processor. */
+static void share_one_processor(void)
+{
+    cpu_set_t one;
+
+    CPU_ZERO(&one);
+    CPU_SET((size_t)sched_getcpu(), &one);
+    (void)sched_setaffinity(0, sizeof(one), &one);
+}
+
+/* The calling thread notices before the ones that sleep in poll() do, which
+ * are woken by nothing but the end of their descriptors. */
+static void does_not_wake_by_closed_ones(const char *url)
+{
+    struct user user;
+    struct own own;
+
+    share_one_processor();
+    hold(&user, url, "closed/first", HF_DELIVER_THREAD);
+    await_sleep();
+    set_policy_of_others(SCHED_IDLE);
+    closefrom(FIRST_CLOSED);
+    open_all(&own);
+    expect("check", hf_grant_check(user.grant), HF_ELOST);
+    check_own(&own, "after the first call");
+    set_policy_of_others(SCHED_OTHER);
+    await("on_loss", &user.lost);
+    check_refused(&user);
+    check_own(&own, "after the close");
     (void)unlink(own.path);
 }
 
@@ -347,6 +478,7 @@ static void closes_handle(const char *url)
     expect("exists first",
            hf_zookeeper_exists(zookeeper, "/", WAIT_MS, &result), HF_OK);
     hf_zookeeper_result_free(result);
+    await_sleep();
     closefrom(FIRST_CLOSED);
     open_all(&own);
     check_handle_refused(zookeeper);
@@ -362,6 +494,7 @@ static void closes_shared_handle(const char *url)
 
     hold(&user, url, "closed/shared", HF_DELIVER_THREAD);
     expect("handle", hf_client_zookeeper(user.client, &zookeeper), HF_OK);
+    await_sleep();
     closefrom(FIRST_CLOSED);
     open_all(&own);
     await("on_loss", &user.lost);
@@ -404,6 +537,7 @@ TEST(the_programs_descriptors_are_left_alone)
 {
     run_in_child(does_not_touch_others);
     run_in_child(does_not_touch_others_without_thread);
+    run_in_child(does_not_wake_by_closed_ones);
 }
 
 TEST(handles_of_zookeeper_end_too)
