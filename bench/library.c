@@ -41,9 +41,9 @@ static atomic_uint holder; /* its number; 0: nobody yet */
 static uint64_t deadline_ns;
 static pthread_barrier_t start, finish;
 
-static void contender_open(struct contender *contender, unsigned number)
+/* Leaves .thread alone, which the thread that has started it writes. */
+static void contender_open(struct contender *contender)
 {
-    *contender = (struct contender){.number = number};
     if (hf_client_open(url, NULL, &contender->client) != HF_OK ||
         hf_lock_open(contender->client, name, NULL, &contender->lock) != HF_OK)
         bench_fail("no client could be opened");
@@ -61,7 +61,7 @@ static struct hf_grant *acquire(const struct contender *contender)
     struct hf_grant *grant;
 
     if (hf_lock_acquire(contender->lock, NULL, &grant) != HF_OK)
-        bench_fail("an acquire failed");
+        bench_fail(hf_last_error()->text);
     return grant;
 }
 
@@ -105,7 +105,7 @@ static void *contend(void *arg)
     struct contender *contender = arg;
     struct hf_grant *grant;
 
-    contender_open(contender, contender->number);
+    contender_open(contender);
     release(acquire(contender));
     (void)pthread_barrier_wait(&start); /* all have a session */
     (void)pthread_barrier_wait(&start); /* and clocks run */
@@ -146,7 +146,8 @@ static void contest(unsigned clients, unsigned ms)
         grants += contenders[i].grants;
     bench_end(grants);
     for (unsigned i = 0; i < clients; i++)
-        (void)pthread_join(contenders[i].thread, NULL);
+        if (pthread_join(contenders[i].thread, NULL) != 0)
+            bench_fail("a thread could not be joined");
     (void)pthread_barrier_destroy(&start);
     (void)pthread_barrier_destroy(&finish);
 }
@@ -171,7 +172,7 @@ static void on_granted(void *arg, const struct hf_result *result)
 
     (void)arg;
     if (result->status != HF_OK)
-        bench_fail("an acquire failed");
+        bench_fail(result->text);
     take_over(atomic_fetch_add(&granted, 1) + 2);
     atomic_store(&released_at_ns, bench_now_ns());
     if (hf_grant_release_start(result->grant, done) != HF_OK)
@@ -206,7 +207,7 @@ static void drain(unsigned count)
 int main(int count, char **arguments)
 {
     struct bench_request request;
-    struct contender contender;
+    struct contender contender = {.number = 1};
     unsigned queued = 0;
 
     if (count != 3)
@@ -214,7 +215,7 @@ int main(int count, char **arguments)
     url = arguments[1];
     name = arguments[2];
     (void)sem_init(&drained, 0, 0);
-    contender_open(&contender, 1);
+    contender_open(&contender);
     while (bench_next_request(&request)) {
         if (strcmp(request.word, "pair") == 0)
             pairs(&contender, request.first);
