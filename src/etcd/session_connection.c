@@ -204,6 +204,8 @@ static void tick_connection(struct hf_etcd_session *session)
     hf_etcd_epoch_tick(session);
     if (hf_etcd_session_is_current(session, number))
         hf_etcd_keep_alive_tick(session);
+    if (hf_etcd_session_is_current(session, number))
+        hf_etcd_watches_tick(session);
 }
 
 /* The first clock: nobody has renewed the lease. */
@@ -251,6 +253,7 @@ uint64_t hf_etcd_session_wake_at_ms(const struct hf_etcd_session *session)
         at_ms = hf_min_ms(unanswered_at_ms(session),
                           hf_etcd_keep_alive_wake_at_ms(session));
         at_ms = hf_min_ms(at_ms, hf_etcd_epoch_wake_at_ms(session));
+        at_ms = hf_min_ms(at_ms, hf_etcd_watches_wake_at_ms(session));
     }
     if (session->lease != 0)
         at_ms = hf_min_ms(

@@ -12,6 +12,7 @@
 
 #include "base/container_of.h"
 #include "base/list.h"
+#include "base/time_math.h"
 #include "etcd/session_private.h"
 
 /* So often in a row the server may refuse to create a watch because of the
@@ -41,14 +42,23 @@ static struct hf_etcd_watch *find(const struct hf_etcd_watches *watches,
                                 struct hf_etcd_watch, by_id);
 }
 
+/* The server has ${watch}, and is or was late, or is not. */
+static void settle(struct hf_etcd_watches *watches, struct hf_etcd_watch *watch,
+                   enum hf_etcd_watch_state state)
+{
+    if (watch->state == HF_ETCD_WATCH_BEGUN)
+        HF_LIST_REMOVE_BY(&watches->begun, watch, next_begun, previous_begun);
+    watch->state = state;
+}
+
 /* The server has ${watch} no more. */
 static void wait(struct hf_etcd_watches *watches, struct hf_etcd_watch *watch)
 {
     if (watch->state == HF_ETCD_WATCH_WAITING)
         return;
+    settle(watches, watch, HF_ETCD_WATCH_WAITING);
     hf_etcd_call_cancel(&watch->read);
     hf_tree_remove(&watches->by_id, &watch->by_id, &watch->id);
-    watch->state = HF_ETCD_WATCH_WAITING;
     watch->start = HF_ETCD_WATCH_FROM_REVISION;
 }
 
@@ -196,6 +206,8 @@ static void report(struct hf_etcd_session *session,
         if (event.kv.mod_revision >= watch->next_revision)
             watch->next_revision = event.kv.mod_revision + 1;
         watch->gone_revision = event.deleted ? event.kv.mod_revision : 0;
+        if (watch->state == HF_ETCD_WATCH_BEGUN)
+            settle(&session->watches, watch, HF_ETCD_WATCH_CREATED);
         watch->event(watch, &event);
     }
 }
@@ -253,28 +265,43 @@ static void read_ended(struct hf_etcd_call *call,
                 answer.header.revision);
 }
 
-/* The server has ${watch} from the revision behind ${revision} on: read the
- * key, if that is not where it had to begin.  A serializable read is of the
- * member's own state, which is at ${revision} or behind it. */
-static void created(struct hf_etcd_session *session,
-                    struct hf_etcd_watch *watch, int64_t revision)
+/* Read the key of ${watch}.  A serializable read is of the member's own state,
+ * which is at .read_revision or behind it. */
+static void read_key(struct hf_etcd_session *session,
+                     struct hf_etcd_watch *watch)
 {
     const struct hf_etcd_range range = {.key = watch->key,
                                         .serializable = true};
     struct hf_etcd_buffer request = {0};
 
-    watch->state = HF_ETCD_WATCH_CREATED;
-    watch->cancels = 0;
-    if (watch->start == HF_ETCD_WATCH_FROM_REVISION ||
-        revision < watch->next_revision)
-        return;
-    watch->read_revision = revision;
+    settle(&session->watches, watch, HF_ETCD_WATCH_CREATED);
     watch->read.ended = read_ended;
     hf_etcd_write_range(&request, &range);
     if (hf_etcd_call_start(session, &watch->read, HF_ETCD_RANGE, &request))
         watch->state = HF_ETCD_WATCH_CATCHING_UP;
     else
         hf_etcd_session_break(session, "the key of a watch could not be read");
+}
+
+/* The server has ${watch} from the revision behind ${revision} on: read the
+ * key, now if that is not where it had to begin. */
+static void created(struct hf_etcd_session *session,
+                    struct hf_etcd_watch *watch, int64_t revision)
+{
+    struct hf_etcd_watches *watches = &session->watches;
+
+    watch->cancels = 0;
+    watch->state = HF_ETCD_WATCH_CREATED;
+    if (watch->start == HF_ETCD_WATCH_FROM_REVISION)
+        return;
+    watch->read_revision = revision;
+    if (revision >= watch->next_revision) {
+        read_key(session, watch);
+        return;
+    }
+    watch->state = HF_ETCD_WATCH_BEGUN;
+    watch->read_at_ms = hf_after_ms(session->now_ms, HF_ETCD_WATCH_READ_MS);
+    HF_LIST_APPEND_BY(&watches->begun, watch, next_begun, previous_begun);
 }
 
 /* The server has cancelled ${watch} for ${reason}.  A token that is too old for
@@ -394,6 +421,22 @@ void hf_etcd_watches_begin(struct hf_etcd_session *session)
             return;
         }
     }
+}
+
+void hf_etcd_watches_tick(struct hf_etcd_session *session)
+{
+    struct hf_etcd_watch *watch;
+
+    while ((watch = session->watches.begun.first) != NULL &&
+           watch->read_at_ms <= session->now_ms)
+        read_key(session, watch);
+}
+
+uint64_t hf_etcd_watches_wake_at_ms(const struct hf_etcd_session *session)
+{
+    const struct hf_etcd_watch *watch = session->watches.begun.first;
+
+    return watch != NULL ? watch->read_at_ms : HF_FOREVER;
 }
 
 void hf_etcd_watches_suspend(struct hf_etcd_session *session)

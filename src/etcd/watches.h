@@ -21,6 +21,11 @@
  * a put, or a deletion, with the revision of the read if no other is known.  A
  * put with another create revision may stand for a deletion and a put.
  *
+ * The server looks up what "now" is before it enters the watch.  A write in
+ * between, such as the removal that is waited for, makes it one of the past, and
+ * no answer shows that.  So the key is also read if nothing was reported in the
+ * first HF_ETCD_WATCH_READ_MS.
+ *
  * Each watch of a stream has a number of ours.  No number is used
  * twice by a session, so what the server still sends to a watch that was
  * removed is ignored.
@@ -40,6 +45,10 @@
 /* Watches of one session at the same time. */
 #define HF_ETCD_WATCHES_MAX (1 << 18)
 
+/* In the meantime most of the tickets that are removed soon are removed, and
+ * their watches cost no read. */
+#define HF_ETCD_WATCH_READ_MS 2
+
 struct hf_etcd_session;
 
 enum hf_etcd_watch_state {
@@ -48,6 +57,7 @@ enum hf_etcd_watch_state {
     HF_ETCD_WATCH_CREATING,    /* the request was written */
     HF_ETCD_WATCH_CATCHING_UP, /* the server has it from now on, and the key is
                               read for what was before */
+    HF_ETCD_WATCH_BEGUN,       /* the server has it from now on, and may be late */
     HF_ETCD_WATCH_CREATED,     /* the server has it */
 };
 
@@ -94,7 +104,8 @@ struct hf_etcd_watch {
     enum hf_etcd_watch_start start;
     int64_t id;            /* on the wire, of this stream */
     unsigned cancels;      /* because of a token, since it was created last */
-    int64_t read_revision; /* CATCHING_UP: at which the server has begun */
+    int64_t read_revision; /* BEGUN, CATCHING_UP: at which the server has begun */
+    uint64_t read_at_ms;   /* BEGUN: when its key is read */
     int64_t gone_revision; /* of the last event, if that was a deletion; 0: it
                               was none */
     struct hf_etcd_call read;
@@ -102,6 +113,8 @@ struct hf_etcd_watch {
     struct hf_tree_node by_id;
     struct hf_etcd_watch *next; /* in the order of their creation */
     struct hf_etcd_watch *previous;
+    struct hf_etcd_watch *next_begun; /* BEGUN: in the order of .read_at_ms */
+    struct hf_etcd_watch *previous_begun;
 };
 
 /* Have ${watch} report.  If there is no connection now, it is created on the
@@ -124,6 +137,10 @@ struct hf_etcd_watches {
     struct hf_etcd_watch *first; /* all */
     struct hf_etcd_watch *last;
     size_t count;
+    struct {
+        struct hf_etcd_watch *first;
+        struct hf_etcd_watch *last;
+    } begun;
     /* The numbers of a stream follow each other, and so do the answers to its
      * requests: of those up to .answered_id, the answer has come. */
     int64_t last_id;
@@ -140,6 +157,10 @@ void hf_etcd_watches_begin(struct hf_etcd_session *session);
 /* The connection ends, or the stream is to be opened again: all watches
  * wait. */
 void hf_etcd_watches_suspend(struct hf_etcd_session *session);
+
+/* Read the keys that are due, and when the next one is; HF_FOREVER: none. */
+void hf_etcd_watches_tick(struct hf_etcd_session *session);
+uint64_t hf_etcd_watches_wake_at_ms(const struct hf_etcd_session *session);
 
 /* The session is lost or closed: no watch is in it any more. */
 void hf_etcd_watches_end(struct hf_etcd_session *session);

@@ -291,6 +291,75 @@ FIXTURE_TEST(a_read_that_is_older_than_the_watch)
     fixture_expect(f, "suspended");
 }
 
+/* ------------------------------------------------------ from now, and late --
+ */
+
+/* The watch begins where it was to begin, as far as the answer shows. */
+static int64_t begin_now(struct fixture *f)
+{
+    int64_t id;
+
+    fixture_up(f);
+    fixture_watch(f, "k", 5);
+    id = fixture_created(f);
+    fixture_pass(f, HF_ETCD_WATCH_READ_MS - 1);
+    assert_null(fixture_find(f, "Range"));
+    return id;
+}
+
+FIXTURE_TEST(a_deletion_that_the_server_reports_late)
+{
+    int64_t id = begin_now(f);
+
+    fixture_pass(f, 1);
+    answer_read(f, 0, 0, 8);
+    fixture_expect(f, "k deleted k 8");
+    fixture_event(f, id, "k", 6, true);
+    fixture_expect_none(f);
+}
+
+FIXTURE_TEST(nothing_has_happened_yet)
+{
+    int64_t id = begin_now(f);
+
+    fixture_pass(f, 1);
+    answer_read(f, 3, 3, 8);
+    fixture_expect_none(f);
+    assert_int_equal(hf_etcd_watches_wake_at_ms(&f->session), UINT64_MAX);
+    fixture_event(f, id, "k", 9, true);
+    fixture_expect(f, "k deleted k 9");
+}
+
+FIXTURE_TEST(what_was_reported_is_not_read)
+{
+    int64_t id = begin_now(f);
+
+    fixture_event(f, id, "k", 6, true);
+    fixture_expect(f, "k deleted k 6");
+    fixture_pass(f, 1);
+    assert_null(fixture_find(f, "Range"));
+}
+
+FIXTURE_TEST(what_was_removed_is_not_read)
+{
+    (void)begin_now(f);
+    hf_etcd_watch_remove(&f->session, &f->watches[0].watch);
+    fixture_pass(f, 1);
+    assert_null(fixture_find(f, "Range"));
+    fixture_expect_none(f);
+}
+
+FIXTURE_TEST(the_connection_ends_before_the_read)
+{
+    (void)begin_now(f);
+    fixture_cut(f, "reset");
+    fixture_skip(f);
+    fixture_pass(f, 1);
+    fixture_up(f);
+    assert_null(fixture_find(f, "Range"));
+    assert_int_equal(asked_from(f), 5); /* now from its revision */
+}
+
 /* All events are wanted, so the server begins in the past. */
 FIXTURE_TEST(a_watch_of_all_events)
 {

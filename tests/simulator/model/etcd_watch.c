@@ -198,9 +198,9 @@ static void create(struct etcd_call *call,
                    const struct etcd_watch_create *request)
 {
     struct etcd_watch_stream *stream = call->watches;
+    struct hf_sim *sim = call->member->sim;
     int64_t revision = call->member->applied->revision;
-    struct etcd_watcher *watcher =
-        sim_alloc(call->member->sim, sizeof *watcher);
+    struct etcd_watcher *watcher = sim_alloc(sim, sizeof *watcher);
     struct etcd_writer out = {0};
 
     watcher->create = *request;
@@ -218,7 +218,10 @@ static void create(struct etcd_call *call,
     etcd_put_integer(&out, 3, true);
     respond(call, &out);
     etcd_writer_free(&out);
-    if (watcher->next_revision <= revision)
+    /* A write between the look-up of what "now" is and this makes it one of
+     * the past, and the answer does not show that. */
+    if (watcher->next_revision <= revision ||
+        sim_happens(sim, sim->config.etcd.lag_chance))
         lag(watcher);
 }
 
