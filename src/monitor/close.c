@@ -130,8 +130,7 @@ static hf_status await_end(struct hf_monitor *m, struct hf_waiter *waiter)
      * one. */
     assert(waiter->done);
     if (closer_runs_callbacks(m))
-        hf_callback_queue_await(&m->callback_queue,
-                                &m->lock); /* a dispatch on another thread */
+        hf_monitor_await_callbacks(m); /* a dispatch on another thread */
     while (m->state != HF_MONITOR_ENDED && closer_runs_callbacks(m) &&
            !hf_fork_is_child(&m->fork))
         hf_monitor_run_callbacks(m);

@@ -59,6 +59,9 @@ bool hf_monitor_has_descriptors(struct hf_monitor *m)
 {
     if (m->descriptors != HF_DESCRIPTORS_OURS || hf_fork_is_child(&m->fork))
         return m->descriptors == HF_DESCRIPTORS_OURS;
+    if (m->descriptors_checked)
+        return true;
+    m->descriptors_checked = true;
     if (hf_descriptor_guard_is_intact(&m->guard) && hf_loop_is_intact(&m->loop))
         return true;
     abandon(m);

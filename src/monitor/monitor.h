@@ -124,8 +124,12 @@ struct hf_monitor {
      * loop that changed it is followed by another run. */
     uint64_t events;
     uint64_t events_run; /* .events when the loop was last run */
-    /* The thread that has the lock has run the loop since it took it. */
+    /* What the thread that has the lock has done since it took it: it has run
+     * the loop; it has looked whether .descriptors is true, which costs two
+     * system calls, and which only this thread could change by a call of the
+     * user's before it releases the lock. */
     bool loop_was_run;
+    bool descriptors_checked;
     /* Calls that hf_monitor_leave_later() has left, since the loop was last
      * run, and when the first of them was. */
     unsigned delayed;
@@ -302,6 +306,10 @@ void hf_waiter_answer(struct hf_monitor *monitor, struct hf_waiter *waiter,
  * out of it. */
 hf_status hf_monitor_wait(struct hf_monitor *monitor, struct hf_waiter *waiter,
                           struct hf_error *error);
+
+/* Wait until no other thread runs callbacks.  With the lock, which is released
+ * meanwhile. */
+void hf_monitor_await_callbacks(struct hf_monitor *monitor);
 
 /* A callback runs whose object is about to be freed: wait until the thread that
  * runs it answers ${*waiter}, which is set meanwhile.  Returns at once where

@@ -33,10 +33,16 @@ void hf_monitor_restore_cancel(void)
 
 /* ------------------------------------------------------------- the lock -- */
 
+void hf_monitor_locked(struct hf_monitor *m)
+{
+    m->loop_was_run = false;
+    m->descriptors_checked = false;
+}
+
 void hf_monitor_lock(struct hf_monitor *m)
 {
     pthread_mutex_lock(&m->lock);
-    m->loop_was_run = false;
+    hf_monitor_locked(m);
 }
 
 void hf_monitor_unlock(struct hf_monitor *m)

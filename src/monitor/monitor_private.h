@@ -12,9 +12,14 @@
 
 #include "monitor/monitor.h"
 
+/* The lock was taken, also by a wait on a condition: nothing is known of what
+ * happened before. */
+void hf_monitor_locked(struct hf_monitor *monitor);
+
 /* Are the descriptors still those of the monitor?  If the program has closed
  * them, everything is given up.  Ask before the loop is run and before a
- * descriptor is used after a sleep. */
+ * descriptor is used after a sleep; they are looked at once while the lock is
+ * held. */
 bool hf_monitor_has_descriptors(struct hf_monitor *monitor);
 
 /* Release the lock, sleep until the loop's descriptor or ${fd} is readable or

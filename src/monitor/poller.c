@@ -43,9 +43,12 @@ static void let_callers_poll(struct hf_monitor *m)
     uint64_t polls_before = m->caller_poll_count;
 
     hf_background_stand_by(&m->background, &m->lock);
+    hf_monitor_locked(m);
     if (m->polled_by_caller && m->caller_poll_count == polls_before &&
-        !has_work(m))
+        !has_work(m)) {
         hf_background_park(&m->background, &m->lock);
+        hf_monitor_locked(m);
+    }
 }
 
 /* Poll until the loop has something or the thread is woken. */
@@ -71,6 +74,7 @@ static void *deputy_main(void *arg)
                 hf_monitor_sleep(m, m->deputy.timer);
         } else {
             hf_deputy_sleep(&m->deputy, m->guard.ends[0], &m->lock);
+            hf_monitor_locked(m);
         }
         if (hf_monitor_has_descriptors(m))
             hf_deputy_wake(&m->deputy);
@@ -107,6 +111,16 @@ static void do_work(struct hf_monitor *m)
         hf_deputy_end_poll(&m->deputy);
 }
 
+/* Process what came, if no caller is there to do it: one that polls is awake as
+ * soon as this thread is, and waits for the lock that this thread has. */
+static void process(struct hf_monitor *m)
+{
+    if (m->polled_by_caller)
+        hf_monitor_run_asked(m);
+    else
+        hf_monitor_run_ready(m);
+}
+
 /* The work of the background thread.  Returns when it is to stop, and in the
  * child of a fork that a callback made. */
 static void poll_until_stopped(struct hf_monitor *m)
@@ -114,7 +128,7 @@ static void poll_until_stopped(struct hf_monitor *m)
     uint64_t polls_before = m->caller_poll_count;
 
     while (!m->background.stop) {
-        hf_monitor_run_ready(m);
+        process(m);
         if (has_work(m)) {
             do_work(m);
             if (hf_fork_is_child(&m->fork))
@@ -124,6 +138,7 @@ static void poll_until_stopped(struct hf_monitor *m)
         hf_deputy_rest(&m->deputy);
         if (!hf_monitor_has_descriptors(m)) {
             hf_background_park(&m->background, &m->lock);
+            hf_monitor_locked(m);
         } else if (m->polled_by_caller ||
                    m->caller_poll_count != polls_before) {
             polls_before = m->caller_poll_count;

@@ -127,7 +127,7 @@ static void poll_once(struct hf_monitor *m, struct hf_waiter *waiter)
 static void sleep_until_woken(struct hf_monitor *m, struct hf_waiter *waiter)
 {
     pthread_cond_wait(&waiter->wake, &m->lock);
-    m->loop_was_run = false;
+    hf_monitor_locked(m);
 }
 
 /* Each turn either sleeps until it is this caller's turn, or polls once, and
@@ -161,6 +161,12 @@ hf_status hf_monitor_wait(struct hf_monitor *m, struct hf_waiter *waiter,
     return waiter->done ? waiter->status : status;
 }
 
+void hf_monitor_await_callbacks(struct hf_monitor *m)
+{
+    hf_callback_queue_await(&m->callback_queue, &m->lock);
+    hf_monitor_locked(m);
+}
+
 void hf_monitor_await_callback(struct hf_monitor *m, struct hf_waiter **waiter)
 {
     struct hf_waiter waiter_here = {.done = false};
@@ -171,7 +177,6 @@ void hf_monitor_await_callback(struct hf_monitor *m, struct hf_waiter **waiter)
     *waiter = &waiter_here;
     (void)hf_monitor_wait(m, &waiter_here, &ignored);
     if (!waiter_here.done)
-        hf_callback_queue_await(&m->callback_queue,
-                                &m->lock); /* no descriptor to wait with */
+        hf_monitor_await_callbacks(m); /* no descriptor to wait with */
     *waiter = NULL;
 }

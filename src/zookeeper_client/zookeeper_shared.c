@@ -127,13 +127,12 @@ static hf_status await_close(struct hf_zookeeper *zookeeper,
                              struct hf_waiter *waiter)
 {
     struct hf_monitor *monitor = zookeeper->monitor;
-    struct hf_callback_queue *queue = &monitor->callback_queue;
     struct hf_error ignored;
 
     (void)hf_monitor_wait(monitor, waiter, &ignored);
     assert(waiter->done); /* a session has a poller */
     while (!zookeeper->shared.closed) {
-        hf_callback_queue_await(queue, &monitor->lock);
+        hf_monitor_await_callbacks(monitor);
         if (!zookeeper->shared.closed)
             hf_monitor_run_callbacks(monitor);
         if (hf_fork_is_child(&monitor->fork))
