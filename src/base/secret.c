@@ -12,8 +12,8 @@
 #define MASK "***"
 
 static const char *const schemes[] = {
-    "file:",   "zk:",     "zks:",      "redis:",
-    "rediss:", "quorum:", "postgres:", "postgresql:"};
+    "file:",   "zk:",       "zks:",        "redis:", "rediss:",
+    "quorum:", "postgres:", "postgresql:", "etcd:",  "etcds:"};
 
 bool hf_secret_key(const char *key, size_t bytes)
 {

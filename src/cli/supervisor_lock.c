@@ -311,7 +311,8 @@ static void on_lost_released(void *arg, const struct hf_result *result)
     hf_supervisor_move(arg, HF_SUPERVISOR_RESIGNED);
 }
 
-/* The same of a grant that was held as far as we know. */
+/* RELEASING: the engine has answered the release of a grant that was held, as
+ * far as was known when it began.  Runs in hf_client_dispatch(). */
 static void on_released(void *arg, const struct hf_result *result)
 {
     struct hf_supervisor *supervisor = arg;

@@ -386,7 +386,8 @@ static void begin_sync(struct hf_zookeeper_cache *cache)
 
 /* ----------------------------------------------------------------- go on -- */
 
-/* Everything is read: the user is notified once for each connection. */
+/* Everything is read: the waits for that end.  The first time on a connection
+ * the tree is marked as well, so that the user is notified. */
 static void be_current(struct hf_zookeeper_cache *cache)
 {
     static const struct hf_error current = {.status = HF_OK};

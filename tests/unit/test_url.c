@@ -294,6 +294,8 @@ TEST(test_secrets_are_hidden)
         {"cannot open 'postgres:/u:pwd@h/db', twice",
          "cannot open 'postgres:/u:***@h/db', twice"},
         {"postgres:u:pwd@h", "postgres:u:***@h"},
+        {"etcd:u:pwd@h", "etcd:u:***@h"},
+        {"etcds:u:pwd@h", "etcds:u:***@h"},
         {"redis:/:pw@h: no", "redis:/:**@h: no"},
         {"postgresql://:5432/u:pwd@h", "postgresql://:***@h"},
         {"quorum:redis://:a@x,redis://:bcde@y", "quorum:redis:***@y"},
