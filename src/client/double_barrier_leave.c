@@ -51,7 +51,8 @@ struct leave {
 
 /* ------------------------------------------------------------ arguments -- */
 
-/* The arguments of the first wait.  ${grant} is not released yet, so its ticket
+/* The arguments of the first wait: until our ticket may, or has to, be removed.
+ * ${grant} is not released yet, so its ticket
  * is still in the queue. */
 static struct hf_queue_op_args leave_args(const struct hf_grant *grant,
                                           uint64_t wait_ms,

@@ -240,6 +240,8 @@ static void client_ended(struct hf_session_user *user)
     answer_close(of_user(user));
 }
 
+/* The program has closed the descriptors of the client, and so of the session.
+ * A close of the handle that has begun ends with that. */
 static void client_abandons(struct hf_session_user *user)
 {
     struct hf_zookeeper *zookeeper = of_user(user);

@@ -533,8 +533,9 @@ static void found(struct hf_zk_retry_create *create,
         found_persistent(create, event, step);
 }
 
-/* A sync or a read that looks for what was created was answered, or not.  A
- * server that is not read from now may be another one the next time. */
+/* A sync or a read that looks for what was created was answered, or not.  One
+ * that refuses because its server is read-only is repeated: the next one may go
+ * to another server. */
 static void looked(struct hf_zk_retry_create *create,
                    const struct hf_zk_retry_event *event,
                    struct hf_zk_retry_step *step)

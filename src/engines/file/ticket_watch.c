@@ -421,8 +421,8 @@ static void on_ticket_gone(struct hf_file_fifo_watch *fifo_watch)
         hf_file_watch_answer(fifo_watch->watch);
 }
 
-/* Wait for ${ticket}, and answer.  ${watch} is ended unless the owner of the
- * ticket is alive. */
+/* Begin to watch the owner of ${ticket}, and answer the request at once.
+ * ${watch} is ended unless that owner is alive. */
 static void start_watch(struct hf_file_watch *watch,
                         const struct hf_ticket *ticket)
 {

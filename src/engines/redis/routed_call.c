@@ -207,8 +207,8 @@ void hf_redis_routed_call_begin(struct hf_store *store,
     begin_at(store, user_call, set, fan_out, HF_REDIS_HASH_SLOTS + 1);
 }
 
-/* The first slot behind ${slot} whose node has none up to ${slot}, by our map;
- * HF_REDIS_HASH_SLOTS: none. */
+/* So that each node is asked once: the first slot behind ${slot} of a node that
+ * has no slot up to ${slot}, by our map; HF_REDIS_HASH_SLOTS: there is none. */
 static unsigned next_node_slot(const struct hf_redis_slot_map *map,
                                unsigned slot)
 {
