@@ -52,8 +52,7 @@ struct leave {
 /* ------------------------------------------------------------ arguments -- */
 
 /* The arguments of the first wait: until our ticket may, or has to, be removed.
- * ${grant} is not released yet, so its ticket
- * is still in the queue. */
+ * ${grant} is not released yet, so its ticket is still in the queue. */
 static struct hf_queue_op_args leave_args(const struct hf_grant *grant,
                                           uint64_t wait_ms,
                                           uint64_t deadline_at_ms)

@@ -232,10 +232,10 @@ struct hf_etcd_session {
      * state of the session. */
     struct hf_connectivity connectivity;
     uint64_t connection_number; /* a new one for each attempt */
-    uint64_t acks_due_ms;       /* acknowledgements wait for the next request, or
-                                   until then; HF_FOREVER: none does */
-    size_t server;              /* index of the current server */
-    struct hf_grpc *grpc;       /* NULL: there is no connection */
+    uint64_t acks_due_ms; /* acknowledgements wait for the next request, or
+                             until then; HF_FOREVER: none does */
+    size_t server;        /* index of the current server */
+    struct hf_grpc *grpc; /* NULL: there is no connection */
     /* A connection that ended while its bytes were handled: freed behind
      * that. */
     struct hf_grpc *ended_grpc;

@@ -22,9 +22,9 @@
  * put with another create revision may stand for a deletion and a put.
  *
  * The server looks up what "now" is before it enters the watch.  A write in
- * between, such as the removal that is waited for, makes it one of the past, and
- * no answer shows that.  So the key is also read if nothing was reported in the
- * first HF_ETCD_WATCH_READ_MS.
+ * between, such as the removal that is waited for, makes it one of the past,
+ * and no answer shows that.  So the key is also read if nothing was reported in
+ * the first HF_ETCD_WATCH_READ_MS.
  *
  * Each watch of a stream has a number of ours.  No number is used
  * twice by a session, so what the server still sends to a watch that was
@@ -57,8 +57,8 @@ enum hf_etcd_watch_state {
     HF_ETCD_WATCH_CREATING,    /* the request was written */
     HF_ETCD_WATCH_CATCHING_UP, /* the server has it from now on, and the key is
                               read for what was before */
-    HF_ETCD_WATCH_BEGUN,       /* the server has it from now on, and may be late */
-    HF_ETCD_WATCH_CREATED,     /* the server has it */
+    HF_ETCD_WATCH_BEGUN,   /* the server has it from now on, and may be late */
+    HF_ETCD_WATCH_CREATED, /* the server has it */
 };
 
 /* What a watch reports of the time between .next_revision and the instant at
@@ -102,10 +102,11 @@ struct hf_etcd_watch {
     /* Written by session_watches.c only. */
     unsigned state; /* enum hf_etcd_watch_state */
     enum hf_etcd_watch_start start;
-    int64_t id;            /* on the wire, of this stream */
-    unsigned cancels;      /* because of a token, since it was created last */
-    int64_t read_revision; /* BEGUN, CATCHING_UP: at which the server has begun */
-    uint64_t read_at_ms;   /* BEGUN: when its key is read */
+    int64_t id;       /* on the wire, of this stream */
+    unsigned cancels; /* because of a token, since it was created last */
+    int64_t
+        read_revision;   /* BEGUN, CATCHING_UP: at which the server has begun */
+    uint64_t read_at_ms; /* BEGUN: when its key is read */
     int64_t gone_revision; /* of the last event, if that was a deletion; 0: it
                               was none */
     struct hf_etcd_call read;

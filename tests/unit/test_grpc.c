@@ -665,8 +665,8 @@ GRPC_TEST(a_message_that_waits_for_room)
     size_t count;
 
     assert_true(server_pump(server));
-    assert_int_equal(
-        hf_grpc_start(client(), &callers[0].call, METHOD, NULL), HF_OK);
+    assert_int_equal(hf_grpc_start(client(), &callers[0].call, METHOD, NULL),
+                     HF_OK);
     assert_int_equal(
         hf_grpc_send(client(), &callers[0].call, big, sizeof big, true), HF_OK);
     while (hf_grpc_output(client(), &count), count > 0)
