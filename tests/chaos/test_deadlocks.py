@@ -122,7 +122,7 @@ def read_lists(client, count):
     them by MONITOR."""
     found = []
     while len(found) < count:
-        found += re.findall(r'"evalsha" .*"list" "([^"]*)"',
+        found += re.findall(r'"evalsha" .*"holdfast:{([^"}]*)}:last".* "list" ',
                             client.file.readline().decode(), re.IGNORECASE)
     return found
 

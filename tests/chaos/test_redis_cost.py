@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """The cost of a lock on Redis in commands, as the server counts them, with
-those that the script runs.  Nothing here is timed.
+those that the script runs.  Nothing here is timed.  And what saves most of them,
+a ticket that is alone in the key "last", is the same ticket all the time.
 
     test_redis_cost.py CLIENT_DRIVER
 """
@@ -31,9 +32,12 @@ TTL_MS = 3600000
 # Of one piece of a renewal: HF_REDIS_RENEWAL_PIECE_MAX.
 PIECE = 512
 
-# The words before the tickets of a renewal: EVALSHA, the script, seven keys
-# and their number, five arguments of every call, and one of its own.
-BEFORE_IDS = 16
+# The words before the tickets of a renewal: EVALSHA, the script, one key and
+# their number, four arguments of every call, and one of its own.
+BEFORE_IDS = 9
+
+# No call is too late.
+NOT_AFTER_MS = 1 << 42
 
 # Of Redis itself, and of this test.
 OTHERS = ("info", "evalsha", "ping", "subscribe")
@@ -52,24 +56,32 @@ def script():
     return "".join(text)
 
 
+def found_in(answer):
+    """What an answer has besides the clock, which is all that the short path
+    answers."""
+    if isinstance(answer, int):
+        return [[]]
+    now, word, *found = answer
+    assert word == "ok", answer
+    return found
+
+
 class Session:
     """One that calls the script as src/engines/redis/command.c does."""
 
     def __init__(self, client, sha):
         self.client, self.sha = client, sha
         self.name = uuid.uuid4().hex
+        self.ttl_ms, self.not_after_ms = TTL_MS, NOT_AFTER_MS
 
-    def words(self, operation, queue, *arguments):
-        keys = ["holdfast:{%s}:%s" % (queue, word) for word in (
-            "queue", "until", "tickets", "last", "watchers",
-            "writers", "participants")]
-        return ["EVALSHA", self.sha, len(keys), *keys, operation, queue, "",
-                TTL_MS, self.name, *arguments]
+    def words(self, operation, queue, its, *arguments):
+        """its: of the ticket, behind the session in one word."""
+        return ["EVALSHA", self.sha, 1, "holdfast:{%s}:last" % queue, operation,
+                self.not_after_ms, self.ttl_ms, " ".join([self.name, *its]),
+                *arguments]
 
     def ask(self, *words):
-        now, word, *found = self.client.ask(*self.words(*words))
-        assert word == "ok", (words, word)
-        return found
+        return found_in(self.client.ask(*self.words(*words)))
 
     def ask_all(self, calls):
         """The same for each, in batches that the server's buffers hold."""
@@ -78,18 +90,22 @@ class Session:
             for words in batch:
                 self.client.send(*self.words(*words))
             for _ in batch:
-                assert self.client.read()[1] == "ok"
+                found_in(self.client.read())
 
 
 def ticket():
     return str(uuid.uuid4())
 
 
-def enqueue(queue, its, kind=MUTEX):
-    return "enqueue", queue, its, kind, 1, "payload"
+def enqueue(queue, its, kind=MUTEX, ttl_ms=TTL_MS):
+    return "enqueue", queue, [its, str(ttl_ms), str(kind), "1", "payload"]
 
 
-class Cost(unittest.TestCase):
+def remove(queue, its):
+    return "remove", queue, [its]
+
+
+class Case(unittest.TestCase):
     def setUp(self):
         self.server = Server()
         self.addCleanup(self.server.close)
@@ -101,6 +117,8 @@ class Cost(unittest.TestCase):
     def session(self):
         return Session(self.client, self.sha)
 
+
+class Cost(Case):
     def since(self, before):
         return {name: calls - before.get(name, 0)
                 for name, calls in self.server.calls().items()
@@ -118,18 +136,49 @@ class Cost(unittest.TestCase):
     def test_an_uncontended_lock_is_two_calls(self):
         with ClientDriver(CLIENT_DRIVER) as some:
             session, = some.opened(self.server.url(options="?ttl=60s"))
-            before = self.server.calls()
-            for _ in range(PAIRS):
-                some.await_event(some.acquire(session, "alone", how="pass"),
-                                 "released")
-            self.assertEqual(self.since(before), {
-                word: count * PAIRS for word, count in {
-                    "time": 2, "hlen": 1, "get": 1, "set": 1, "zadd": 2,
-                    "hset": 1, "pexpire": 3,
-                    "zrange": 1, "hget": 1, "zcard": 1, "del": 1}.items()})
-            self.assertEqual(
-                self.server.calls()["evalsha"] - before.get("evalsha", 0),
-                2 * PAIRS)
+            for first in (True, False):
+                before = self.server.calls()
+                for _ in range(PAIRS):
+                    some.await_event(some.acquire(session, "alone", how="pass"),
+                                     "released")
+                # The first acquire looks whether tickets are left.
+                looks = {"zrange": 1, "zcard": 2} if first else {}
+                self.assertEqual(self.since(before), {
+                    "time": 2 * PAIRS, "get": 2 * PAIRS, "set": 2 * PAIRS,
+                    **looks})
+                self.assertEqual(
+                    self.server.calls()["evalsha"] - before.get("evalsha", 0),
+                    2 * PAIRS)
+
+    def test_an_uncontended_lock_makes_no_function(self):
+        """Each is made again at each call, and takes the server longer than a
+        command of the short path."""
+        short, rest = script().split("-- What the operations have in common", 1)
+        self.assertNotRegex(short, r"(?m)^[^-]*\bfunction\b")
+        self.assertRegex(rest, r"(?m)^[^-]*\bfunction\b")
+
+    def test_what_a_contended_lock_costs(self):
+        """Commands of a handoff from one session to another, which waits: they
+        may become fewer."""
+        one, other = self.session(), self.session()
+        first, second, third = ticket(), ticket(), ticket()
+        commands = {}
+        for what, session, words in (
+                ("alone", one, enqueue("queue", first)),
+                ("the second, with the first one moved", other,
+                 enqueue("queue", second)),
+                ("the third", one, enqueue("queue", third)),
+                ("a release that is waited for", one, remove("queue", first)),
+                ("the first one looks", other,
+                 ("list", "queue", [], 0, 0, MUTEX, second, 0, 0)),
+                ("another release", other, remove("queue", second)),
+                ("a release of the last", one, remove("queue", third))):
+            commands[what] = sum(self.cost(session, *words)[0].values())
+        self.assertEqual(commands, {
+            "alone": 6, "the second, with the first one moved": 22,
+            "the third": 19, "a release that is waited for": 13,
+            "the first one looks": 6, "another release": 13,
+            "a release of the last": 6})
 
     # ---- renewals
 
@@ -168,15 +217,15 @@ class Cost(unittest.TestCase):
         between, third = ticket(), ticket()
         calls = {
             "enqueue": enqueue(queue, third),
-            "list": ("list", queue, 0, 0, MUTEX, last),
-            "exists": ("exists", queue, first, last),
-            "revoke": ("revoke", queue, last),
-            "describe": ("describe", queue, last, "another payload"),
-            "renew": ("renew", queue, 0, first, last),
-            "remove the last": ("remove", queue, third),
-            "remove the first": ("remove", queue, first),
+            "list": ("list", queue, [], 0, 0, MUTEX, last),
+            "exists": ("exists", queue, [], first, last),
+            "revoke": ("revoke", queue, [], last),
+            "describe": ("describe", queue, [], last, "another payload"),
+            "renew": ("renew", queue, [], 0, first, last),
+            "remove the last": remove(queue, third),
+            "remove the first": remove(queue, first),
             "enqueue elsewhere": enqueue(queue + "/elsewhere", between),
-            "remove elsewhere": ("remove", queue + "/elsewhere", between),
+            "remove elsewhere": remove(queue + "/elsewhere", between),
         }
         return {what: self.cost(session, *words)
                 for what, words in calls.items()}
@@ -217,9 +266,101 @@ class Cost(unittest.TestCase):
                             for _ in range(idle)])
             costs.append([self.cost(session, *words) for words in (
                 enqueue("queue", reader, READ),
-                ("list", "queue", 0, 0, READ, reader),
-                ("remove", "queue", reader))])
+                ("list", "queue", [], 0, 0, READ, reader),
+                remove("queue", reader))])
         self.assertEqual(*costs)
+
+
+class Alone(Case):
+    """A ticket that is alone in the key "last"."""
+
+    def enqueued(self, session, its, kind=MUTEX, ttl_ms=TTL_MS):
+        """Its sequence, which is the server's clock."""
+        number = self.client.ask(*session.words(
+            *enqueue("queue", its, kind, ttl_ms)))
+        self.assertEqual(self.last(), "2 %d %s %s %d %d 1 payload" % (
+            number, session.name, its, ttl_ms, kind))
+        self.assertEqual(self.client.ask("KEYS", "*"),
+                         ["holdfast:{queue}:last"])
+        return number
+
+    def last(self):
+        return self.client.ask("GET", "holdfast:{queue}:last")
+
+    def test_it_is_the_same_when_it_was_moved(self):
+        for kind in (MUTEX, READ, WRITE):
+            with self.subTest(kind):
+                one, other, its = self.session(), self.session(), ticket()
+                number = self.enqueued(one, its, kind)
+                (row,), = other.ask("list", "queue", [], 0, 1, kind, "", 0, 0)
+                self.assertEqual(row[:2] + row[3:], [
+                    its, str(number), "%d 1 0 %d %s payload" % (
+                        kind, number // 1000, one.name)])
+                self.assertLessEqual(int(row[2]), TTL_MS)
+                self.assertEqual(self.last(), str(number))
+                keys = ["queue", "until", "tickets"]
+                keys += ["writers"] if kind == WRITE else []
+                for key in keys:
+                    self.assertGreater(self.client.ask(
+                        "PTTL", "holdfast:{queue}:" + key), TTL_MS, key)
+                one.ask(*remove("queue", its))
+                self.assertEqual(self.client.ask("KEYS", "*"),
+                                 ["holdfast:{queue}:last"])
+
+    def test_the_next_token_is_greater_though_the_clock_was_set_back(self):
+        one = self.session()
+        ahead = int(self.client.ask("TIME")[0]) * 1000000 + 3600000000
+        self.client.ask("SET", "holdfast:{queue}:last", "2 %d" % ahead)
+        (row,), _ = one.ask(*enqueue("queue", ticket()))
+        self.assertEqual(row[1], str(ahead + 1))
+
+    def expire(self, number):
+        """Wait until a ticket with this number has, and a ttl of a second."""
+        waiting.eventually(
+            "the end of the lease", lambda: int(
+                self.client.ask("TIME")[0]) * 1000000 > number + 1000000)
+
+    def test_others_that_have_expired_are_gone_too(self):
+        one, other, third = self.session(), self.session(), ticket()
+        one.ttl_ms = 1000
+        self.enqueued(one, ticket(), ttl_ms=1000)
+        rows, _ = one.ask(*enqueue("queue", ticket(), ttl_ms=1000))
+        self.expire(int(rows[-1][1]))
+        (row,), _ = other.ask(*enqueue("queue", third))
+        self.assertEqual(row[0], third)
+
+    def test_one_that_has_expired_is_gone(self):
+        """Its owner is notified, and its release finds nothing."""
+        one, other, its = self.session(), self.session(), ticket()
+        one.ttl_ms = 1000
+        with self.server.client() as notices:
+            notices.ask("SUBSCRIBE", "holdfast:session:" + one.name)
+            number = self.enqueued(one, its, ttl_ms=1000)
+            self.expire(number)
+            self.assertEqual(one.ask(*remove("queue", its)), [0])
+            self.assertEqual(notices.read()[2], "gone 0 %s queue" % its)
+        self.assertEqual(other.ask(*enqueue("queue", ticket())), [[]])
+
+    def test_another_session_removes_it(self):
+        one, other, its = self.session(), self.session(), ticket()
+        with self.server.client() as notices:
+            notices.ask("SUBSCRIBE", "holdfast:session:" + one.name)
+            self.enqueued(one, its)
+            self.assertEqual(other.ask(*remove("queue", its), "616263"), [1])
+            self.assertEqual(notices.read()[2],
+                             "evicted 616263 %s queue" % its)
+
+    def test_a_call_that_is_late_does_nothing(self):
+        one, its = self.session(), ticket()
+        late = self.session()
+        late.name, late.not_after_ms = one.name, 1
+        for words in (enqueue("queue", its), remove("queue", its)):
+            self.assertEqual(self.client.ask(*late.words(*words))[1:],
+                             ["late"])
+            if words[0] == "enqueue":
+                self.assertIsNone(self.last())
+                self.enqueued(one, its)
+        self.assertIn(its, self.last())
 
 
 if __name__ == "__main__":

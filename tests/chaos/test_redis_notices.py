@@ -20,7 +20,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
 
 import machine  # noqa: E402
 import waiting  # noqa: E402
-from redis_server import Server  # noqa: E402
+from redis_server import Server, tickets  # noqa: E402
 from script_mutant import Mutant  # noqa: E402
 
 HOLDFAST = os.path.abspath(sys.argv.pop(1))
@@ -81,10 +81,9 @@ class Notices(unittest.TestCase):
         """One process that holds it, and one that waits and is done with what
         it asks for at first: the ticket of the one, and the other."""
         holds, waits, where = KINDS[kind]
-        queue = "holdfast:{%s%s}:queue" % (name, where)
         self.command(port, holds, name, "cat")
-        held, = waiting.eventually("the holder", lambda: self.control.ask(
-            "ZRANGE", queue, 0, -1))
+        held, = waiting.eventually("the holder", lambda: tickets(
+            self.control, name + where))
         with Monitor(self.server) as monitor:
             waiter = self.command(port, waits, name, "true")
             monitor.until('"enqueue"')

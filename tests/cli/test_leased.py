@@ -183,7 +183,7 @@ class Redis(Leased, harness.Case):
 
     def in_queue(self, name):
         with self.server.client() as client:
-            return client.ask("ZCARD", "holdfast:{%s}:queue" % name)
+            return len(redis_server.tickets(client, name))
 
 
 class PostgreSql(Leased, harness.Case):

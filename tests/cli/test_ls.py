@@ -563,6 +563,34 @@ class Redis(Keys, Served, harness.Case):
             self.assertEqual(self.listed("all"), {"all/a": 1})
             client.ask("DEL", *keys)
 
+    def test_a_ticket_that_is_alone_is_in_the_key_of_its_number(self):
+        """Where there is none any more the script is not asked."""
+        at = time.time_ns() // 1000
+        alone = "2 %d %s %s 3600000 1 1 %s" % (at, SESSION, uuid.uuid4(),
+                                               PAYLOAD)
+        with self.server.client() as client:
+            keys = [self.key("all/" + name, "last")
+                    for name in ("alone", "idle", "older")]
+            for key, value in zip(keys, (alone, "2 %d" % at, at)):
+                client.ask("SET", key, value)
+            before = self.server.calls().get("evalsha", 0)
+            self.assertEqual(self.listed("all"), {"all/alone": 1})
+            self.assertEqual(self.server.calls()["evalsha"] - before, 2)
+            client.ask("DEL", *keys, *[self.key("all/alone", word) for word in (
+                "queue", "until", "tickets")])
+
+    def test_a_name_with_participants_only(self):
+        with self.server.client() as client:
+            now, ticket = int(time.time() * 1000), str(uuid.uuid4())
+            keys = [self.key("all/both", word)
+                    for word in ("participants", "until", "tickets")]
+            client.ask("ZADD", keys[0], now, ticket)
+            client.ask("ZADD", keys[1], now + ALIVE_S * 1000, ticket)
+            client.ask("HSET", keys[2], ticket, "8 1 0 %d %s %s" % (
+                now, SESSION, PAYLOAD))
+            self.assertEqual(self.listed("all"), {"all/both": 1})
+            client.ask("DEL", *keys)
+
     def test_something_else_under_a_key_is_counted(self):
         self.put(["all/a"])
         with self.server.client() as client:

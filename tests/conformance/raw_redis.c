@@ -55,6 +55,21 @@ static bool ends_with(const char *text, const char *end)
     return bytes >= strlen(end) && strcmp(text + bytes - strlen(end), end) == 0;
 }
 
+/* Does ${key} have what stays: the last number, and no ticket behind it? */
+static bool stays(redisContext *raw, const char *key)
+{
+    redisReply *last;
+    bool alone;
+
+    if (!ends_with(key, ":last"))
+        return ends_with(key, ":watchers") || ends_with(key, ":success");
+    last = raw_redis_ask(raw, "GET %s", key);
+    alone = last->type == REDIS_REPLY_STRING &&
+            last->len > (int)sizeof "2 1764000000000000" - 1;
+    freeReplyObject(last);
+    return !alone;
+}
+
 bool raw_redis_is_clean(redisContext *raw)
 {
     redisReply *keys = raw_redis_ask(raw, "KEYS *");
@@ -63,8 +78,7 @@ bool raw_redis_is_clean(redisContext *raw)
     for (size_t i = 0; i < keys->elements; i++) {
         const char *key = keys->element[i]->str;
 
-        if (ends_with(key, ":last") || ends_with(key, ":watchers") ||
-            ends_with(key, ":success"))
+        if (stays(raw, key))
             continue;
         print_message("%s is left\n", key);
         clean = false;

@@ -13,15 +13,20 @@
 static void check_key(const char *key)
 {
     char queue[HF_REDIS_KEY_BYTES], again[HF_REDIS_KEY_BYTES];
-    bool participants;
+    static const char *const words[] = {
+        [HF_REDIS_SCAN_QUEUE] = "queue",
+        [HF_REDIS_SCAN_PARTICIPANTS] = "participants",
+        [HF_REDIS_SCAN_LAST] = "last",
+    };
+    enum hf_redis_scan_key which = hf_redis_scan_read_key(key, queue);
 
-    if (!hf_redis_scan_read_key(key, queue, &participants))
+    if (which == HF_REDIS_SCAN_NO_KEY)
         return;
     MUST(queue[0] != '\0' && queue[strlen(queue) - 1] != '/');
     if (strlen(queue) > HF_NAME_BYTES + strlen(HF_QUEUE_LEASES))
         return; /* the walk refuses it (host/names.c), so no key is made of it
                  */
-    hf_redis_key(queue, participants ? "participants" : "queue", again);
+    hf_redis_key(queue, words[which], again);
     MUST(strcmp(key, again) == 0);
 }
 

@@ -14,6 +14,7 @@ static const struct operation {
 } operations[] = {
     {"renew", HF_STORE_RENEW, false},
     {"enqueue", HF_STORE_ENQUEUE, false},
+    {"participate", HF_STORE_ENQUEUE, false},
     {"list", HF_STORE_LIST, false},
     {"exists", HF_STORE_EXISTS, false},
     {"remove", HF_STORE_REMOVE, false},
@@ -65,6 +66,26 @@ static void take_ids(struct resp_script *script, char **words, size_t count,
     script->call.ticket_set_count = 1;
 }
 
+/* The ticket of ${word}: "session id", and of a new one "session id ttl kind
+ * weight payload".  A space that ends a word becomes a NUL. */
+static void take_ticket(struct resp_script *script, char *word)
+{
+    struct hf_store_call *call = &script->call;
+    char *at = word;
+
+    call->session = strsep(&at, " ");
+    if (at == NULL)
+        return;
+    call->ticket = resp_id(strsep(&at, " "));
+    if (at == NULL)
+        return;
+    MUST(strtoull(strsep(&at, " "), NULL, 10) == call->ttl_ms);
+    call->ticket_kind = (enum hf_ticket_kind)atoi(strsep(&at, " "));
+    call->weight = (uint32_t)atoi(strsep(&at, " "));
+    MUST(at != NULL);
+    call->payload = at;
+}
+
 /* The arguments of the operation itself, from ${words} on. */
 static void take_own(struct resp_script *script, char **words, size_t count)
 {
@@ -81,11 +102,8 @@ static void take_own(struct resp_script *script, char **words, size_t count)
         take_ids(script, words, count, 1);
         break;
     case HF_STORE_ENQUEUE:
-        call->ticket = resp_id(words[0]);
-        call->ticket_kind = (enum hf_ticket_kind)atoi(words[1]);
-        call->weight = (uint32_t)atoi(words[2]);
-        call->payload = words[3];
-        break;
+    case HF_STORE_REMOVE:
+        break; /* take_ticket() */
     case HF_STORE_LIST:
         if (strcmp(script->word, "commit") == 0)
             break;
@@ -115,17 +133,49 @@ static void take_own(struct resp_script *script, char **words, size_t count)
     }
 }
 
-void resp_script_read(struct resp_script *script, char **words, size_t count)
+/* The name of the queue in ${key}, "holdfast:{NAME}:...", unescaped there. */
+static const char *take_queue(char *key)
 {
-    const struct operation *operation = operation_of(words[0]);
+    static const char *const escaped[] = {"%25", "%7B", "%7D"};
+    char *from = strchr(key, '{');
+    char *name, *to;
 
+    MUST(from != NULL);
+    name = to = ++from;
+    while (*from != '}') {
+        char c = *from++;
+
+        MUST(c != '\0');
+        for (size_t i = 0; c == '%' && i < 3; i++) {
+            if (strncmp(from - 1, escaped[i], 3) != 0)
+                continue;
+            c = "%{}"[i];
+            from += 2;
+            break;
+        }
+        *to++ = c;
+    }
+    *to = '\0';
+    return name;
+}
+
+void resp_script_read(struct resp_script *script, char *key, char **words,
+                      size_t count)
+{
+    static const char redis_py[] = "redis-py:";
+    const char *word = words[0];
+    const struct operation *operation;
+
+    if (strncmp(word, redis_py, strlen(redis_py)) == 0)
+        word += strlen(redis_py);
+    operation = operation_of(word);
     *script =
-        (struct resp_script){.word = words[0], .numbered = operation->numbered};
+        (struct resp_script){.word = word, .numbered = operation->numbered};
     script->call.kind = operation->kind;
-    script->call.queue = words[1];
+    script->call.queue = take_queue(key);
     script->call.not_after_ms =
-        words[2][0] == '\0' ? 0 : strtoull(words[2], NULL, 10);
-    script->call.ttl_ms = strtoull(words[3], NULL, 10);
-    script->call.session = words[4];
-    take_own(script, words + 5, count - 5);
+        words[1][0] == '\0' ? 0 : strtoull(words[1], NULL, 10);
+    script->call.ttl_ms = strtoull(words[2], NULL, 10);
+    take_ticket(script, words[3]);
+    take_own(script, words + 4, count - 4);
 }

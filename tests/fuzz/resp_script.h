@@ -18,8 +18,10 @@ struct resp_script {
     struct hf_store_ticket_set ticket_set;
 };
 
-/* Read the ARGV of a script: ${count} words from the operation on. */
-void resp_script_read(struct resp_script *script, char **words, size_t count);
+/* Read the first of the KEYS of a script and its ARGV, ${count} words from the
+ * operation on.  Both are changed. */
+void resp_script_read(struct resp_script *script, char *key, char **words,
+                      size_t count);
 
 struct hf_ticket_id resp_id(const char *word);
 

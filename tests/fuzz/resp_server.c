@@ -254,20 +254,24 @@ static void run_script(struct hf_connection *link,
     char **words = (char **)(uintptr_t)command->words + 3 + keys;
     struct resp_script script;
     struct lease_answer answer;
+    char id[HF_TICKET_ID_TEXT_BYTES];
 
-    resp_script_read(&script, words, command->count - 3 - keys);
+    resp_script_read(&script, words[-(ptrdiff_t)keys], words,
+                     command->count - 3 - keys);
     if (strcmp(words[0], "commit") == 0)
-        commit(link->leases, words[1], words[5], words[6]);
+        commit(link->leases, script.call.queue, words[4], words[5]);
     if (net.reply != NULL) {
         bytes_print(&link->in, "%s\r\n", net.reply);
         net.reply = NULL;
         return;
     }
     lease_fake_answer(link->leases, &script.call, &answer);
-    if (strcmp(words[0], "repair") == 0)
-        commit(link->leases, words[1], words[5], words[9]);
+    if (strcmp(words[0], "repair") == 0) {
+        hf_ticket_id_format(&script.call.ticket, id);
+        commit(link->leases, script.call.queue, id, words[4]);
+    }
     if (script.numbered)
-        mark_proposed(link->leases, words[1], &answer);
+        mark_proposed(link->leases, script.call.queue, &answer);
     if (script.numbered && link->leases->number != 3)
         sort(&answer);
     resp_put_answer(&link->in, script.call.kind, &answer, script.numbered,

@@ -63,6 +63,15 @@ class Client:
         return self.read()
 
 
+def tickets(client, name):
+    """The ids of the tickets of a lock: they are in the queue, or one alone
+    behind its sequence (src/engines/redis/uncontended.lua)."""
+    last = client.ask("GET", "holdfast:{%s}:last" % name) or ""
+    if last.startswith("2 "):
+        return last.split(" ")[3:4]
+    return client.ask("ZRANGE", "holdfast:{%s}:queue" % name, 0, -1)
+
+
 class Server:
     """One process.  Not started when made.  A context manager, which removes
     everything.  config are lines of redis.conf; tls adds a port on which

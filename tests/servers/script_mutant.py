@@ -10,24 +10,24 @@ from proxy import UP, Proxy
 MUTATIONS = {
     # The next call of any client removes an expired ticket (.by is nil).
     "REDIS_PURGE_NOTIFIES_NO_WAITER": (
-        "    for _, id in ipairs(ids) do\n"
-        "        notify_waiters(id, removed[id].kind, removed, '0')\n    end",
-        "    for _, id in ipairs(by and ids or {}) do "
+        "        for _, id in ipairs(ids) do\n            "
+        "notify_waiters(id, removed[id].kind, removed, '0')\n        end",
+        "        for _, id in ipairs(by and ids or {}) do "
         "notify_waiters(id,removed[id].kind,removed,'0') end"),
     "REDIS_PURGE_NOTIFIES_NO_WATCHER": (
-        "                {'gone', '0', id, name}, ' '))\n        end\n    end\n"
-        "    notify_watchers()\nend",
+        "{'gone', '0', id, name}, ' '))\n            end\n        end\n"
+        "        notify_watchers()\n    end",
         "{'gone', '0', id, name}, ' ')) end end "
         "if by then notify_watchers() end end"),
     # A renewal prolongs tickets, and not the keys that they are in.
     "REDIS_KEYS_NOT_PROLONGED": (
-        "        if #ARGV >= 7 then -- flags stay\n"
-        "            prolong_keys()\n        end\n", ""),
+        "        if #ARGV >= 6 then -- flags stay\n"
+        "            prolong_keys(ttl)\n        end\n", ""),
     # The only ticket of its name has the clock as its token.
-    "REDIS_SOLE_TOKEN_OF_CLOCK": ("text(math.max(micros, before + 1))",
-                                  "text(micros)"),
+    "REDIS_SOLE_TOKEN_OF_CLOCK": ("if before and micros > before then",
+                                  "if before then"),
     # The servers of a quorum receive the highest number and do not keep it.
-    "REDIS_NUMBER_NOT_KEPT": ("redis.call('SET', last, number)", ""),
+    "REDIS_NUMBER_NOT_KEPT": ("            call('SET', last, number)", ""),
 }
 
 

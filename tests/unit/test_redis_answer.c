@@ -178,6 +178,46 @@ FIXTURE_TEST(a_payload_that_is_no_text_is_left_out)
     assert_string_equal(a->tickets[0].payload, "");
 }
 
+/* A queue that nobody else uses: what was asked for is what is there. */
+FIXTURE_TEST(the_clock_alone_is_a_short_answer)
+{
+    struct hf_store_call call = {.kind = HF_STORE_ENQUEUE,
+                                 .ticket_kind = HF_TICKET_WRITE,
+                                 .weight = 1,
+                                 .payload = "host=h",
+                                 .ttl_ms = 7000};
+    const struct hf_store_answer *a = NULL;
+
+    call.ticket.bytes[0] = 1;
+    for (unsigned mutexes = 0; mutexes < 2; mutexes++) {
+        call.ticket_kind = mutexes ? HF_TICKET_WRITE : HF_TICKET_LEASE;
+        begin_answer(":1764000000123456\r\n");
+        hf_redis_answer_add_reply(answer, &call, reply);
+        a = &answer->answer;
+        assert_int_equal(a->status, HF_OK);
+        assert_int_equal(a->server_ms, 1764000000123);
+        assert_int_equal(a->count, 1);
+        assert_memory_equal(&a->tickets[0].id, &call.ticket,
+                            sizeof call.ticket);
+        assert_int_equal(a->tickets[0].kind, call.ticket_kind);
+        assert_int_equal(a->tickets[0].sequence, 1764000000123456);
+        assert_int_equal(a->tickets[0].token, 1764000000123456);
+        assert_int_equal(a->tickets[0].created_utc_ms, 1764000000123);
+        assert_string_equal(a->tickets[0].payload, "host=h");
+        assert_int_equal(a->leases[0].expires_in_ms, 7000);
+        assert_int_equal(a->partial, mutexes);
+        assert_int_equal(a->more_ahead, 0);
+    }
+    a = take(HF_STORE_REMOVE, ":1764000000123456\r\n");
+    assert_int_equal(a->status, HF_OK);
+    assert_true(a->found);
+    assert_int_equal(a->server_ms, 1764000000123);
+    a = take(HF_STORE_DOWNGRADE, ":1764000000123456\r\n");
+    assert_int_equal(a->status, HF_EPROTOCOL);
+    a = take(HF_STORE_REMOVE, ":9007199254740992\r\n");
+    assert_int_equal(a->status, HF_EPROTOCOL);
+}
+
 FIXTURE_TEST(nonsense_is_unsure)
 {
     static const char *const texts[] = {"+OK\r\n",
@@ -581,13 +621,52 @@ FIXTURE_TEST(names_without_memory_are_no_page)
     const struct hf_store_call call = {
         .kind = HF_STORE_NAMES, .prefix = "", .names = &names};
 
-    for (unsigned fails = 0; fails < 2; fails++) {
-        begin_answer("*2\r\n$1\r\n0\r\n*1\r\n$20\r\nholdfast:{a/b}:queue\r\n");
-        heap_fail(fails, true);
+    static const char *const pages[] = {
+        "*2\r\n$1\r\n0\r\n*1\r\n$20\r\nholdfast:{a/b}:queue\r\n",
+        "*2\r\n$1\r\n0\r\n*1\r\n$19\r\nholdfast:{a/b}:last\r\n"};
+
+    for (unsigned fails = 0; fails < 4; fails++) {
+        begin_answer(pages[fails / 2]);
+        heap_fail(fails % 2, true);
         hf_redis_answer_add_scan_reply(answer, &call, "run", reply);
         heap_fail(0, false);
-        assert_int_equal(answer->answer.status, fails ? HF_ENOMEM : HF_OK);
-        assert_int_equal(answer->answer.names == NULL, fails);
+        assert_int_equal(answer->answer.status, fails % 2 ? HF_ENOMEM : HF_OK);
+        assert_int_equal(answer->answer.names == NULL, fails % 2);
+    }
+}
+
+/* The keys "last" of a page name their queues, unless nothing is there. */
+FIXTURE_TEST(a_last_key_names_its_queue)
+{
+    const struct hf_names_request names = {"", 0, false};
+    const struct hf_store_call call = {
+        .kind = HF_STORE_NAMES, .prefix = "", .names = &names};
+    static const struct {
+        const char *reply;
+        size_t count;
+    } rows[] = {{"$18\r\n2 1764000000000000\r\n", 0},
+                {"$20\r\n2 1764000000000000 x\r\n", 1},
+                {"$16\r\n1764000000000000\r\n", 1},
+                {"$-1\r\n", 0},
+                {"-MOVED 1 127.0.0.1:7\r\n", 1}};
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct hf_redis_answer *page;
+
+        begin_answer("*2\r\n$1\r\n0\r\n*1\r\n$19\r\nholdfast:{a/b}:last\r\n");
+        hf_redis_answer_add_scan_reply(answer, &call, "run", reply);
+        assert_int_equal(answer->answer.names->count, 0);
+        assert_string_equal(hf_redis_answer_next_last(answer, 0), "a/b");
+        assert_null(hf_redis_answer_next_last(answer, 1));
+        page = answer;
+        answer = NULL;
+        begin_answer(rows[i].reply);
+        hf_redis_answer_add_last_reply(page, reply);
+        assert_int_equal(page->answer.status, HF_OK);
+        assert_int_equal(page->answer.names->count, rows[i].count);
+        if (rows[i].count > 0)
+            assert_string_equal(page->answer.names->queues[0].queue, "a/b");
+        hf_redis_answer_free(page);
     }
 }
 

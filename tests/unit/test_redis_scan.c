@@ -13,38 +13,59 @@ TEST(keys)
     static const struct {
         const char *key;
         const char *queue; /* NULL: it is none of ours */
-        bool participants;
+        enum hf_redis_scan_key which;
     } rows[] = {
-        {"holdfast:{a/b}:queue", "a/b", false},
-        {"holdfast:{a/b}:participants", "a/b", true},
-        {"holdfast:{100%25}:queue", "100%", false},
-        {"holdfast:{%7Bx%7D}:queue", "{x}", false},
-        {"holdfast:{a/b}:until", NULL, false},
-        {"holdfast:{a/b}:queued", NULL, false},
-        {"holdfast:{a/b}:quorum:queue", NULL, false},
-        {"holdfast:{a/b/}:queue", NULL, false}, /* of its flags */
-        {"holdfast:{}:queue", NULL, false},
-        {"holdfast:{%41}:queue", NULL, false}, /* not as we write it */
-        {"holdfast:{%7b}:queue", NULL, false},
-        {"holdfast:{%7}:queue", NULL, false},
-        {"holdfast:{%}:queue", NULL, false},
-        {"holdfast:{{}:queue", NULL, false},
-        {"holdfast:{a", NULL, false},
-        {"other", NULL, false},
-        {"", NULL, false},
+        {"holdfast:{a/b}:queue", "a/b", HF_REDIS_SCAN_QUEUE},
+        {"holdfast:{a/b}:participants", "a/b", HF_REDIS_SCAN_PARTICIPANTS},
+        {"holdfast:{a/b}:last", "a/b", HF_REDIS_SCAN_LAST},
+        {"holdfast:{100%25}:queue", "100%", HF_REDIS_SCAN_QUEUE},
+        {"holdfast:{%7Bx%7D}:queue", "{x}", HF_REDIS_SCAN_QUEUE},
+        {"holdfast:{a/b}:quorum:last", NULL, HF_REDIS_SCAN_NO_KEY},
+        {"holdfast:{a/b}:until", NULL, HF_REDIS_SCAN_NO_KEY},
+        {"holdfast:{a/b}:queued", NULL, HF_REDIS_SCAN_NO_KEY},
+        {"holdfast:{a/b}:quorum:queue", NULL, HF_REDIS_SCAN_NO_KEY},
+        {"holdfast:{a/b/}:queue", NULL,
+         HF_REDIS_SCAN_NO_KEY}, /* of its flags */
+        {"holdfast:{}:queue", NULL, HF_REDIS_SCAN_NO_KEY},
+        {"holdfast:{%41}:queue", NULL,
+         HF_REDIS_SCAN_NO_KEY}, /* not as we write it */
+        {"holdfast:{%7b}:queue", NULL, HF_REDIS_SCAN_NO_KEY},
+        {"holdfast:{%7}:queue", NULL, HF_REDIS_SCAN_NO_KEY},
+        {"holdfast:{%}:queue", NULL, HF_REDIS_SCAN_NO_KEY},
+        {"holdfast:{{}:queue", NULL, HF_REDIS_SCAN_NO_KEY},
+        {"holdfast:{a", NULL, HF_REDIS_SCAN_NO_KEY},
+        {"other", NULL, HF_REDIS_SCAN_NO_KEY},
+        {"", NULL, HF_REDIS_SCAN_NO_KEY},
     };
     char queue[HF_REDIS_KEY_BYTES];
-    bool participants;
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        bool ours = hf_redis_scan_read_key(rows[i].key, queue, &participants);
-
-        assert_int_equal(ours, rows[i].queue != NULL);
-        if (!ours)
-            continue;
-        assert_string_equal(queue, rows[i].queue);
-        assert_int_equal(participants, rows[i].participants);
+        assert_int_equal(hf_redis_scan_read_key(rows[i].key, queue),
+                         rows[i].which);
+        if (rows[i].queue != NULL)
+            assert_string_equal(queue, rows[i].queue);
     }
+}
+
+/* A name is left out only if there is no ticket for sure. */
+TEST(last_keys)
+{
+    static const struct {
+        const char *text;
+        bool open;
+    } rows[] = {
+        {"2 1764000000000000", false},
+        {"2 1764000000000000 0123 4567 10000 1 1 host=h", true},
+        {"2 1764000000000000 ", true},
+        {"1764000000000000", true}, /* the other keys have the tickets */
+        {"3 1764000000000000", true},
+        {"", true},
+        {NULL, true},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        assert_int_equal(hf_redis_scan_last_is_open(rows[i].text),
+                         rows[i].open);
 }
 
 /* The command for ${prefix} behind ${cursor}, sent to the process "run2". */
@@ -66,16 +87,16 @@ static void expect_command(const char *prefix, const char *cursor,
 TEST(commands)
 {
     expect_command("", "",
-                   "*6\r\n$4\r\nSCAN\r\n$1\r\n0\r\n$5\r\nMATCH\r\n$18\r\n"
-                   "holdfast:{*}:[qm]*\r\n$5\r\nCOUNT\r\n$4\r\n1000\r\n");
+                   "*6\r\n$4\r\nSCAN\r\n$1\r\n0\r\n$5\r\nMATCH\r\n$19\r\n"
+                   "holdfast:{*}:[lqp]*\r\n$5\r\nCOUNT\r\n$4\r\n1000\r\n");
     expect_command("a*{", "7 run2 99",
-                   "*6\r\n$4\r\nSCAN\r\n$2\r\n99\r\n$5\r\nMATCH\r\n$24\r\n"
-                   "holdfast:{a\\*%7B*}:[qm]*\r\n$5\r\nCOUNT\r\n"
+                   "*6\r\n$4\r\nSCAN\r\n$2\r\n99\r\n$5\r\nMATCH\r\n$25\r\n"
+                   "holdfast:{a\\*%7B*}:[lqp]*\r\n$5\r\nCOUNT\r\n"
                    "$4\r\n1000\r\n");
     /* Another process has another order of keys. */
     expect_command("", "7 run1 99",
-                   "*6\r\n$4\r\nSCAN\r\n$1\r\n0\r\n$5\r\nMATCH\r\n$18\r\n"
-                   "holdfast:{*}:[qm]*\r\n$5\r\nCOUNT\r\n$4\r\n1000\r\n");
+                   "*6\r\n$4\r\nSCAN\r\n$1\r\n0\r\n$5\r\nMATCH\r\n$19\r\n"
+                   "holdfast:{*}:[lqp]*\r\n$5\r\nCOUNT\r\n$4\r\n1000\r\n");
 }
 
 TEST(cursors)

@@ -41,20 +41,26 @@ void hf_redis_key(const char *queue, const char *word,
 
 /* -------------------------------------------------------------- commands -- */
 
+/* The keys that every call may use; the first one is always sent. */
 #define KEYS 7
 #define REDIS_PY_KEYS 2
-/* operation, lock name, not_after, ttl, session */
-#define ARGUMENTS 5
+/* operation, not_after, ttl, session with the ticket */
+#define ARGUMENTS 4
+
+/* Before the operation, with layout=redis-py. */
+#define REDIS_PY "redis-py:"
+/* The longest operation, and the NUL. */
+#define OPERATION_BYTES (sizeof REDIS_PY "new_generation")
 
 static const char *const key_words[KEYS] = {
-    "queue", "until", "tickets", "last", "watchers", "writers", "participants"};
+    "last", "queue", "until", "tickets", "watchers", "writers", "participants"};
 
 /* Names of keys at a server of a quorum. */
 static const char *const quorum_key_words[KEYS] = {
-    "quorum:queue",    "quorum:until",   "quorum:tickets",     "quorum:last",
+    "quorum:last",     "quorum:queue",   "quorum:until",       "quorum:tickets",
     "quorum:watchers", "quorum:writers", "quorum:participants"};
 
-/* The key that READ_SUCCESS and WRITE_SUCCESS get besides these. */
+/* The key that READ_SUCCESS and WRITE_SUCCESS use besides these. */
 #define SUCCESS_KEY "success"
 #define QUORUM_SUCCESS_KEY "quorum:success"
 
@@ -94,6 +100,9 @@ static const char *const quorum_operations[] = {
 /* The name of the script's operation that carries out ${call}. */
 static const char *operation_of(const struct hf_store_call *call)
 {
+    if (call->quorum == NULL && call->kind == HF_STORE_ENQUEUE &&
+        hf_store_is_double_barrier_kind(call->ticket_kind))
+        return "participate";
     if (call->quorum == NULL)
         return operations[call->kind];
     if (call->quorum->step == HF_STORE_COMMIT)
@@ -117,50 +126,83 @@ static bool uses_success_key(const struct hf_store_call *call)
            call->kind == HF_STORE_WRITE_SUCCESS;
 }
 
-/* Append the command up to the arguments that all operations have; ${more}
- * arguments follow. */
-static void put_command_head(struct hf_resp *resp,
-                             const struct hf_store_call *call,
-                             const struct hf_redis_script_options *script,
-                             const char *queue, size_t more)
+static size_t key_count(const struct hf_store_call *call,
+                        const struct hf_redis_script_options *script,
+                        const char *queue)
 {
+    size_t count = KEYS;
+
+    if (!script->declares_keys)
+        return 1;
+    if (uses_redis_py_key(script, queue))
+        count += REDIS_PY_KEYS;
+    if (uses_success_key(call))
+        count++;
+    return count;
+}
+
+/* Append the keys: on a Redis Cluster all that the script may use, and else the
+ * one that it derives the others from, because each word costs the server
+ * time. */
+static void put_keys(struct hf_resp *resp, const struct hf_store_call *call,
+                     const struct hf_redis_script_options *script,
+                     const char *queue)
+{
+    const char *const *words =
+        call->quorum != NULL ? quorum_key_words : key_words;
     bool redis_py = uses_redis_py_key(script, queue);
     bool success = uses_success_key(call);
-    size_t keys = KEYS;
     char key[HF_REDIS_KEY_BYTES];
     char *word = put_key_prefix(key, queue);
 
-    if (redis_py)
-        keys += REDIS_PY_KEYS;
-    if (success)
-        keys++;
-    hf_resp_begin(resp, 3 + keys + ARGUMENTS + more);
-    hf_resp_put_text(resp, "EVALSHA");
-    hf_resp_put_text(resp, script->sha);
-    hf_resp_put_number(resp, keys);
-    for (size_t i = 0; i < KEYS; i++) {
-        (void)stpcpy(word,
-                     call->quorum != NULL ? quorum_key_words[i] : key_words[i]);
+    hf_resp_put_number(resp, key_count(call, script, queue));
+    for (size_t i = 0; i < (script->declares_keys ? KEYS : 1); i++) {
+        (void)stpcpy(word, words[i]);
         hf_resp_put_text(resp, key);
     }
-    if (redis_py) {
+    if (script->declares_keys && redis_py) {
         (void)stpcpy(word, "holder");
         hf_resp_put_text(resp, queue);
         hf_resp_put_text(resp, key);
     }
-    if (success) {
+    if (script->declares_keys && success) {
         (void)stpcpy(word,
                      call->quorum != NULL ? QUORUM_SUCCESS_KEY : SUCCESS_KEY);
         hf_resp_put_text(resp, key);
     }
-    hf_resp_put_text(resp, operation_of(call));
-    hf_resp_put_text(resp, queue);
+}
+
+/* Append the command up to the last argument that all operations have, the
+ * ${count} words of ${ticket} as one; ${more} arguments follow. */
+static void put_command(struct hf_resp *resp, const struct hf_store_call *call,
+                        const struct hf_redis_script_options *script,
+                        const char *queue, const char *const ticket[],
+                        size_t count, size_t more)
+{
+    char operation[OPERATION_BYTES];
+
+    (void)stpcpy(
+        stpcpy(operation, uses_redis_py_key(script, queue) ? REDIS_PY : ""),
+        operation_of(call));
+    hf_resp_begin(resp, 3 + key_count(call, script, queue) + ARGUMENTS + more);
+    hf_resp_put_text(resp, "EVALSHA");
+    hf_resp_put_text(resp, script->sha);
+    put_keys(resp, call, script, queue);
+    hf_resp_put_text(resp, operation);
     if (hf_store_call_writes(call))
         hf_resp_put_number(resp, call->not_after_ms);
     else
         hf_resp_put_text(resp, "");
     hf_resp_put_number(resp, call->ttl_ms);
-    hf_resp_put_text(resp, call->session);
+    hf_resp_put_joined(resp, ticket, count);
+}
+
+static void put_command_head(struct hf_resp *resp,
+                             const struct hf_store_call *call,
+                             const struct hf_redis_script_options *script,
+                             const char *queue, size_t more)
+{
+    put_command(resp, call, script, queue, &call->session, 1, more);
 }
 
 static void put_id(struct hf_resp *resp, const struct hf_ticket_id *id)
@@ -228,12 +270,19 @@ static void put_enqueue(struct hf_resp *resp, const struct hf_store_call *call,
 {
     bool repairs =
         call->quorum != NULL && call->quorum->step == HF_STORE_REPAIR;
+    char id[HF_TICKET_ID_TEXT_BYTES];
+    char ttl[HF_RESP_NUMBER_BYTES], kind[HF_RESP_NUMBER_BYTES];
+    char weight[HF_RESP_NUMBER_BYTES];
+    const char *const ticket[] = {call->session,
+                                  id,
+                                  hf_resp_number(ttl, call->ttl_ms),
+                                  hf_resp_number(kind, call->ticket_kind),
+                                  hf_resp_number(weight, call->weight),
+                                  call->payload};
 
-    put_command_head(resp, call, script, call->queue, repairs ? 5 : 4);
-    put_id(resp, &call->ticket);
-    hf_resp_put_number(resp, call->ticket_kind);
-    hf_resp_put_number(resp, call->weight);
-    hf_resp_put_text(resp, call->payload);
+    hf_ticket_id_format(&call->ticket, id);
+    put_command(resp, call, script, call->queue, ticket,
+                sizeof ticket / sizeof ticket[0], repairs ? 1 : 0);
     if (repairs)
         hf_resp_put_number(resp, call->quorum->number);
 }
@@ -266,11 +315,14 @@ static void put_remove(struct hf_resp *resp, const struct hf_store_call *call,
                        const struct hf_redis_script_options *script)
 {
     char hex[HF_EVICTED_BY_HEX_BYTES] = "";
+    char id[HF_TICKET_ID_TEXT_BYTES];
+    const char *const ticket[] = {call->session, id};
 
     if (call->evicted_by != NULL)
         hf_evicted_by_encode(call->evicted_by, hex);
-    put_command_head(resp, call, script, call->queue, hex[0] != '\0' ? 2 : 1);
-    put_id(resp, &call->ticket);
+    hf_ticket_id_format(&call->ticket, id);
+    put_command(resp, call, script, call->queue, ticket, 2,
+                hex[0] != '\0' ? 1 : 0);
     if (hex[0] != '\0')
         hf_resp_put_text(resp, hex);
 }

@@ -6,7 +6,9 @@
  *     holdfast:{NAME}:queue         zset: tickets by sequence
  *     holdfast:{NAME}:until         zset: tickets by the end of their leases
  *     holdfast:{NAME}:tickets       hash: the rest of each ticket
- *     holdfast:{NAME}:last          the last sequence given out; never removed
+ *     holdfast:{NAME}:last          the last sequence given out, and a ticket
+ *                                   that is alone (uncontended.lua); never
+ *                                   removed
  *     holdfast:{NAME}:watchers      zset: sessions that watch the queue, by the
  *                                   end of their watches
  *     holdfast:{NAME}:writers       zset: write tickets of the queue, by
@@ -56,6 +58,9 @@ void hf_redis_key(const char *queue, const char *word,
 struct hf_redis_script_options {
     char sha[HF_REDIS_SHA_BYTES]; /* SHA1, from SCRIPT LOAD */
     bool redis_py;                /* layout=redis-py */
+    /* All keys must be in the command: the server is a node of a Redis Cluster,
+     * or may be one. */
+    bool declares_keys;
 };
 
 /* The number of commands that ${call} needs, one for each queue; and append

@@ -1,32 +1,77 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- What the operations have in common.  The server makes each function again
--- each time that the script runs, and that takes longer than most of what the
--- functions do.  So the parts behind this one make the functions of a few
--- operations only if the operation is not defined yet.
+-- each time that the script runs, and that takes it longer than a command.  So
+-- the parts behind this one make the functions that this operation needs, and
+-- some only if the operation is not defined yet.
 
--- Separate tickets wait for no ticket, and no ticket waits for them; only a
--- list of participants shows them.
-local function is_separate(kind)
-    return kind == PARTICIPANT or kind == READY
+local prefix = sub(KEYS[1], 1, -#'last' - 1)
+local last = KEYS[1]
+local queue, expiries = prefix .. 'queue', prefix .. 'until'
+local tickets, watchers = prefix .. 'tickets', prefix .. 'watchers'
+-- The WRITE tickets of the queue, by their sequence; and the separate tickets,
+-- which are not in the queue.
+local writers, participants = prefix .. 'writers', prefix .. 'participants'
+local ttl = tonumber(ARGV[3])
+local session, own_id = sub(ARGV[4], 1, 32), sub(ARGV[4], 34, 69)
+local now = math.floor(micros / 1000)
+
+local MUTEX, READ, WRITE, LEASE = '1', '2', '3', '4'
+local PARTICIPANT, READY = '8', '9'
+
+-- The keys of a queue expire this long after its last ticket, if all sessions
+-- have ended without removing their tickets.
+local ABANDONED_MS = 60000
+
+local function text(number)
+    return string.format('%.0f', number)
 end
 
--- The sorted set that has the tickets of ${kind} by their sequence.
+-- The name of the lock, which stands in the keys as command.h says.
+local name = string.match(prefix, '^holdfast:{(.*)}:')
+if string.find(name, '%', 1, true) then
+    name = string.gsub(name, '%%(%x%x)', {['25'] = '%', ['7B'] = '{',
+                                          ['7D'] = '}'})
+end
+
+-- With layout=redis-py: the key of redis-py, and that of its holder.
+local redis_py_key, holder_key
+if sub(op, 1, 9) == 'redis-py:' then
+    op = sub(op, 10)
+    redis_py_key, holder_key = name, prefix .. 'holder'
+end
+
+if ARGV[2] ~= '' and now > tonumber(ARGV[2]) then
+    return {text(now), 'late'}
+end
+
+-- The last number that was given out; and behind "2 " in the same key, the
+-- ticket that is alone (uncontended.lua), or ''.  The key is never removed, so
+-- it says also which layout the keys have.  A release with another layout
+-- writes something else there, and is recognised before anything is changed.
+state = state or call('GET', last) or '0'
+local before, alone = string.match(state, '^2 (%d+) ?(.*)$')
+
+before = tonumber(before or string.match(state, '^%d+$'))
+if not before and (op == 'enqueue' or op == 'participate' or
+        op == 'set_flag' or op == 'new_generation' or op == 'propose' or
+        op == 'commit' or op == 'repair' or op == 'quorum_list' or
+        op == 'quorum_renew') then
+    return {text(now), 'layout', state}
+end
+
+-- The sorted set that has the tickets of ${kind} by their sequence.  Separate
+-- tickets wait for no ticket, and no ticket waits for them; only a list of
+-- participants shows them.
 local function set_of(kind)
-    return is_separate(kind) and participants or queue
+    return (kind == PARTICIPANT or kind == READY) and participants or queue
 end
-
--- How many readers one step of a walk through a queue reads.
-local STEP = 16
-
--- The expiry of a ticket that never expires.
-local NEVER = 9007199254740991
 
 local operations = {}
 
 -- A ticket.  The hash has it as "kind weight revoked created session payload".
 local function ticket(id)
-    local data = redis.call('HGET', tickets, id)
+    local data = call('HGET', tickets, id)
     local found = {}
 
     if not data then
@@ -38,139 +83,59 @@ local function ticket(id)
     return found
 end
 
+-- The ticket of ${words}: "session id ttl kind weight payload".
+local function new_ticket(words, created)
+    local new = {revoked = '0', created = text(created),
+                 session = sub(words, 1, 32)}
+    local its_ttl
+
+    its_ttl, new.kind, new.weight, new.payload =
+        string.match(words, '^(%d+) (%d+) (%d+) (.*)$', 71)
+    return new, tonumber(its_ttl)
+end
+
+-- Returns what the hash has then.
 local function put(id, value)
-    redis.call('HSET', tickets, id, table.concat({
+    local data = table.concat({
         value.kind, value.weight, value.revoked, value.created, value.session,
-        value.payload}, ' '))
+        value.payload}, ' ')
+
+    call('HSET', tickets, id, data)
+    return data
 end
 
-local function expire(...)
-    for _, key in ipairs({...}) do
-        redis.call('PEXPIRE', key, 2 * ttl + ABANDONED_MS)
-    end
-end
+-- Let the keys expire later than any ticket in them, which lives for
+-- ${its_ttl}.  Sets of some kinds only may be younger than the rest; an enqueue
+-- sees to these.
+local function prolong_keys(its_ttl)
+    local left = call('PTTL', tickets)
 
--- Let the keys expire later than any ticket in them.
-local function prolong_keys()
-    local left = redis.call('PTTL', tickets)
-
-    if left >= ttl + ABANDONED_MS then
+    if left >= its_ttl + ABANDONED_MS then
         return
     end
-    expire(queue, expiries, tickets)
-    if left >= 0 then -- otherwise these are new, see prolong_with_tickets()
-        expire(writers, participants)
+    for _, key in ipairs(left >= 0 and
+            {queue, expiries, tickets, writers, participants} or
+            {queue, expiries, tickets}) do
+        call('PEXPIRE', key, 2 * its_ttl + ABANDONED_MS)
     end
 end
 
--- Let the key, a set that may be younger than the last prolong_keys(), expire
--- with the tickets.  If it expired before them, a WRITE would be in the queue
--- and not in writers, and no reader would wait for it.
-local function prolong_with_tickets(key)
-    redis.call('PEXPIRE', key, redis.call('PTTL', tickets))
-end
+-- Move the ticket that is in "last" alone to the other keys.  The first write
+-- takes no memory, see operations.renew().
+if alone and alone ~= '' then
+    local id = sub(alone, 34, 69)
+    local created = math.floor(before / 1000)
+    local its, its_ttl = new_ticket(alone, created)
 
-local function notify(session_notified, notice)
-    redis.call('PUBLISH', 'holdfast:session:' .. session_notified, notice)
-end
-
--- Notify GONE to the sessions of the tickets that wait for ${id}, a ticket of
--- ${kind}, unless these are ${removed} as well.  A READ waits for the nearest
--- WRITE ahead, a LEASE for no ticket, any other ticket for the one ahead.
--- ${as_kind}: WRITE if the ticket stays and is no WRITE any more, or '0'.
-local function notify_waiters(id, kind, removed, as_kind)
-    local sequence = redis.call('ZSCORE', queue, id)
-    local step = kind == WRITE and STEP or 1
-    local at = 0
-    local nearest = true
-    local behind, other
-
-    if not sequence then
-        return
+    call('DEL', writers)
+    call('ZADD', queue, text(before), id)
+    call('ZADD', expiries, text(created + its_ttl), id)
+    put(id, its)
+    prolong_keys(its_ttl)
+    if its.kind == WRITE then
+        call('ZADD', writers, text(before), id)
+        call('PEXPIRE', writers, 2 * its_ttl + ABANDONED_MS)
     end
-    repeat
-        behind = redis.call('ZRANGEBYSCORE', queue, '(' .. sequence, '+inf',
-                            'LIMIT', at, step)
-        for _, id_behind in ipairs(behind) do
-            other = ticket(id_behind)
-            if other then
-                if not removed[id_behind] and (
-                        (kind == WRITE and other.kind == READ) or
-                        (nearest and other.kind ~= READ and
-                         other.kind ~= LEASE)) then
-                    notify(other.session,
-                           table.concat({'gone', as_kind, id, name}, ' '))
-                end
-                if kind ~= WRITE or other.kind == WRITE then
-                    return
-                end
-                nearest = false
-            end
-        end
-        at = at + step
-    until #behind < step
-end
-
--- If the ticket has the key of redis-py, delete the key.  redis-py releases so.
-local function release_redis_py(id)
-    if redis_py_key and redis.call('GET', redis_py_key) == id then
-        redis.call('DEL', redis_py_key, holder_key)
-    end
-end
-
--- Notify CHANGED to the sessions that watch the queue.
-local function notify_watchers()
-    for _, watcher in ipairs(redis.call('ZRANGEBYSCORE', watchers,
-                                        '(' .. text(now), '+inf')) do
-        notify(watcher, 'changed ' .. name)
-    end
-    redis.call('DEL', watchers)
-end
-
--- Remove the tickets ${ids} and notify the sessions that have to know it,
--- except for the session ${by} as an owner.  ${evicted_by}: who removes them,
--- for their owners, or nil.
-local function remove_tickets(ids, by, evicted_by)
-    local removed = {}
-
-    if #ids == 0 then
-        return
-    end
-    for _, id in ipairs(ids) do
-        removed[id] = ticket(id) or {kind = '0', session = ''}
-    end
-    for _, id in ipairs(ids) do
-        notify_waiters(id, removed[id].kind, removed, '0')
-    end
-    for _, id in ipairs(ids) do
-        redis.call('ZREM', set_of(removed[id].kind), id)
-        if removed[id].kind == WRITE then
-            redis.call('ZREM', writers, id)
-        end
-        redis.call('ZREM', expiries, id)
-        redis.call('HDEL', tickets, id)
-        release_redis_py(id)
-        if removed[id].session ~= by then
-            notify(removed[id].session, table.concat(
-                evicted_by and {'evicted', evicted_by, id, name} or
-                {'gone', '0', id, name}, ' '))
-        end
-    end
-    notify_watchers()
-end
-
--- Notify this session when a ticket goes.
-local function watch()
-    redis.call('ZADD', watchers, text(now + ttl), session)
-    redis.call('PEXPIRE', watchers, 2 * ttl + ABANDONED_MS)
-end
-
--- A table of a flat array of keys and values.
-local function map(flat)
-    local found = {}
-
-    for i = 1, #flat, 2 do
-        found[flat[i]] = flat[i + 1]
-    end
-    return found
+    call('SET', last, text(before))
+    alone = nil
 end

@@ -4,12 +4,17 @@
 
 local outcome, more
 
--- Each operation first removes the expired tickets.
-remove_tickets(redis.call('ZRANGEBYSCORE', expiries, '-inf', text(now)), nil)
-pass_redis_py()
+if #expired > 0 then
+    remove_tickets(expired, nil)
+end
+if redis_py_key then
+    pass_redis_py()
+end
 outcome, more = operations[op]()
 if not outcome then
     return {text(now), 'unsupported'}
 end
-pass_redis_py()
+if redis_py_key then
+    pass_redis_py()
+end
 return {text(now), 'ok', outcome, more}

@@ -4,11 +4,14 @@
 -- READY, which says that all participants of a double barrier were there.
 
 if not operations[op] then
+    -- The expiry of a ticket that never expires.
+    local NEVER = 9007199254740991
+
     local function ids_of_kind(kind)
         local found = {}
         local its
 
-        for _, id in ipairs(redis.call('ZRANGE', set_of(kind), 0, -1)) do
+        for _, id in ipairs(call('ZRANGE', set_of(kind), 0, -1)) do
             its = ticket(id)
             if its and its.kind == kind then
                 found[#found + 1] = id
@@ -25,10 +28,10 @@ if not operations[op] then
 
     -- ARGV: kind, id.  Returns whether the flag was set before.
     function operations.set_flag()
-        local found = #ids_of_kind(ARGV[6])
+        local found = #ids_of_kind(ARGV[5])
 
         if found == 0 then
-            add_flag(ARGV[7], ARGV[6])
+            add_flag(ARGV[6], ARGV[5])
         end
         return found
     end
@@ -38,10 +41,10 @@ if not operations[op] then
     function operations.clear_flag()
         local found
 
-        if ARGV[6] == READY and #ids_of_kind(PARTICIPANT) > 0 then
+        if ARGV[5] == READY and #ids_of_kind(PARTICIPANT) > 0 then
             return 0
         end
-        found = ids_of_kind(ARGV[6])
+        found = ids_of_kind(ARGV[5])
         remove_tickets(found, nil)
         return #found
     end
@@ -49,14 +52,14 @@ if not operations[op] then
     -- ARGV: id of a participant, how many participants there must be, id of the
     -- new flag.  Returns whether so many are there, and so READY was replaced.
     function operations.new_generation()
-        local participant = ticket(ARGV[6])
+        local participant = ticket(ARGV[5])
 
         if not participant or participant.kind ~= PARTICIPANT or
-                #ids_of_kind(PARTICIPANT) < tonumber(ARGV[7]) then
+                #ids_of_kind(PARTICIPANT) < tonumber(ARGV[6]) then
             return 0
         end
         remove_tickets(ids_of_kind(READY), nil)
-        add_flag(ARGV[8], READY)
+        add_flag(ARGV[7], READY)
         notify_watchers()
         return 1
     end

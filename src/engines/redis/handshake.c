@@ -173,6 +173,7 @@ static void handle_info_text(struct hf_redis_link *link, const char *info)
 
     link->info = hf_redis_info_clustered(info) ? HF_REDIS_INFO_CLUSTER_NODE
                                                : HF_REDIS_INFO_SINGLE_SERVER;
+    link->script.declares_keys = link->info == HF_REDIS_INFO_CLUSTER_NODE;
     link->served_ms = served_ms(link, info);
     (void)hf_redis_info_value(info, "master_replid", link->replication_id,
                               sizeof link->replication_id);

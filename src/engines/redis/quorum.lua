@@ -11,7 +11,7 @@ if not operations[op] then
     local function receive_number(number)
         if tonumber(number) > before then
             before = tonumber(number)
-            redis.call('SET', last, number)
+            call('SET', last, number)
         end
     end
 
@@ -29,32 +29,28 @@ if not operations[op] then
         return rows
     end
 
-    -- Add the ticket of ARGV (id, kind, weight, payload) with that score,
-    -- unless it is there.
+    -- Add the new ticket with that score.
     local function add(score)
-        local id = ARGV[6]
-
-        redis.call('ZADD', queue, score, id)
-        redis.call('ZADD', expiries, text(now + ttl), id)
-        put(id, {kind = ARGV[7], weight = ARGV[8], revoked = '0',
-                 created = text(now), session = session, payload = ARGV[9]})
-        prolong_keys()
+        call('ZADD', queue, score, own_id)
+        call('ZADD', expiries, text(now + ttl), own_id)
+        put(own_id, (new_ticket(ARGV[4], now)))
+        prolong_keys(ttl)
     end
 
-    -- ARGV: id, kind, weight, payload.  Returns the ticket.
+    -- A new ticket.  Returns it.
     function operations.propose()
-        local id = ARGV[6]
+        local id = own_id
         local number
 
-        if redis.call('HEXISTS', tickets, id) == 0 then
+        if call('HEXISTS', tickets, id) == 0 then
             number = math.max(micros, before + 1)
-            redis.call('SET', last, text(number))
+            call('SET', last, text(number))
             add(string.format('%.1f', number - HALF))
         end
         return numbered({{
-            id, redis.call('ZSCORE', queue, id),
-            text(redis.call('ZSCORE', expiries, id) - now),
-            redis.call('HGET', tickets, id)}})
+            id, call('ZSCORE', queue, id),
+            text(call('ZSCORE', expiries, id) - now),
+            call('HGET', tickets, id)}})
     end
 
     -- Notify the tickets that ${id} was ahead of and will be behind: they may
@@ -62,8 +58,8 @@ if not operations[op] then
     local function notify_passed(id, score, number)
         local other
 
-        for _, passed in ipairs(redis.call('ZRANGEBYSCORE', queue, '(' .. score,
-                                           '(' .. number)) do
+        for _, passed in ipairs(call('ZRANGEBYSCORE', queue, '(' .. score,
+                                     '(' .. number)) do
             other = ticket(passed)
             if other then
                 notify(other.session,
@@ -75,44 +71,44 @@ if not operations[op] then
     -- Commit the ticket with ${number}, if it is there and has no greater
     -- number.  If ${is_unique}, only if no other ticket is committed with it.
     local function commit_number(id, number, is_unique)
-        local score = redis.call('ZSCORE', queue, id)
+        local score = call('ZSCORE', queue, id)
 
         receive_number(number)
         if not score or tonumber(score) > tonumber(number) then
             return
         end
-        for _, other in ipairs(redis.call('ZRANGEBYSCORE', queue, number,
-                                          number)) do
+        for _, other in ipairs(call('ZRANGEBYSCORE', queue, number,
+                                    number)) do
             if is_unique and other ~= id then
                 return
             end
         end
         notify_passed(id, score, number)
-        redis.call('ZADD', queue, number, id)
+        call('ZADD', queue, number, id)
     end
 
     -- ARGV: id, number.  Returns the queue.
     function operations.commit()
-        commit_number(ARGV[6], ARGV[7], true)
+        commit_number(ARGV[5], ARGV[6], true)
         return numbered(list(false))
     end
 
-    -- ARGV: id, kind, weight, payload, number
+    -- A new ticket.  ARGV: number
     function operations.repair()
-        receive_number(ARGV[10])
-        if redis.call('HEXISTS', tickets, ARGV[6]) == 0 then
-            add(ARGV[10])
+        receive_number(ARGV[5])
+        if call('HEXISTS', tickets, own_id) == 0 then
+            add(ARGV[5])
         end
         return {}
     end
 
     -- ARGV: watches the queue, detailed ('1' or '0'), number
     function operations.quorum_list()
-        if ARGV[6] == '1' then
+        if ARGV[5] == '1' then
             watch()
         end
-        receive_number(ARGV[8])
-        return numbered(list(ARGV[7] == '1', nil, 0, 0))
+        receive_number(ARGV[7])
+        return numbered(list(ARGV[6] == '1', nil, 0, 0))
     end
 
     -- ARGV: watches the queue, and ids, each followed by its number, or by '0'
@@ -120,7 +116,7 @@ if not operations[op] then
     function operations.quorum_renew()
         local rows = operations.renew(2)
 
-        for i = 7, #ARGV, 2 do
+        for i = 6, #ARGV, 2 do
             if ARGV[i + 1] ~= '0' then
                 commit_number(ARGV[i], ARGV[i + 1], false)
             end
@@ -142,16 +138,17 @@ if not operations[op] then
     -- ARGV: id, how often the owner will have been asked.  Returns whether the
     -- ticket is there.
     function operations.quorum_revoke()
-        local found = ticket(ARGV[6])
+        local found = ticket(ARGV[5])
 
         if not found then
             return 0
         end
-        if tonumber(found.revoked) < tonumber(ARGV[7]) then
-            found.revoked = ARGV[7]
-            put(ARGV[6], found)
+        if tonumber(found.revoked) < tonumber(ARGV[6]) then
+            found.revoked = ARGV[6]
+            put(ARGV[5], found)
             notify(found.session,
-                   table.concat({'revoked', found.revoked, ARGV[6], name}, ' '))
+                   table.concat({'revoked', found.revoked, ARGV[5],
+                                 name}, ' '))
         end
         return 1
     end

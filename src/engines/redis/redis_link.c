@@ -80,7 +80,28 @@ static void handle_scan_reply(struct hf_redis_link *link,
                               struct hf_store_call *call,
                               const struct redisReply *reply)
 {
-    hf_redis_answer_add_scan_reply(call->store_data, call, link->run_id, reply);
+    struct hf_redis_answer *answer = call->store_data;
+    const char *queue;
+
+    hf_redis_answer_add_scan_reply(answer, call, link->run_id, reply);
+    for (size_t i = 0; (queue = hf_redis_answer_next_last(answer, i)) != NULL;
+         i++) {
+        hf_redis_scan_put_last(&link->calls.out, queue);
+        answer->pending++;
+        if (hf_redis_expect(link, HF_REDIS_REPLY_SCAN_LAST, call))
+            continue;
+        if (i == 0) /* the link goes down and will not find this call */
+            hf_redis_answer_drop(call);
+        return;
+    }
+    reply_done(link, call);
+}
+
+static void handle_scan_last_reply(struct hf_redis_link *link,
+                                   struct hf_store_call *call,
+                                   const struct redisReply *reply)
+{
+    hf_redis_answer_add_last_reply(call->store_data, reply);
     reply_done(link, call);
 }
 
@@ -327,6 +348,8 @@ static void on_call_reply(struct hf_redis_link *link,
         handle_script_reply(link, call, reply);
     else if (what == HF_REDIS_REPLY_SCAN)
         handle_scan_reply(link, call, reply);
+    else if (what == HF_REDIS_REPLY_SCAN_LAST)
+        handle_scan_last_reply(link, call, reply);
     else if (what == HF_REDIS_REPLY_EXAMINE)
         handle_examine_reply(link, call, reply);
     else if (what == HF_REDIS_REPLY_TIME_OF_CALL)
@@ -469,6 +492,7 @@ void hf_redis_link_open(struct hf_redis_link *link, const char *session)
     assert(link->state == HF_REDIS_LINK_CLOSED);
     link->state = HF_REDIS_LINK_CONNECTING;
     link->info = HF_REDIS_INFO_UNREAD;
+    link->script.declares_keys = true;
     link->served_ms = 0;
     if (link->tls == HF_REDIS_TLS_PROBE_NEXT)
         link->tls = HF_REDIS_TLS_PROBING;

@@ -94,6 +94,7 @@ enum hf_redis_reply_kind {
     HF_REDIS_REPLY_SCRIPT_RELOAD,
     HF_REDIS_REPLY_SCRIPT,       /* the script, for .call */
     HF_REDIS_REPLY_SCAN,         /* SCAN, for .call */
+    HF_REDIS_REPLY_SCAN_LAST,    /* GET of a key of that SCAN, for .call */
     HF_REDIS_REPLY_EXAMINE,      /* a command of examine.c, for .call */
     HF_REDIS_REPLY_TIME_OF_CALL, /* TIME, for a call about no queue */
     HF_REDIS_REPLY_WAIT,         /* WAIT for replicas */

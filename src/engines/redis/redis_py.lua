@@ -9,60 +9,61 @@
 -- released the key, because no such program notifies.
 local CHECK_MS = 100
 
--- The id of the ticket that stands for the other program that has the key; nil
--- if there is none.
-local function other_program()
-    local value = redis_py_key and redis.call('GET', redis_py_key)
-    local digits
+local other_program, pass_redis_py, renew_redis_py, evict_other_program
 
-    if not value or redis.call('ZSCORE', queue, value) then
-        return nil
+if redis_py_key then
+    -- The id of the ticket that stands for the other program that has the key;
+    -- nil if there is none.
+    function other_program()
+        local value = call('GET', redis_py_key)
+        local digits
+
+        if not value or call('ZSCORE', queue, value) then
+            return nil
+        end
+        digits = redis.sha1hex(value)
+        return table.concat({
+            string.sub(digits, 1, 8), string.sub(digits, 9, 12),
+            string.sub(digits, 13, 16), string.sub(digits, 17, 20),
+            string.sub(digits, 21, 32)}, '-')
     end
-    digits = redis.sha1hex(value)
-    return table.concat({
-        string.sub(digits, 1, 8), string.sub(digits, 9, 12),
-        string.sub(digits, 13, 16), string.sub(digits, 17, 20),
-        string.sub(digits, 21, 32)}, '-')
-end
 
--- If our holder has lost the key, its ticket is removed.  If the key is free,
--- the first ticket takes it.
-local function pass_redis_py()
-    local holder = redis_py_key and redis.call('GET', holder_key)
-    local first
+    -- If our holder has lost the key, its ticket is removed.  If the key is
+    -- free, the first ticket takes it.
+    function pass_redis_py()
+        local holder = call('GET', holder_key)
+        local first
 
-    if not redis_py_key then
-        return
-    end
-    if holder and redis.call('GET', redis_py_key) ~= holder then
-        redis.call('DEL', holder_key)
-        if redis.call('ZSCORE', queue, holder) then
-            remove_tickets({holder}, nil)
+        if holder and call('GET', redis_py_key) ~= holder then
+            call('DEL', holder_key)
+            if call('ZSCORE', queue, holder) then
+                remove_tickets({holder}, nil)
+            end
+        end
+        first = call('ZRANGE', queue, 0, 0)[1]
+        if not first or call('EXISTS', redis_py_key) == 1 then
+            return
+        end
+        for _, key in ipairs({redis_py_key, holder_key}) do
+            call('SET', key, first, 'PX', text(
+                call('ZSCORE', expiries, first) - now))
         end
     end
-    first = redis.call('ZRANGE', queue, 0, 0)[1]
-    if not first or redis.call('EXISTS', redis_py_key) == 1 then
-        return
-    end
-    for _, key in ipairs({redis_py_key, holder_key}) do
-        redis.call('SET', key, first, 'PX', text(
-            redis.call('ZSCORE', expiries, first) - now))
-    end
-end
 
--- The ticket was renewed for a ttl; if it has the key, so is the key.
-local function renew_redis_py(id)
-    if redis_py_key and redis.call('GET', redis_py_key) == id then
-        redis.call('PEXPIRE', redis_py_key, ttl)
-        redis.call('PEXPIRE', holder_key, ttl)
+    -- The ticket was renewed for a ttl; if it has the key, so is the key.
+    function renew_redis_py(id)
+        if call('GET', redis_py_key) == id then
+            call('PEXPIRE', redis_py_key, ttl)
+            call('PEXPIRE', holder_key, ttl)
+        end
     end
-end
 
--- Delete the key of another program if its ticket has this ${id}.  Returns how
--- many keys were deleted.
-local function evict_other_program(id)
-    if other_program() ~= id then
-        return 0
+    -- Delete the key of another program if its ticket has this ${id}.  Returns
+    -- how many keys were deleted.
+    function evict_other_program(id)
+        if other_program() ~= id then
+            return 0
+        end
+        return call('DEL', redis_py_key)
     end
-    return redis.call('DEL', redis_py_key)
 end

@@ -474,6 +474,48 @@ static void add_body(struct hf_redis_answer *answer,
     }
 }
 
+/* Is it the server's clock in microseconds, as the script's short path answers
+ * it, with 16 digits? */
+static bool is_clock(long long number)
+{
+    return number >= 1000000000000000 &&
+           number <= (long long)HF_STORE_NUMBER_MAX;
+}
+
+/* May the script's short path answer ${call}? */
+static bool has_short_answer(const struct hf_store_call *call)
+{
+    return call->kind == HF_STORE_REMOVE ||
+           (call->kind == HF_STORE_ENQUEUE && call->quorum == NULL);
+}
+
+/* Such an answer, the server's clock in
+ * microseconds: nothing else was in the queue.  It is the sequence of the new
+ * ticket, too. */
+static void add_short_answer(struct hf_redis_answer *answer,
+                             const struct hf_store_call *call, long long micros)
+{
+    struct hf_ticket *ticket;
+
+    answer->answer.server_ms = (uint64_t)micros / 1000;
+    answer->answer.found = true;
+    if (call->kind == HF_STORE_REMOVE)
+        return;
+    ticket = add_ticket(answer);
+    if (ticket == NULL) {
+        fail_memory(answer);
+        return;
+    }
+    ticket->id = call->ticket;
+    ticket->kind = call->ticket_kind;
+    ticket->weight = call->weight;
+    ticket->sequence = ticket->token = (uint64_t)micros;
+    ticket->created_utc_ms = answer->answer.server_ms;
+    ticket->payload = call->payload;
+    answer->leases[0].expires_in_ms = call->ttl_ms;
+    answer->answer.partial = hf_store_call_may_be_partial(call);
+}
+
 /* ${done}: the call may have changed something before the error. */
 static void add_error(struct hf_redis_answer *answer,
                       const struct redisReply *reply, bool done)
@@ -530,6 +572,12 @@ void hf_redis_answer_add_reply(struct hf_redis_answer *answer,
                       hf_redis_error_classify(reply->str).partial);
         return;
     }
+    if (reply->type == REDIS_REPLY_INTEGER && is_clock(reply->integer) &&
+        has_short_answer(call)) {
+        add_short_answer(answer, call, reply->integer);
+        keep_payload(answer);
+        return;
+    }
     if (!is_array(reply, 2) || !is_text(reply->element[1]) ||
         !parse_number_reply(reply->element[0], &answer->answer.server_ms))
         fail_malformed(answer);
@@ -575,12 +623,27 @@ static void add_key(struct hf_redis_answer *answer, const char *prefix,
                     const char *key)
 {
     char queue[HF_REDIS_KEY_BYTES];
-    bool participants;
+    enum hf_redis_scan_key which = hf_redis_scan_read_key(key, queue);
+    struct hf_name_list *list = &answer->name_list;
 
-    if (hf_redis_scan_read_key(key, queue, &participants) &&
-        hf_name_is_below(queue, prefix))
-        hf_name_list_add(&answer->name_list, queue, strlen(queue),
-                         participants);
+    if (which == HF_REDIS_SCAN_NO_KEY || !hf_name_is_below(queue, prefix))
+        return;
+    /* no lock of ours has a longer name */
+    if (which == HF_REDIS_SCAN_LAST && strlen(queue) <= HF_NAME_BYTES)
+        list = &answer->last_list;
+    hf_name_list_add(list, queue, strlen(queue),
+                     which == HF_REDIS_SCAN_PARTICIPANTS);
+}
+
+/* Set the names, or fail if one of them is missing. */
+static void set_names(struct hf_redis_answer *answer)
+{
+    if (answer->name_list.failed || answer->last_list.failed) {
+        fail_memory(answer);
+        return;
+    }
+    hf_name_list_answer(&answer->name_list, &answer->names);
+    answer->answer.names = &answer->names;
 }
 
 void hf_redis_answer_add_scan_reply(struct hf_redis_answer *answer,
@@ -604,21 +667,38 @@ void hf_redis_answer_add_scan_reply(struct hf_redis_answer *answer,
         if (is_text(keys->element[i]))
             add_key(answer, call->prefix, keys->element[i]->str);
     }
-    if (answer->name_list.failed) {
-        fail_memory(answer);
-        return;
-    }
-    hf_name_list_answer(&answer->name_list, &answer->names);
     answer->names.looked_at = HF_REDIS_SCAN_COUNT;
     answer->names.cursor = answer->cursor;
     answer->names.cursor_bytes = hf_redis_scan_next(
         call, run_id, reply->element[0]->str, answer->cursor);
-    answer->answer.names = &answer->names;
+    set_names(answer);
+}
+
+const char *hf_redis_answer_next_last(const struct hf_redis_answer *answer,
+                                      size_t index)
+{
+    return index < answer->last_list.count
+               ? answer->last_list.text + answer->last_list.offsets[index]
+               : NULL;
+}
+
+void hf_redis_answer_add_last_reply(struct hf_redis_answer *answer,
+                                    const struct redisReply *reply)
+{
+    const char *queue = hf_redis_answer_next_last(answer, answer->lasts_read++);
+
+    if (reply->type == REDIS_REPLY_NIL ||
+        !hf_redis_scan_last_is_open(is_text(reply) ? reply->str : NULL))
+        return;
+    hf_name_list_add(&answer->name_list, queue, strlen(queue), false);
+    if (answer->answer.names != NULL)
+        set_names(answer);
 }
 
 void hf_redis_answer_free(struct hf_redis_answer *answer)
 {
     hf_name_list_free(&answer->name_list);
+    hf_name_list_free(&answer->last_list);
     hf_finding_list_free(&answer->examination.findings);
     hf_free(answer->tickets);
     hf_free(answer->leases);

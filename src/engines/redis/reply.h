@@ -36,6 +36,9 @@ struct hf_redis_answer {
     char payload[HF_PAYLOAD_BYTES];
     struct hf_names_answer names;  /* NAMES: .answer.names */
     struct hf_name_list name_list; /* what .names points to */
+    struct hf_name_list
+        last_list;     /* NAMES: whose key "last" is read, in order */
+    size_t lasts_read; /* of these, how many were answered */
     char cursor[HF_REDIS_CURSOR_BYTES];
     struct hf_redis_examination examination; /* EXAMINE */
     size_t pending;                    /* replies that have not come yet */
@@ -59,6 +62,15 @@ void hf_redis_answer_add_wait_reply(struct hf_redis_answer *answer,
 void hf_redis_answer_add_scan_reply(struct hf_redis_answer *answer,
                                     const struct hf_store_call *call,
                                     const char *run_id,
+                                    const struct redisReply *reply);
+
+/* The queue number ${index} whose key "last" is to be read for a NAMES; NULL
+ * behind the last one. */
+const char *hf_redis_answer_next_last(const struct hf_redis_answer *answer,
+                                      size_t index);
+
+/* Add ${reply}, which is to the next of these. */
+void hf_redis_answer_add_last_reply(struct hf_redis_answer *answer,
                                     const struct redisReply *reply);
 
 /* Frees ${answer} itself too. */

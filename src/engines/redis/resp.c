@@ -9,8 +9,7 @@
 
 #define ROOM_MIN 4096
 
-/* digits of 2^64 - 1 */
-#define DIGITS_MAX 20
+#define DIGITS_MAX (HF_RESP_NUMBER_BYTES - 1)
 
 /* Make room for ${count} more bytes, or set .failed. */
 static bool make_room(struct hf_resp *resp, size_t count)
@@ -40,8 +39,7 @@ static void append(struct hf_resp *resp, const void *bytes, size_t count)
     resp->used += count;
 }
 
-/* Write ${number} to the end of ${text}; returns where it begins.  printf() is
- * not used, because a call has about forty numbers. */
+/* Write ${number} to the end of ${text}; returns where it begins. */
 static char *write_digits(char text[DIGITS_MAX], uint64_t number)
 {
     size_t at = DIGITS_MAX;
@@ -50,6 +48,12 @@ static char *write_digits(char text[DIGITS_MAX], uint64_t number)
         text[--at] = (char)('0' + number % 10);
     while ((number /= 10) > 0);
     return &text[at];
+}
+
+const char *hf_resp_number(char text[HF_RESP_NUMBER_BYTES], uint64_t number)
+{
+    text[DIGITS_MAX] = '\0';
+    return write_digits(text, number);
 }
 
 static void append_header(struct hf_resp *resp, char kind, size_t count)
@@ -73,6 +77,22 @@ void hf_resp_put(struct hf_resp *resp, const void *bytes, size_t count)
     append_header(resp, '$', count);
     if (count > 0)
         append(resp, bytes, count);
+    append(resp, "\r\n", 2);
+}
+
+void hf_resp_put_joined(struct hf_resp *resp, const char *const texts[],
+                        size_t count)
+{
+    size_t bytes = count - 1;
+
+    for (size_t i = 0; i < count; i++)
+        bytes += strlen(texts[i]);
+    append_header(resp, '$', bytes);
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0)
+            append(resp, " ", 1);
+        append(resp, texts[i], strlen(texts[i]));
+    }
     append(resp, "\r\n", 2);
 }
 

@@ -16,6 +16,13 @@ struct hf_resp {
     bool failed; /* memory ran out: the buffer must not be sent */
 };
 
+/* The digits of 2^64 - 1, and the NUL. */
+#define HF_RESP_NUMBER_BYTES 21
+
+/* Write ${number} somewhere into ${text}; returns where.  printf() is not used,
+ * because a call has about twenty numbers. */
+const char *hf_resp_number(char text[HF_RESP_NUMBER_BYTES], uint64_t number);
+
 /* Begin a command of ${count} words.  The words are put next. */
 void hf_resp_begin(struct hf_resp *resp, size_t count);
 /* Append one word. */
@@ -23,6 +30,9 @@ void hf_resp_put(struct hf_resp *resp, const void *bytes, size_t count);
 void hf_resp_put_text(struct hf_resp *resp, const char *text);
 /* Append bytes as they are, outside of any command. */
 void hf_resp_put_raw(struct hf_resp *resp, const void *bytes, size_t count);
+/* Append one word of ${count} texts, with a space between two. */
+void hf_resp_put_joined(struct hf_resp *resp, const char *const texts[],
+                        size_t count);
 void hf_resp_put_number(struct hf_resp *resp, uint64_t number);
 
 /* The first ${count} bytes were sent: remove them. */

@@ -29,7 +29,6 @@ if ARGV[1] == 'rights' then
         {'hexists', key, 'x'},
         {'hget', key, 'x'},
         {'hgetall', key},
-        {'hlen', key},
         {'hset', key, 'x', 'x'},
         {'pexpire', key, '1'},
         {'pttl', key},

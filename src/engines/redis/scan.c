@@ -50,8 +50,8 @@ unsigned hf_redis_scan_slot(const struct hf_store_call *call)
     return read_cursor(call).slot;
 }
 
-/* Write the pattern of the keys "queue" and "participants" of all queues whose
- * names begin with ${prefix}. */
+/* Write the pattern of the keys "last", "queue" and "participants" of all
+ * queues whose names begin with ${prefix}. */
 static void format_pattern(const char *prefix, char pattern[PATTERN_BYTES])
 {
     char key[HF_REDIS_KEY_BYTES];
@@ -64,7 +64,7 @@ static void format_pattern(const char *prefix, char pattern[PATTERN_BYTES])
             *to++ = '\\';
         *to++ = *at;
     }
-    (void)stpcpy(to, "*}:[qm]*");
+    (void)stpcpy(to, "*}:[lqp]*");
 }
 
 void hf_redis_scan_put(struct hf_resp *resp, const struct hf_store_call *call,
@@ -134,8 +134,8 @@ static const char *decode(const char *from, char *to)
     return from + 1;
 }
 
-bool hf_redis_scan_read_key(const char *key, char queue[HF_REDIS_KEY_BYTES],
-                            bool *participants)
+enum hf_redis_scan_key hf_redis_scan_read_key(const char *key,
+                                              char queue[HF_REDIS_KEY_BYTES])
 {
     const char *rest;
     size_t bytes;
@@ -143,10 +143,31 @@ bool hf_redis_scan_read_key(const char *key, char queue[HF_REDIS_KEY_BYTES],
     if (strlen(key) >= HF_REDIS_KEY_BYTES ||
         strncmp(key, HEAD, strlen(HEAD)) != 0 ||
         (rest = decode(key + strlen(HEAD), queue)) == NULL)
-        return false;
-    *participants = strcmp(rest, ":participants") == 0;
+        return HF_REDIS_SCAN_NO_KEY;
     bytes = strlen(queue);
     /* The queue of the flags of a name ends with '/'. */
-    return (*participants || strcmp(rest, ":queue") == 0) && bytes > 0 &&
-           queue[bytes - 1] != '/';
+    if (bytes == 0 || queue[bytes - 1] == '/')
+        return HF_REDIS_SCAN_NO_KEY;
+    if (strcmp(rest, ":participants") == 0)
+        return HF_REDIS_SCAN_PARTICIPANTS;
+    if (strcmp(rest, ":queue") == 0)
+        return HF_REDIS_SCAN_QUEUE;
+    return strcmp(rest, ":last") == 0 ? HF_REDIS_SCAN_LAST
+                                      : HF_REDIS_SCAN_NO_KEY;
+}
+
+void hf_redis_scan_put_last(struct hf_resp *resp, const char *queue)
+{
+    char key[HF_REDIS_KEY_BYTES];
+
+    hf_redis_key(queue, "last", key);
+    hf_resp_begin(resp, 2);
+    hf_resp_put_text(resp, "GET");
+    hf_resp_put_text(resp, key);
+}
+
+bool hf_redis_scan_last_is_open(const char *text)
+{
+    return text == NULL || strncmp(text, "2 ", 2) != 0 ||
+           text[2 + strspn(text + 2, "0123456789")] != '\0';
 }

@@ -3,6 +3,10 @@
  * The names that there are (HF_STORE_NAMES), by SCAN, which goes over all keys
  * of the database and shows those of queues.
  *
+ * A ticket that is alone is in the key "last", which stays behind it.  So the
+ * keys "last" of a page are read, and name their queues unless they say that
+ * nothing is there.
+ *
  * A cursor of ours says which node it is of, by a hash slot of it, then which
  * process of Redis, by its run id, and what SCAN said there:
  * "8192 5f3a... 1776".  A cursor of SCAN is good for one process only, because
@@ -36,10 +40,25 @@ size_t hf_redis_scan_next(const struct hf_store_call *call, const char *run_id,
                           const char *next, char cursor[HF_REDIS_CURSOR_BYTES]);
 size_t hf_redis_scan_begin(unsigned slot, char cursor[HF_REDIS_CURSOR_BYTES]);
 
-/* Is ${key} that of the tickets or of the participants of a queue?  Sets its
- * name and which of the two.  Only a key exactly as hf_redis_key() writes it
- * is. */
-bool hf_redis_scan_read_key(const char *key, char queue[HF_REDIS_KEY_BYTES],
-                            bool *participants);
+/* The keys that show that a queue may have tickets. */
+enum hf_redis_scan_key {
+    HF_REDIS_SCAN_NO_KEY, /* another key */
+    HF_REDIS_SCAN_QUEUE,
+    HF_REDIS_SCAN_PARTICIPANTS,
+    HF_REDIS_SCAN_LAST, /* which stays when the queue is empty */
+};
+
+/* Which of them is ${key}?  Sets the name of its queue.  Only a key exactly as
+ * hf_redis_key() writes it is one. */
+enum hf_redis_scan_key hf_redis_scan_read_key(const char *key,
+                                              char queue[HF_REDIS_KEY_BYTES]);
+
+/* Append a GET of the key "last" of ${queue}. */
+void hf_redis_scan_put_last(struct hf_resp *resp, const char *queue);
+
+/* Does the reply ${text} to that, or NULL if it is no text, leave it open
+ * whether there are tickets?  It says that there are none only as "2 NUMBER"
+ * (uncontended.lua). */
+bool hf_redis_scan_last_is_open(const char *text);
 
 #endif

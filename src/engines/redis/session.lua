@@ -13,24 +13,26 @@ if not operations[op] then
         -- The first write must be one that takes no memory.  If Redis is out of
         -- memory, it refuses the first write of a script, but not the later
         -- ones.  So no ticket is lost because of that.
-        redis.call('ZREMRANGEBYSCORE', watchers, '-inf', text(now))
-        for i = 7, #ARGV, step or 1 do
-            found = redis.call('ZSCORE', expiries, ARGV[i]) and ticket(ARGV[i])
+        call('ZREMRANGEBYSCORE', watchers, '-inf', text(now))
+        for i = 6, #ARGV, step or 1 do
+            found = call('ZSCORE', expiries, ARGV[i]) and ticket(ARGV[i])
             if not found then
                 rows[#rows + 1] = {ARGV[i], '-1'}
             else
-                redis.call('ZADD', expiries, 'XX', text(now + ttl), ARGV[i])
-                renew_redis_py(ARGV[i])
+                call('ZADD', expiries, 'XX', text(now + ttl), ARGV[i])
+                if redis_py_key then
+                    renew_redis_py(ARGV[i])
+                end
                 if found.revoked ~= '0' then
                     rows[#rows + 1] = {ARGV[i], found.revoked}
                 end
             end
         end
-        if ARGV[6] == '1' then
+        if ARGV[5] == '1' then
             watch()
         end
-        if #ARGV >= 7 then -- flags stay
-            prolong_keys()
+        if #ARGV >= 6 then -- flags stay
+            prolong_keys(ttl)
         end
         return rows
     end
@@ -39,13 +41,13 @@ if not operations[op] then
     function operations.close_session()
         local found = {}
 
-        for i = 6, #ARGV do
-            if redis.call('ZSCORE', expiries, ARGV[i]) then
+        for i = 5, #ARGV do
+            if call('ZSCORE', expiries, ARGV[i]) then
                 found[#found + 1] = ARGV[i]
             end
         end
         remove_tickets(found, session)
-        redis.call('ZREM', watchers, session)
+        call('ZREM', watchers, session)
         return #found
     end
 end

@@ -1,14 +1,14 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The success of a queue, which the last of KEYS has as "token milliseconds",
+-- The success of a queue, whose key has as "token milliseconds",
 -- by the clock of this server.  It does not expire.
 
 if not operations[op] then
-    local key = KEYS[#KEYS]
+    local key = prefix .. 'success'
 
     -- The token and the time; nil if there is no success.
     local function read()
-        return string.match(redis.call('GET', key) or '', '^(%d+) (%d+)$')
+        return string.match(call('GET', key) or '', '^(%d+) (%d+)$')
     end
 
     -- Returns the token and the time, or nothing.
@@ -19,13 +19,13 @@ if not operations[op] then
     -- ARGV: id, token.  Writes the success of a ticket of this session, unless
     -- a later ticket has succeeded.  Returns whether it was done.
     function operations.write_success()
-        local found = ticket(ARGV[6])
+        local found = ticket(ARGV[5])
 
         if not found or found.session ~= session or
-                tonumber(read() or '0') > tonumber(ARGV[7]) then
+                tonumber(read() or '0') > tonumber(ARGV[6]) then
             return 0
         end
-        redis.call('SET', key, ARGV[7] .. ' ' .. text(now))
+        call('SET', key, ARGV[6] .. ' ' .. text(now))
         return 1
     end
 end
