@@ -43,8 +43,9 @@ static struct hf_etcd_watch *find(const struct hf_etcd_watches *watches,
 }
 
 /* The server has ${watch}, and is or was late, or is not. */
-static void settle(struct hf_etcd_watches *watches, struct hf_etcd_watch *watch,
-                   enum hf_etcd_watch_state state)
+static void set_state(struct hf_etcd_watches *watches,
+                      struct hf_etcd_watch *watch,
+                      enum hf_etcd_watch_state state)
 {
     if (watch->state == HF_ETCD_WATCH_BEGUN)
         HF_LIST_REMOVE_BY(&watches->begun, watch, next_begun, previous_begun);
@@ -56,7 +57,7 @@ static void wait(struct hf_etcd_watches *watches, struct hf_etcd_watch *watch)
 {
     if (watch->state == HF_ETCD_WATCH_WAITING)
         return;
-    settle(watches, watch, HF_ETCD_WATCH_WAITING);
+    set_state(watches, watch, HF_ETCD_WATCH_WAITING);
     hf_etcd_call_cancel(&watch->read);
     hf_tree_remove(&watches->by_id, &watch->by_id, &watch->id);
     watch->start = HF_ETCD_WATCH_FROM_REVISION;
@@ -207,7 +208,7 @@ static void report(struct hf_etcd_session *session,
             watch->next_revision = event.kv.mod_revision + 1;
         watch->gone_revision = event.deleted ? event.kv.mod_revision : 0;
         if (watch->state == HF_ETCD_WATCH_BEGUN)
-            settle(&session->watches, watch, HF_ETCD_WATCH_CREATED);
+            set_state(&session->watches, watch, HF_ETCD_WATCH_CREATED);
         watch->event(watch, &event);
     }
 }
@@ -274,7 +275,7 @@ static void read_key(struct hf_etcd_session *session,
                                         .serializable = true};
     struct hf_etcd_buffer request = {0};
 
-    settle(&session->watches, watch, HF_ETCD_WATCH_CREATED);
+    set_state(&session->watches, watch, HF_ETCD_WATCH_CREATED);
     watch->read.ended = read_ended;
     hf_etcd_write_range(&request, &range);
     if (hf_etcd_call_start(session, &watch->read, HF_ETCD_RANGE, &request))
