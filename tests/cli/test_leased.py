@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""holdfast run on Redis and on PostgreSQL, where tickets are leased: the whole
+"""holdfast run on Redis, PostgreSQL and etcd, where tickets are leased: the whole
 tree of a command is dead before the next one can be in.
 
-    test_leased.py [Redis] [PostgreSql]
+    test_leased.py [Redis] [PostgreSql] [Etcd]
 """
 
 import os
@@ -16,11 +16,13 @@ from harness import waiting
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 os.pardir, "servers"))
 
+import etcd  # noqa: E402
 import postgres  # noqa: E402
 import redis_server  # noqa: E402
 from proxy import DOWN, UP, Proxy  # noqa: E402
 
 TTL_MS = 2000
+LONG_TTL_MS = 300000  # the longest that each engine takes
 
 LOST = "'%s' was lost while the command ran, which was therefore stopped"
 LATE = "did not move in time to prove"
@@ -144,14 +146,14 @@ class Leased:
         self.assertEqual(len(harness.children(without.pid)), 1)
 
     def test_after_a_killed_launcher_the_next_one_follows_at_once(self):
-        launcher = self.tree("launcher", "--grace", "100ms", ttl_ms=600000)
+        launcher = self.tree("launcher", "--grace", "100ms", ttl_ms=LONG_TTL_MS)
         following = self.next_holder("launcher")
         launcher.kill()
         self.assert_followed("launcher", following)
 
     def test_after_a_killed_supervisor_the_next_one_follows_at_once(self):
         """The launcher removes the ticket when it has ended the tree."""
-        launcher = self.tree("supervisor", "--grace", "100ms", ttl_ms=600000)
+        launcher = self.tree("supervisor", "--grace", "100ms", ttl_ms=LONG_TTL_MS)
         following = self.next_holder("supervisor")
         os.kill(self.supervisor(launcher), signal.SIGKILL)
         self.assert_followed("supervisor", following)
@@ -216,6 +218,21 @@ class PostgreSql(Leased, harness.Case):
         return self.server.sql(
             "SELECT count(*) FROM holdfast.ticket t JOIN holdfast.queue q "
             "ON q.number = t.queue WHERE q.name = %s", (name.encode(),))[0][0]
+
+
+class Etcd(Leased, harness.Case):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = etcd.Server()
+        cls.addClassCleanup(cls.server.close)
+        cls.server.start()
+
+    def url(self, ttl_ms, port=None):
+        return "etcd://127.0.0.1:%d?ttl=%dms" % (port or self.server.port, ttl_ms)
+
+    def in_queue(self, name):
+        with self.server.client() as client:
+            return len(client.list(name + "/"))
 
 
 if __name__ == "__main__":

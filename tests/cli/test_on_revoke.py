@@ -2,7 +2,7 @@
 """holdfast run --on-revoke: what a holder does when another program asks for
 its lock, on each engine.
 
-    test_on_revoke.py [OnFiles] [OnZooKeeper] [OnRedis] [OnPostgreSql]
+    test_on_revoke.py [OnFiles] [OnZooKeeper] [OnEtcd] [OnRedis] [OnPostgreSql]
 """
 
 import engines
@@ -86,6 +86,10 @@ class OnFiles(OnRevoke, engines.File, harness.Case):
 
 
 class OnZooKeeper(OnRevoke, engines.ZooKeeper, harness.Case):
+    pass
+
+
+class OnEtcd(OnRevoke, engines.Etcd, harness.Case):
     pass
 
 

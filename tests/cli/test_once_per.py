@@ -325,6 +325,24 @@ class OnZooKeeper(engines.ZooKeeper, OnAll, Case):
         self.server.restart()
 
 
+class OnEtcd(engines.Etcd, Case):
+    """No answer has a time, so it is refused, and nothing is started or held."""
+
+    NO_TIME = "etcd tells no time, so it cannot be known how long ago the last"
+
+    def test_it_is_refused(self):
+        for options in ((), ("-n",)):
+            status, err = self.once(*options)
+            self.assertEqual((status, self.count()), (64, 0), err)
+            self.assertIn(self.NO_TIME, err)
+            self.assertEqual(self.in_queue(self.name), 0)
+        asked = subprocess.run([harness.TOOL, "last", self.name], text=True,
+                               env=self.environment, capture_output=True,
+                               timeout=waiting.LIMIT_S)
+        self.assertEqual((asked.returncode, asked.stdout), (64, ""))
+        self.assertIn(self.NO_TIME, asked.stderr)
+
+
 class OnRedis(engines.Redis, Future, OnAll, Case):
     key = "holdfast:{%s}:success"
 

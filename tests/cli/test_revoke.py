@@ -401,6 +401,32 @@ class ZooKeeper(EachEngine, engines.ZooKeeper, harness.Case):
             self.assertEqual(self.tickets(), [])
 
 
+class Etcd(EachEngine, engines.Etcd, harness.Case):
+    def test_owners_that_use_other_libraries(self):
+        """Go's, as the server's lock service and etcdctl: they do not watch
+        their keys, and are not written to."""
+        with self.server.client() as client:
+            lease = client.grant(300)
+            self.addCleanup(self.revoke_lease, lease)
+            key = client.lock(self.name, lease)
+            status, out, err = self.tool("revoke", self.name)
+            self.assertEqual((status, out), (
+                1, "not asked: an owner that gives no name, which holds %s\n" %
+                self.name))
+            self.assertIn("it uses another library, which receives no", err)
+            self.assertEqual(client.get(key).value, "")
+            self.assertEqual(client.get(key).modified, client.get(key).created)
+            status, _, err = self.tool("evict", "-ym", "full", self.name,
+                                       self.tickets()[0]["token"])
+            self.assertEqual(status, 0)
+            self.assertIn("it is not notified, and goes on as if it held", err)
+            self.assertIsNone(client.get(key))
+
+    def revoke_lease(self, lease):
+        with self.server.client() as client:
+            client.revoke(lease)
+
+
 class Redis(EachEngine, engines.Redis, harness.Case):
     pass
 

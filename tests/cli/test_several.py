@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """holdfast run with several names, and with permits of a semaphore.
 
-    test_several.py Names Permits [OnFiles] [OnZooKeeper] [OnRedis]
+    test_several.py Names Permits [OnFiles] [OnZooKeeper] [OnEtcd] [OnRedis]
                     [OnPostgreSql]
 """
 
@@ -185,6 +185,10 @@ class OnFiles(Which, engines.File, harness.Case):
 
 
 class OnZooKeeper(Which, engines.ZooKeeper, harness.Case):
+    pass
+
+
+class OnEtcd(Which, engines.Etcd, harness.Case):
     pass
 
 

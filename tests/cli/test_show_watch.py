@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import time
+import urllib.request
 import uuid
 
 import engines
@@ -332,6 +333,44 @@ class ZooKeeper(Served, engines.ZooKeeper, harness.Case):
 
 
 TEXT = ZooKeeper.TEXT.decode()
+
+
+class Etcd(Served, engines.Etcd, harness.Case):
+    """What clients send is counted, on streams and for a call of its own; what
+    the test itself sends is not."""
+
+    RECEIVED = r"^grpc_server_msg_received_total\{.*\} (\d+)$"
+
+    def setUp(self):
+        super().setUp()
+        self.own = 0
+
+    def requests(self, _):
+        with urllib.request.urlopen("http://%s/metrics" % self.server.address(),
+                                    timeout=waiting.LIMIT_S) as answer:
+            text = answer.read().decode()
+        return sum(map(int, re.findall(self.RECEIVED, text, re.M))) - self.own
+
+    def put(self, client, number):
+        """One after the other, because a key's place is its revision."""
+        client.put("%s/%x-%d" % (self.name, self.lease, number),
+                   "mutex %s\n%s" % (uuid.uuid4(), TEXT % number), self.lease)
+        self.own += 1
+
+    def fill(self, count):
+        with self.server.client() as client:
+            self.lease = client.grant(3600)
+            self.addCleanup(self.revoke_lease)
+            for number in range(count):
+                self.put(client, number)
+
+    def revoke_lease(self):
+        with self.server.client() as client:
+            client.revoke(self.lease)
+
+    def one_more(self):
+        with self.server.client() as client:
+            self.put(client, 10 ** 6)
 
 
 class Redis(Served, engines.Redis, harness.Case):

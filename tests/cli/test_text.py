@@ -272,6 +272,12 @@ class OnZooKeeper(Origin, engines.ZooKeeper, harness.Case):
         return ["0x%x" % owner for owner in owners]
 
 
+class OnEtcd(Origin, engines.Etcd, harness.Case):
+    def sessions(self):
+        with self.server.client() as client:
+            return ["%x" % lease for lease in client.leases()]
+
+
 class OnRedis(Origin, engines.Redis, harness.Case):
     def sessions(self):
         """Each subscribes to a channel of its own."""
