@@ -4,7 +4,7 @@ the exit status is that of the worst.
 
     test_doctor.py [Files] [ZooKeeper] [ZooKeeperSettings] [ZooKeeperEnsemble]
                    [Redis] [RedisCluster] [Quorum] [PostgreSql]
-                   [Etcd] [EtcdCluster] [EtcdUsers]
+                   [Etcd] [EtcdOfLong] [EtcdCluster] [EtcdUsers]
 """
 
 import json
@@ -36,6 +36,7 @@ from redis_cluster import Cluster  # noqa: E402
 from zookeeper import Standalone, digest_section  # noqa: E402
 
 SEVERITIES = ["ok", "unknown", "notice", "warning", "error"]
+MILLION = 10 ** 6
 STATUS = {"ok": 0, "unknown": 0, "notice": 0, "warning": 1, "error": 2}
 
 
@@ -1104,6 +1105,69 @@ class Etcd(OfEtcd, harness.Case):
                               in report["findings"]
                               if finding["id"] == "etcd-member"],
                              ["warning", "error"])
+
+
+class EtcdOfLong(Doctor, harness.Case):
+    """A server of its own for each test, with a past or an alarm that stays."""
+    test_owner_that_has_ended = test_probe_of_what_is_held = None
+    test_probe = test_text = test_well = None
+
+    def setUp(self):
+        super().setUp()
+        # On disk, because the server has all of its file in memory at once, and
+        # memory can be taken back only of one on disk.
+        self.server = etcd.Server(directory=machine.directory(on_disk=True))
+        self.addCleanup(self.server.close)
+        self.server.start()
+
+    def url(self):
+        return "etcd://%s/locks" % self.server.address()
+
+    def assert_compaction(self, severity, part):
+        found = self.assert_severity("etcd-compaction", severity)
+        self.assertIn(part, found["text"])
+
+    def test_compaction(self):
+        """What counts is whether a million revisions are there, and neither how
+        many there were nor whether somebody has compacted once."""
+        self.assert_compaction("ok", "too few")
+        self.server.advance(MILLION - 2)  # this makes one more
+        self.assert_compaction("ok", "there were %d revisions" % MILLION)
+        self.server.advance(1)
+        self.assert_compaction("warning", "nobody compacts")
+        with self.server.client() as client:
+            last = client.revision()
+            client.compact(last - MILLION)
+            self.assert_compaction("warning", "nobody compacts")
+            client.compact(last - MILLION + 1)
+            self.assert_compaction("ok", "old revisions are compacted")
+
+    def test_size(self):
+        """80 % of the quota that a server has by default."""
+        limit = (2 << 30) // 10 * 8
+        for size, severity in ((limit // 4096 * 4096, "ok"),
+                               (limit // 4096 * 4096 + 4096, "warning")):
+            self.server.grow(size)
+            found = self.assert_severity("etcd-space", severity)
+            self.assertEqual(found["subject"], self.server.address())
+            self.assertIn("the database has %d KiB" % (size >> 10),
+                          found["text"])
+        with self.server.client() as client:
+            client.defragment()
+        self.assert_severity("etcd-space", "ok")
+
+    def test_alarms(self):
+        """Of data that differ, and one that a later version may know."""
+        number = self.server.number()
+        for alarm in ("CORRUPT", 3):
+            self.server.raise_alarm(alarm)
+        found = self.found("etcd-alarm")
+        self.assertEqual([(one["severity"], one["subject"]) for one in found],
+                         [("warning", "%x" % number), ("error", "%x" % number)])
+        self.assertIn("of type 3", found[0]["text"])
+        self.assertIn("CORRUPT", found[1]["text"])
+        self.assertIn("corrupt cluster", self.assert_severity(
+            "etcd-lease", "unknown")["text"])
 
 
 class EtcdCluster(OfEtcd, harness.Case):

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import time
 
+import etcd_data
 import etcd_gateway
 import machine
 import waiting
@@ -246,13 +247,37 @@ class Server:
                 return "NOSPACE" in client.alarms()
             waiting.eventually("the alarm NOSPACE", is_full)
 
+    def raise_alarm(self, alarm):
+        """Of this member: by its name, or a number that has none."""
+        with self.client() as client:
+            client.ask("maintenance/alarm", action="ACTIVATE", alarm=alarm,
+                       memberID=str(self.number()))
+
     def make_space(self):
-        """Undo that."""
+        """Undo what fill() has done."""
         with self.client() as client:
             client.delete("fill")
             client.compact(physical=True)
             client.defragment()
             client.disarm()
+
+    @property
+    def database(self):
+        return os.path.join(self.data, "member", "snap", "db")
+
+    def advance(self, revisions):
+        """Restart it as if so many transactions more had been made."""
+        with self.client() as client:
+            last = client.put("advance")
+        self.stop()
+        etcd_data.advance(self.database, last, last + revisions)
+        self.start()
+
+    def grow(self, size):
+        """Restart it with a database of that many bytes, most of them free."""
+        self.stop()
+        etcd_data.grow(self.database, size)
+        self.start()
 
     # ---- its log
 
