@@ -166,9 +166,9 @@ HF_API hf_status hf_lock_tickets_start(struct hf_lock *lock,
  * ${evicted_by} says to the owner who evicts it, and why, in at most
  * HF_EVICTED_BY_BYTES of UTF-8 without control characters: "alice@db1: stuck
  * since noon".  NULL or "": nothing is said.  It becomes part of the text that
- * says why the grant was lost (struct hf_on_loss); in ZooKeeper, of a warning
- * in the owner's log after the loss.  It may get lost: the holder then learns
- * only that somebody has removed its ticket.
+ * says why the grant was lost (struct hf_on_loss); in ZooKeeper, and of an
+ * election in etcd, of a warning in the owner's log after the loss.  It may get
+ * lost: the holder then learns only that somebody has removed its ticket.
  *   Time      at most ${wait_ms}.  After HF_ETIMEDOUT and HF_ECLOSED the ticket
  *             may have been removed, or may yet be.
  *   Fails     HF_EGONE if it is not there; HF_EINVAL if ${id} is no id or

@@ -3,10 +3,11 @@
 the instants of its heartbeats, and one again after whatever happens to the
 leader or to the server.
 
-    test_elect.py [OnFiles] [OnZooKeeper] [OnRedis] [OnPostgreSql]
+    test_elect.py [OnFiles] [OnZooKeeper] [OnEtcd] [OnRedis] [OnPostgreSql]
 """
 
 import os
+import pwd
 import random
 import signal
 import subprocess
@@ -151,6 +152,24 @@ class Elect:
         self.assertEqual(self.assert_one_at_a_time(),
                          ["first", "second", "first"])
 
+    def test_a_leader_learns_who_evicts_it_and_why(self):
+        """And campaigns again, as after any loss."""
+        self.have_leaders_stay()
+        first = self.candidate("first")
+        second = self.candidate("second", ahead=1)
+        done = subprocess.run(
+            [harness.TOOL, "evict", "-c", self.url(), "--yes", "--reason",
+             "it hangs", "name", self.tickets_of("name")[0]["id"]], text=True,
+            capture_output=True, env=self.environment, timeout=waiting.LIMIT_S)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.leads("second")
+        said = "its ticket was evicted by %s@%s: it hangs" % (
+            pwd.getpwuid(os.geteuid()).pw_name, os.uname().nodename)
+        while said not in waiting.read_line(first, stream="stderr"):
+            pass
+        self.until_queued("name", 2, first, second)
+        self.end(first)
+        self.assertNotIn("evicted", self.end(second))
 
     # ---- faults of any kind, one after the other
 

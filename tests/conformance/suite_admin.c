@@ -27,14 +27,21 @@ static uint64_t enqueue_mutex(struct engine_client *client,
     return client_request_find(request, id)->token;
 }
 
-static struct client_request *watch(struct engine_client *client,
-                                    struct hf_ticket_id id)
+static struct client_request *watch_kind(struct engine_client *client,
+                                         struct hf_ticket_id id,
+                                         enum hf_ticket_kind kind)
 {
-    struct client_request *request =
-        client_ask(client, HF_REQUEST_WATCH, "q", id);
+    const struct hf_ticket ticket = {.id = id, .kind = kind};
+    struct client_request *request = client_watch(client, "q", &ticket);
 
     assert_int_equal(request->answer, HF_EVENT_WATCHING);
     return request;
+}
+
+static struct client_request *watch(struct engine_client *client,
+                                    struct hf_ticket_id id)
+{
+    return watch_kind(client, id, HF_TICKET_MUTEX);
 }
 
 /* ---------------------------------------------------------------- lists -- */
@@ -239,11 +246,23 @@ void what_is_gone_cannot_be_evicted(void **state)
     client_close(a);
 }
 
+/* Evict a ticket that is there.  What an engine reads to find it may be of the
+ * past. */
+static void evict_by(struct engine_client *client, struct hf_ticket_id id,
+                     const char *evicted_by)
+{
+    unsigned tries = 1;
+
+    while (!client_evict(client, "q", id, evicted_by)->found)
+        assert_true(tries++ < 20);
+}
+
 /* Evict a ticket of a client by ${evicted_by}, twice from one queue, so that
  * the second text is in the place of the first.  The owner must learn
  * ${said}. */
 static void check_says(struct conformance_fixture *fixture,
-                       const char *evicted_by, const char *said)
+                       enum hf_ticket_kind kind, const char *evicted_by,
+                       const char *said)
 {
     struct engine_client *a = client_open(fixture);
     struct engine_client *b = client_open(fixture);
@@ -253,9 +272,9 @@ static void check_says(struct conformance_fixture *fixture,
     for (unsigned i = 0; i < 2; i++) {
         id = fresh_id();
         a->warning[0] = '\0';
-        (void)enqueue_mutex(a, id, HF_TICKET_MUTEX, "mine");
-        own = watch(a, id);
-        assert_true(client_evict(b, "q", id, evicted_by)->found);
+        (void)enqueue_mutex(a, id, kind, "mine");
+        own = watch_kind(a, id, kind);
+        evict_by(b, id, evicted_by);
         assert_true(client_wait_gone(a, own));
         if (!fixture->evictions_are_silent)
             assert_true(client_wait_says(a, own, said));
@@ -270,11 +289,33 @@ void owners_learn_who_evicts_them(void **state)
 {
     char longest[HF_EVICTED_BY_BYTES + 1];
 
-    check_says(*state, "alice@db1: a disk is full",
+    check_says(*state, HF_TICKET_MUTEX, "alice@db1: a disk is full",
                "its ticket was evicted by alice@db1: a disk is full");
     memset(longest, 'x', sizeof(longest) - 1);
     longest[sizeof(longest) - 1] = '\0';
-    check_says(*state, longest, longest);
+    check_says(*state, HF_TICKET_MUTEX, longest, longest);
+}
+
+/* Some layouts of ZooKeeper have none. */
+static bool has_elections(struct conformance_fixture *fixture)
+{
+    return conformance_shown(fixture, HF_TICKET_ELECTION) != 0;
+}
+
+/* The text of a ticket of an election may be another program's to read. */
+void candidates_learn_who_evicts_them(void **state)
+{
+    char longest[HF_EVICTED_BY_BYTES + 1];
+
+    if (!has_elections(*state))
+        skip();
+    check_says(*state, HF_TICKET_ELECTION, "alice@db1: it hangs",
+               "its ticket was evicted by alice@db1: it hangs");
+    memset(longest, 'y', sizeof(longest) - 1);
+    longest[sizeof(longest) - 1] = '\0';
+    check_says(*state, HF_TICKET_ELECTION, longest, longest);
+    check_says(*state, HF_TICKET_ELECTION, "a\x1b[2J %s%n \xff",
+               "evicted by a?[2J %s%n ?");
 }
 
 void owners_that_watch_late_learn_it_too(void **state)
@@ -329,32 +370,39 @@ void owners_learn_it_from_their_own_session(void **state)
 /* What reaches an engine may be anything, because others write it. */
 void texts_of_evictions_cannot_deceive(void **state)
 {
-    check_says(*state, "a\x1b[2J %s%n 'q' \\ \xff \u202e",
+    check_says(*state, HF_TICKET_MUTEX, "a\x1b[2J %s%n 'q' \\ \xff \u202e",
                "evicted by a?[2J %s%n 'q' \\ ? ???");
 }
 
-/* Nothing that was said of an earlier one is taken for it. */
-void evictions_need_not_say_anything(void **state)
+static void check_unsaid(struct conformance_fixture *fixture,
+                         enum hf_ticket_kind kind)
 {
-    struct conformance_fixture *fixture = *state;
     struct engine_client *a = client_open(fixture);
     struct engine_client *b = client_open(fixture);
     struct hf_ticket_id id = fresh_id();
     struct client_request *own;
 
-    (void)enqueue_mutex(a, id, HF_TICKET_MUTEX, "");
-    assert_true(client_evict(b, "q", id, "alice@db1")->found);
+    (void)enqueue_mutex(a, id, kind, "");
+    evict_by(b, id, "alice@db1");
     id = fresh_id();
-    (void)enqueue_mutex(a, id, HF_TICKET_MUTEX, "");
-    own = watch(a, id);
+    (void)enqueue_mutex(a, id, kind, "");
+    own = watch_kind(a, id, kind);
     a->warning[0] = '\0';
-    assert_true(evict(b, id)->found);
+    evict_by(b, id, NULL);
     assert_true(client_wait_gone(a, own));
     client_drain(a);
     assert_null(strstr(own->text, "alice"));
     assert_null(strstr(a->warning, "alice"));
     client_close(b);
     client_close(a);
+}
+
+/* Nothing that was said of an earlier one is taken for it. */
+void evictions_need_not_say_anything(void **state)
+{
+    check_unsaid(*state, HF_TICKET_MUTEX);
+    if (has_elections(*state))
+        check_unsaid(*state, HF_TICKET_ELECTION);
 }
 
 /* ----------------------------------------------------------- revocation -- */

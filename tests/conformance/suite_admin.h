@@ -15,6 +15,7 @@
     X(waiters_can_be_evicted)                                                  \
     X(what_is_gone_cannot_be_evicted)                                          \
     X(owners_learn_who_evicts_them)                                            \
+    X(candidates_learn_who_evicts_them)                                        \
     X(owners_learn_it_from_their_own_session)                                  \
     X(owners_that_watch_late_learn_it_too)                                     \
     X(texts_of_evictions_cannot_deceive)                                       \

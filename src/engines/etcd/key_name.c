@@ -13,6 +13,7 @@
 #define READY "/ready" /* behind the '/' of the queue */
 #define PARTICIPANT "p"
 #define MISSING "never"
+#define EVICTED "-evicted"
 
 /* ---------------------------------------------------------------- format -- */
 
@@ -54,6 +55,14 @@ size_t hf_etcd_engine_flag_key(const char *prefix, const char *queue,
     assert(kind == HF_TICKET_BARRIER || kind == HF_TICKET_READY);
     return checked(snprintf(key, HF_ETCD_KEY_BYTES, "%s%s%s", prefix, queue,
                             kind == HF_TICKET_READY ? "/" READY : ""));
+}
+
+size_t hf_etcd_engine_eviction_key(const char *prefix, int64_t lease,
+                                   char key[HF_ETCD_KEY_BYTES])
+{
+    return checked(snprintf(key, HF_ETCD_KEY_BYTES,
+                            "%s" HF_ETCD_SESSIONS "/%" PRIx64 EVICTED, prefix,
+                            (uint64_t)lease));
 }
 
 size_t hf_etcd_engine_missing_key(const char *prefix,

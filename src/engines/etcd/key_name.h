@@ -87,6 +87,11 @@ size_t hf_etcd_engine_flag_key(const char *prefix, const char *queue,
                                enum hf_ticket_kind kind,
                                char key[HF_ETCD_KEY_BYTES]);
 
+/* Write the key that says who has evicted a candidate of the session with
+ * ${lease}; return its length. */
+size_t hf_etcd_engine_eviction_key(const char *prefix, int64_t lease,
+                                   char key[HF_ETCD_KEY_BYTES]);
+
 /* Write a key that is never there, whose deletion changes nothing: the form of
  * a transaction that only goes through the log.  Return its length. */
 size_t hf_etcd_engine_missing_key(const char *prefix,

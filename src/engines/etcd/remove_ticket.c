@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "engines/etcd/eviction.h"
 #include "engines/etcd/queue_order.h"
 #include "engines/etcd/queue_reading.h"
 
@@ -179,8 +180,42 @@ static void delete_target(struct hf_etcd_engine_request *req)
     hf_etcd_engine_request_call(req, HF_ETCD_TXN, &buffer, target_deleted);
 }
 
-/* The transaction that writes by whom it is evicted has ended.  If there is no
- * space for that, the ticket is removed all the same. */
+/* Was what says by whom it is evicted not written, so that the ticket has to go
+ * without it?  There is no space, the user may not write there, or the lease
+ * has just ended. */
+static bool is_unsaid(const struct hf_etcd_result *result)
+{
+    return result->end == HF_ETCD_REFUSED ||
+           result->status == HF_GRPC_RESOURCE_EXHAUSTED;
+}
+
+/* The transaction that removes a candidate and says by whom has ended. */
+static void candidate_evicted(struct hf_etcd_engine_request *req,
+                              const struct hf_etcd_result *result)
+{
+    if (is_unsaid(result))
+        delete_target(req);
+    else
+        target_deleted(req, result);
+}
+
+static void evict_candidate(struct hf_etcd_engine_request *req,
+                            const struct hf_etcd_engine_listed *listed)
+{
+    const struct hf_etcd_engine_target *target = &req->target;
+    struct hf_etcd_buffer buffer = {0};
+
+    write_removal(&buffer, target->key, target->bytes, target->create_revision);
+    /* Without a lease, which somebody has taken from it, nothing would remove
+     * the key. */
+    if (listed->ticket.session != 0)
+        hf_etcd_engine_eviction_write(
+            req->engine, &buffer, (int64_t)listed->ticket.session,
+            &listed->ticket.id, req->request->evicted_by);
+    hf_etcd_engine_request_call(req, HF_ETCD_TXN, &buffer, candidate_evicted);
+}
+
+/* The transaction that writes by whom it is evicted has ended. */
 static void reason_written(struct hf_etcd_engine_request *req,
                            const struct hf_etcd_result *result)
 {
@@ -189,8 +224,7 @@ static void reason_written(struct hf_etcd_engine_request *req,
     if (result->end == HF_ETCD_DONE && hf_etcd_read_txn(result->answer, &txn) &&
         !txn.succeeded)
         search_again(req);
-    else if (result->end == HF_ETCD_DONE || result->end == HF_ETCD_REFUSED ||
-             result->status == HF_GRPC_RESOURCE_EXHAUSTED)
+    else if (result->end == HF_ETCD_DONE || is_unsaid(result))
         delete_target(req); /* with the reason, or without it */
     else
         hf_etcd_engine_request_fail_call(req, result, "remove a ticket from");
@@ -233,12 +267,13 @@ static void searched(struct hf_etcd_engine_request *req)
     else if (!hf_etcd_engine_request_aim(req, req->list.text + listed->suffix,
                                          listed->create_revision))
         hf_etcd_engine_request_fail_memory(req);
-    else if (req->request->evicted_by != NULL &&
-             listed->ticket.kind != HF_TICKET_ELECTION &&
-             listed->ticket.kind != HF_TICKET_EXCLUSIVE)
-        write_reason(req, listed);
-    else
+    else if (req->request->evicted_by == NULL ||
+             listed->ticket.kind == HF_TICKET_EXCLUSIVE)
         delete_target(req);
+    else if (listed->ticket.kind == HF_TICKET_ELECTION)
+        evict_candidate(req, listed);
+    else
+        write_reason(req, listed);
 }
 
 static void search(struct hf_etcd_engine_request *req)

@@ -10,10 +10,11 @@
  *
  * The value of a ticket of an election is the text of the candidate alone,
  * because other programs show it as the leader: its kind and id are in the
- * name of the key.  No request to release is written into a value: whoever asks
- * puts the key again with the value that it has, and the owner sees a change
- * that it has not made.  So nothing of the owner's can be overwritten, and an
- * election's ticket can be asked for like any other.
+ * name of the key, and who evicts it is said elsewhere (eviction.h).  No
+ * request to release is written into a value: whoever asks puts the key again
+ * with the value that it has, and the owner sees a change that it has not made.
+ * So nothing of the owner's can be overwritten, and an election's ticket can be
+ * asked for like any other.
  */
 #ifndef HF_ENGINES_ETCD_TICKET_VALUE_H
 #define HF_ENGINES_ETCD_TICKET_VALUE_H

@@ -9,6 +9,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "engines/etcd/eviction.h"
 #include "engines/etcd/list_queue.h"
 #include "engines/etcd/watches.h"
 
@@ -38,8 +39,11 @@ static void gone(struct hf_etcd_engine_watch *watch)
     const char *text = NULL;
 
     if (own != NULL && own->state == HF_ETCD_OWN_QUEUED &&
-        own->create_revision == watch->base.target.create_revision)
+        own->create_revision == watch->base.target.create_revision) {
+        if (own->kind == HF_TICKET_ELECTION)
+            hf_etcd_engine_eviction_read(watch->base.engine, own);
         hf_etcd_engine_own_free(watch->base.engine, own);
+    }
     if (watch->evicted_by_bytes > 0)
         text = hf_evicted_by_explain(watch->evicted_by, watch->evicted_by_bytes,
                                      why);
