@@ -59,7 +59,7 @@ static void failed(struct hf_etcd_session *session,
         strstr(result->text, "authentication is not enabled") != NULL)
         not_enabled(session);
     else if (result->end == HF_ETCD_REFUSED)
-        hf_etcd_session_refused(session,
+        hf_etcd_session_refused(session, HF_EDENIED,
                                 "the server did not accept user and "
                                 "password: %s",
                                 result->text);

@@ -123,3 +123,44 @@ enum hf_etcd_end hf_etcd_end_of(const struct hf_grpc_result *result,
         return HF_ETCD_REFUSED;
     return writes ? HF_ETCD_UNSURE : HF_ETCD_RETRY;
 }
+
+/* ---------------------------------------------------------------- causes -- */
+
+/* Texts of etcd's rpctypes and of gRPC, and names of statuses.  What is not
+ * here may pass, as an alarm that somebody has to see to. */
+static const struct hf_etcd_cause causes[] = {
+    {"user name is empty", HF_EDENIED},
+    {"revision of auth store is old", HF_EUNREACHABLE},
+    {"PERMISSION_DENIED", HF_EDENIED},
+    {"UNAUTHENTICATED", HF_EDENIED},
+    {"space exceeded", HF_EFULL},
+    {"too many requests", HF_EUNREACHABLE},
+    {"request is too large", HF_EUNSUPPORTED},
+    {"larger than max", HF_EUNSUPPORTED},
+    {"too many operations in txn", HF_EUNSUPPORTED},
+    {"UNIMPLEMENTED", HF_EUNSUPPORTED},
+    {"INVALID_ARGUMENT", HF_EPROTOCOL},
+};
+
+const struct hf_etcd_cause *hf_etcd_cause(size_t index)
+{
+    return index < sizeof causes / sizeof causes[0] ? &causes[index] : NULL;
+}
+
+hf_status hf_etcd_status_of(const struct hf_etcd_result *result)
+{
+    hf_status status = HF_EUNREACHABLE;
+    const struct hf_etcd_cause *cause;
+
+    assert(result->end != HF_ETCD_DONE);
+    for (size_t i = 0; (cause = hf_etcd_cause(i)) != NULL; i++) {
+        if (strstr(result->text, cause->words) != NULL) {
+            status = cause->status;
+            break;
+        }
+    }
+    if (result->end == HF_ETCD_REFUSED ||
+        (result->end == HF_ETCD_UNSURE && status == HF_EFULL))
+        return status;
+    return HF_EUNREACHABLE;
+}

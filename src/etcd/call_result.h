@@ -6,12 +6,28 @@
 
 #include <stdbool.h>
 
+#include <holdfast/status.h>
+
 #include "etcd/call.h"
 
 /* What ${result}, which is no answer, means for a request that ${writes} or
  * only reads.  ${repeated}: it was sent again with another token. */
 enum hf_etcd_end hf_etcd_end_of(const struct hf_grpc_result *result,
                                 bool writes, bool repeated);
+
+/* What a refusal means to a user: the first row counts whose words are in the
+ * text of the result, which ends with the name of the status. */
+struct hf_etcd_cause {
+    const char *words; /* for docs/engines.md, too */
+    hf_status status;
+};
+
+/* The entry ${index} of the table of these, NULL behind the last one. */
+const struct hf_etcd_cause *hf_etcd_cause(size_t index);
+
+/* The status for a user of a call that has ended with ${result}, which is not
+ * DONE.  Only that of a refusal may be one that no retry mends. */
+hf_status hf_etcd_status_of(const struct hf_etcd_result *result);
 
 /* Does the member say that it is of no use, and that it has not handled the
  * call? */

@@ -93,19 +93,14 @@ static void granted(struct hf_etcd_session *session,
 static void grant_failed(struct hf_etcd_session *session,
                          const struct hf_etcd_result *result)
 {
-    if (result->end == HF_ETCD_REFUSED &&
-        (result->status == HF_GRPC_PERMISSION_DENIED ||
-         hf_etcd_is_token_error(result->status, result->text)))
-        hf_etcd_session_refused(session, "the server grants us no lease: %s",
-                                result->text);
+    hf_status status = hf_etcd_status_of(result);
+
+    if (status == HF_EDENIED)
+        hf_etcd_session_refused(
+            session, status, "the server grants us no lease: %s", result->text);
     else
         hf_etcd_session_disconnect(
-            session,
-            result->end == HF_ETCD_UNSURE &&
-                    result->status == HF_GRPC_RESOURCE_EXHAUSTED
-                ? HF_EFULL
-                : HF_EUNREACHABLE,
-            "the server grants no lease: %s", result->text);
+            session, status, "the server grants no lease: %s", result->text);
 }
 
 static void grant_ended(struct hf_etcd_call *call,

@@ -235,7 +235,8 @@ static void connect_if_due(struct hf_etcd_session *session)
 
 /* The connection is of no use any more: report why, schedule the next attempt,
  * notify .suspended and end all calls.  While closing it completes the close
- * instead.  ${refused}: the server does not accept who we are. */
+ * instead.  ${refused}: the server refuses who we are, or what each session
+ * needs. */
 static void disconnect(struct hf_etcd_session *session, bool refused,
                        hf_status status, const char *why)
 {

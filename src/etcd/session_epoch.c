@@ -152,23 +152,31 @@ static void note_revision(struct hf_etcd_session *session, int64_t revision)
     HF_ETCD_NOTIFY(session, epoch_moved, session->listener.user);
 }
 
-/* The put is refused. */
+/* The put is refused.  Nothing can be done with a session that may not make it,
+ * so a refusal that stays counts as one of the session. */
 static void refused(struct hf_etcd_session *session,
                     const struct hf_etcd_result *result)
 {
+    hf_status status = hf_etcd_status_of(result);
+
     make_due(session, HF_ETCD_EPOCH_RETRY_MS);
     if (result->status == HF_GRPC_NOT_FOUND)
         hf_etcd_session_lose(session, "the servers have ended the lease");
     else if (hf_etcd_is_token_error(result->status, result->text))
-        hf_etcd_session_refused(session,
+        hf_etcd_session_refused(session, HF_EDENIED,
                                 "the servers want a user: %s; expected "
                                 "USER:PASSWORD@ or auth_file= in the URL",
                                 result->text);
-    else if (result->status == HF_GRPC_PERMISSION_DENIED)
-        hf_etcd_session_refused(session,
+    else if (status == HF_EDENIED)
+        hf_etcd_session_refused(session, status,
                                 "the user may not write the key %s, which each "
                                 "session has: %s",
                                 session->epoch.key, result->text);
+    else if (status == HF_EUNSUPPORTED || status == HF_EPROTOCOL)
+        hf_etcd_session_refused(session, status,
+                                "the server does not take the transaction that "
+                                "each session makes: %s",
+                                result->text);
 }
 
 /* How long to wait before the put is repeated, of which it is not known whether

@@ -40,11 +40,12 @@ void hf_etcd_session_disconnect(struct hf_etcd_session *session,
                                 hf_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The same, with HF_EDENIED, because the server refuses who we are or what we
- * need: when all of them do, no further attempt is made. */
-void hf_etcd_session_refused(struct hf_etcd_session *session,
+/* The same, because the server refuses who we are or what each session needs:
+ * when all of them do, no further attempt is made, also if there was a usable
+ * connection meanwhile. */
+void hf_etcd_session_refused(struct hf_etcd_session *session, hf_status status,
                              const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+    __attribute__((format(printf, 3, 4)));
 
 /* The same as the first one, from where the connection cannot be given up at
  * once: the next tick does it.  ${why} is static. */

@@ -49,7 +49,7 @@ void hf_etcd_session_disconnect(struct hf_etcd_session *session,
     session->ops->disconnect(session, false, status, why);
 }
 
-void hf_etcd_session_refused(struct hf_etcd_session *session,
+void hf_etcd_session_refused(struct hf_etcd_session *session, hf_status status,
                              const char *format, ...)
 {
     char why[HF_ERROR_TEXT_BYTES];
@@ -58,7 +58,7 @@ void hf_etcd_session_refused(struct hf_etcd_session *session,
     va_start(args, format);
     (void)vsnprintf(why, sizeof why, format, args);
     va_end(args);
-    session->ops->disconnect(session, true, HF_EDENIED, why);
+    session->ops->disconnect(session, true, status, why);
 }
 
 void hf_etcd_session_break(struct hf_etcd_session *session, const char *why)

@@ -5,7 +5,7 @@ rows of the table of docs/engines.md that can be had.
 
     test_causes.py HOLDFAST ENGINE...
 
-ENGINE: Redis, PostgreSql.  A cause that is final ends the wait with its reason
+ENGINE: Redis, PostgreSql, Etcd, EtcdTls.  A cause that is final ends the wait with its reason
 at once, and one that passes is waited out: its server comes while the tool
 waits, and the command runs."""
 
@@ -17,10 +17,12 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "servers"))
 
+import etcd  # noqa: E402
 import machine  # noqa: E402
 import postgres  # noqa: E402
 import redis_server  # noqa: E402
 import waiting  # noqa: E402
+from proxy import Proxy  # noqa: E402
 
 HOLDFAST = os.path.abspath(sys.argv.pop(1))
 
@@ -270,6 +272,87 @@ class PostgreSql(Case):
         self.assert_final(
             self.server.url(database).replace(
                 "postgres@", "nobody_%d@" % os.getpid()), DENIED, "42501")
+
+
+class OfEtcd(Case):
+    """Servers before 3.4.31, as Debian's is, make the tool warn first."""
+
+    def server(self, **options):
+        server = etcd.Server(**options)
+        self.addCleanup(server.close)
+        return server
+
+    def started(self, **options):
+        server = self.server(**options)
+        server.start()
+        return server
+
+    def url(self, server, before="", after="", port=None):
+        return "etcd://%s127.0.0.1:%d/locks%s" % (
+            before, port or server.port, after)
+
+
+class Etcd(OfEtcd):
+    def test_a_server_that_restarts_is_waited_for(self):
+        server = self.started()
+        server.kill()
+        self.assert_waits(self.url(server), "connection refused", server.start)
+
+    def test_a_server_without_a_leader_is_waited_for(self):
+        with etcd.Cluster(2) as cluster:
+            one, other = cluster.servers
+            other.kill()
+            waiting.eventually("the loss of the leader",
+                               lambda: one.status() and not one.leader_id())
+            self.assert_waits(self.url(one), "knows no leader", other.start)
+
+    def test_a_database_without_space_is_waited_for(self):
+        server = self.started(config={"quota-backend-bytes": 16 << 20})
+        server.fill()
+        self.assert_waits(self.url(server), "database space exceeded",
+                          server.make_space)
+
+    def test_the_alarm_of_data_that_differ_is_waited_for(self):
+        server = self.started()
+        server.raise_alarm("CORRUPT")
+        with server.client() as client:
+            self.assert_waits(self.url(server), "corrupt cluster",
+                              client.disarm)
+
+    def test_credentials_are_final(self):
+        server = self.started()
+        server.require_users("alice:word", prefix="locks/")
+        self.assert_final(self.url(server, "alice:wrong@"), DENIED,
+                          "did not accept user and password")
+        self.assert_final(self.url(server), DENIED, "user name is empty")
+        self.assert_final(self.url(server, "alice:word@").replace(
+            "/locks", "/others"), DENIED, "may not write the key others/",
+            "permission denied")
+
+    def test_a_server_that_takes_little_is_final(self):
+        for option, said in (
+                ("max-txn-ops", "too many operations in txn request"),
+                ("max-request-bytes", "request is too large")):
+            with self.subTest(option):
+                server = self.started(config={option: 1})
+                self.assert_final(self.url(server), USAGE, said)
+
+
+class EtcdTls(OfEtcd):
+    """With the module for TLS."""
+
+    def test_tls_at_the_server_only_may_be_a_balancer_without_servers(self):
+        server = self.started(tls=True)
+        with Proxy(server.tls_port) as proxy:
+            self.assert_waits(self.url(server, port=proxy.port),
+                              "it may expect TLS (etcds:)",
+                              lambda: setattr(proxy, "target", server.port))
+
+    def test_tls_in_the_url_only_is_final(self):
+        server = self.started()
+        self.assert_final(self.url(server).replace("etcd:", "etcds:"),
+                          UNAVAILABLE, "expected its port for TLS, or a URL "
+                          "without TLS")
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@
 
 #include "base/container_of.h"
 #include "base/time_math.h"
+#include "etcd/call_result.h"
 
 /* ---------------------------------------------------------- what happens -- */
 
@@ -427,6 +428,8 @@ static void call_ended(struct hf_etcd_call *call,
     struct fixture_call *user = call->user;
 
     assert_non_null(result->text);
+    if (result->end != HF_ETCD_DONE)
+        user->f->status = hf_etcd_status_of(result);
     if (result->proves_ms > 0)
         note(user->f, "%s DONE proves %" PRIu64, user->name, result->proves_ms);
     else

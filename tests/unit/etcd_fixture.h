@@ -62,6 +62,7 @@ struct fixture {
     struct fixture_call calls[FIXTURE_USER_CALLS];
     struct fixture_watch watches[FIXTURE_WATCHES];
     int64_t created_revision;
+    hf_status status;    /* for a user, of the last call that has failed */
     char log[1024];      /* the last line of the log */
     bool closes_at_loss; /* the user closes from .suspended and .lost */
 };

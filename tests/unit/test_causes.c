@@ -15,6 +15,7 @@
 #include "engines/redis/reply.h"
 #include "engines/redis/server_info.h"
 #include "engines/zookeeper/zk_request.h"
+#include "etcd/call_result.h"
 #include "transport/connection.h"
 
 #define DOCUMENT HF_SOURCE_DIR "/docs/engines.md"
@@ -134,6 +135,15 @@ static hf_status status_of_zk_error(const char *name)
     return HF_OK;
 }
 
+/* Of a refusal by an etcd server whose text has these words. */
+static hf_status status_of_etcd(const char *words)
+{
+    const struct hf_etcd_result result = {.end = HF_ETCD_REFUSED,
+                                          .text = words};
+
+    return hf_etcd_status_of(&result);
+}
+
 static hf_status status_of_info(const char *line)
 {
     hf_status status = HF_OK;
@@ -163,6 +173,8 @@ static hf_status status_in_code(const struct row *row)
         return hf_pg_libpq_status(cause);
     if (strcmp(where, "ZooKeeper") == 0)
         return status_of_zk_error(cause);
+    if (strcmp(where, "etcd") == 0)
+        return status_of_etcd(cause);
     assert_string_equal(where, "name");
     return HF_EUNREACHABLE;
 }
@@ -208,6 +220,8 @@ TEST(each_cause_of_the_code_has_a_row)
         assert_true(is_documented("socket file", hf_connection_cause(i)->name));
     for (size_t i = 0; hf_zk_engine_cause(i) != NULL; i++)
         assert_true(is_documented("ZooKeeper", hf_zk_engine_cause(i)->name));
+    for (size_t i = 0; hf_etcd_cause(i) != NULL; i++)
+        assert_true(is_documented("etcd", hf_etcd_cause(i)->words));
     for (size_t i = 0; (cause = hf_redis_error_pattern(i)) != NULL; i++)
         assert_true(is_documented("Redis", cause));
     for (size_t i = 0; (cause = hf_pg_cause(i)) != NULL; i++)

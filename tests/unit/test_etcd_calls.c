@@ -11,7 +11,8 @@
 /* ------------------------------------------------------------------- ends --
  */
 
-/* The first column is what a server answers. */
+/* What a server answers, what that means for a write and a read, and the status
+ * for a user. */
 FIXTURE_TEST(what_a_status_means)
 {
     static const struct {
@@ -19,45 +20,61 @@ FIXTURE_TEST(what_a_status_means)
         const char *text;
         const char *write;
         const char *read;
+        hf_status says;
     } rows[] = {
         {HF_GRPC_INVALID_ARGUMENT, "etcdserver: key is not provided",
-         "w REFUSED", "r REFUSED"},
+         "w REFUSED", "r REFUSED", HF_EPROTOCOL},
         {HF_GRPC_INVALID_ARGUMENT,
          "etcdserver: duplicate key given in txn request", "w REFUSED",
-         "r REFUSED"},
+         "r REFUSED", HF_EPROTOCOL},
+        {HF_GRPC_INVALID_ARGUMENT,
+         "etcdserver: too many operations in txn request", "w REFUSED",
+         "r REFUSED", HF_EUNSUPPORTED},
+        {HF_GRPC_INVALID_ARGUMENT, "etcdserver: request is too large",
+         "w REFUSED", "r REFUSED", HF_EUNSUPPORTED},
+        {HF_GRPC_INVALID_ARGUMENT, "etcdserver: user name is empty",
+         "w REFUSED", "r REFUSED", HF_EDENIED},
+        {HF_GRPC_INVALID_ARGUMENT, "etcdserver: revision of auth store is old",
+         "w REFUSED", "r REFUSED", HF_EUNREACHABLE},
         {HF_GRPC_NOT_FOUND, "etcdserver: requested lease not found",
-         "w REFUSED", "r REFUSED"},
+         "w REFUSED", "r REFUSED", HF_EUNREACHABLE},
         {HF_GRPC_PERMISSION_DENIED, "etcdserver: permission denied",
-         "w REFUSED", "r REFUSED"},
+         "w REFUSED", "r REFUSED", HF_EDENIED},
         {HF_GRPC_FAILED_PRECONDITION, "etcdserver: lease already exists",
-         "w REFUSED", "r REFUSED"},
+         "w REFUSED", "r REFUSED", HF_EUNREACHABLE},
         {HF_GRPC_OUT_OF_RANGE,
          "etcdserver: mvcc: required revision has been compacted", "w REFUSED",
-         "r REFUSED"},
-        {HF_GRPC_UNIMPLEMENTED, "unknown method", "w REFUSED", "r REFUSED"},
+         "r REFUSED", HF_EUNREACHABLE},
+        {HF_GRPC_UNIMPLEMENTED, "unknown method", "w REFUSED", "r REFUSED",
+         HF_EUNSUPPORTED},
         {HF_GRPC_UNAUTHENTICATED, "etcdserver: invalid auth token", "w REFUSED",
-         "r REFUSED"}, /* there is no user */
+         "r REFUSED", HF_EDENIED}, /* there is no user */
         {HF_GRPC_DATA_LOSS, "etcdserver: corrupt cluster", "w REFUSED",
-         "r REFUSED"},
+         "r REFUSED", HF_EUNREACHABLE},
         /* The request that finds it out was carried out. */
         {HF_GRPC_RESOURCE_EXHAUSTED,
-         "etcdserver: mvcc: database space exceeded", "w UNSURE", "r REFUSED"},
+         "etcdserver: mvcc: database space exceeded", "w UNSURE", "r REFUSED",
+         HF_EFULL},
         {HF_GRPC_RESOURCE_EXHAUSTED, "etcdserver: too many requests", "w RETRY",
-         "r RETRY"},
+         "r RETRY", HF_EUNREACHABLE},
         {HF_GRPC_RESOURCE_EXHAUSTED,
          "grpc: received message larger than max (2 vs. 1)", "w REFUSED",
-         "r REFUSED"},
+         "r REFUSED", HF_EUNSUPPORTED},
         {HF_GRPC_UNAVAILABLE, "etcdserver: request timed out", "w UNSURE",
-         "r RETRY"},
+         "r RETRY", HF_EUNREACHABLE},
         {HF_GRPC_UNAVAILABLE, "etcdserver: leader changed", "w UNSURE",
-         "r RETRY"},
+         "r RETRY", HF_EUNREACHABLE},
         {HF_GRPC_UNAVAILABLE, "etcdserver: server stopped", "w UNSURE",
-         "r RETRY"},
-        {HF_GRPC_UNKNOWN, "context deadline exceeded", "w UNSURE", "r RETRY"},
-        {HF_GRPC_CANCELLED, "", "w UNSURE", "r RETRY"},
-        {HF_GRPC_DEADLINE_EXCEEDED, "", "w UNSURE", "r RETRY"},
-        {HF_GRPC_INTERNAL, "", "w UNSURE", "r RETRY"},
-        {HF_GRPC_ABORTED, "", "w UNSURE", "r RETRY"},
+         "r RETRY", HF_EUNREACHABLE},
+        {HF_GRPC_UNKNOWN, "context deadline exceeded", "w UNSURE", "r RETRY",
+         HF_EUNREACHABLE},
+        /* It may have happened, whatever the words are. */
+        {HF_GRPC_UNKNOWN, "PERMISSION_DENIED at a proxy", "w UNSURE", "r RETRY",
+         HF_EUNREACHABLE},
+        {HF_GRPC_CANCELLED, "", "w UNSURE", "r RETRY", HF_EUNREACHABLE},
+        {HF_GRPC_DEADLINE_EXCEEDED, "", "w UNSURE", "r RETRY", HF_EUNREACHABLE},
+        {HF_GRPC_INTERNAL, "", "w UNSURE", "r RETRY", HF_EUNREACHABLE},
+        {HF_GRPC_ABORTED, "", "w UNSURE", "r RETRY", HF_EUNREACHABLE},
     };
 
     fixture_up(f);
@@ -65,9 +82,11 @@ FIXTURE_TEST(what_a_status_means)
         assert_non_null(fixture_start(f, "w", WRITE));
         fixture_refuse(f, "Txn", rows[i].status, rows[i].text);
         fixture_expect(f, rows[i].write);
+        assert_int_equal(f->status, rows[i].says);
         assert_non_null(fixture_start(f, "r", READ));
         fixture_refuse(f, "Range", rows[i].status, rows[i].text);
         fixture_expect(f, rows[i].read);
+        assert_int_equal(f->status, rows[i].says);
     }
     fixture_expect_none(f);
 }
@@ -349,21 +368,46 @@ FIXTURE_TEST(the_lease_of_the_key_is_gone)
     fixture_expect(f, "lost");
 }
 
-FIXTURE_TEST(a_user_without_rights_below_the_prefix)
+/* The only server refuses the put of the key.  That is ${error}. */
+static void refuse_key(struct fixture *f, enum hf_grpc_status status,
+                       const char *text, const char *error)
 {
     hf_etcd_session_free(&f->session);
     f->config.server_count = 1;
     fixture_begin(f);
     fixture_connect(f);
     f->server.refuses = "Txn";
-    f->server.status = HF_GRPC_PERMISSION_DENIED;
-    f->server.text = "etcdserver: permission denied";
+    f->server.status = status;
+    f->server.text = text;
     fixture_serve(f);
     fixture_expect(f, "connected 10000 1000 new");
-    fixture_expect(f, "error HF_EDENIED final");
+    fixture_expect(f, error);
     fixture_expect(f, "suspended");
+}
+
+FIXTURE_TEST(a_user_without_rights_below_the_prefix)
+{
+    refuse_key(f, HF_GRPC_PERMISSION_DENIED, "etcdserver: permission denied",
+               "error HF_EDENIED final");
     fixture_expect(f, "gave up");
     assert_non_null(strstr(f->session.connectivity.error, "p/.holdfast/"));
+}
+
+FIXTURE_TEST(a_server_that_takes_little)
+{
+    refuse_key(f, HF_GRPC_INVALID_ARGUMENT,
+               "etcdserver: too many operations in txn request",
+               "error HF_EUNSUPPORTED final");
+    fixture_expect(f, "gave up");
+    assert_non_null(strstr(f->session.connectivity.error, "too many oper"));
+}
+
+/* Somebody may just be upgrading it. */
+FIXTURE_TEST(a_server_that_does_not_know_the_transaction)
+{
+    refuse_key(f, HF_GRPC_INVALID_ARGUMENT, "etcdserver: what is that",
+               "error HF_EPROTOCOL");
+    fixture_expect_none(f);
 }
 
 FIXTURE_TEST(an_answer_about_the_key_that_makes_no_sense)

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "engines/etcd/queue_order.h"
+#include "etcd/call_result.h"
 
 /* ------------------------------------------------------------- begin, end --
  */
@@ -187,59 +188,33 @@ void hf_etcd_engine_request_fail_busy(struct hf_etcd_engine_request *req)
         req->request->queue);
 }
 
-/* A refusal of the server that stays: rights.  What it has no room for may
- * have room later. */
-hf_status hf_etcd_engine_fatal_status(const struct hf_etcd_result *result)
+/* Is the refusal ${status} one that stays?  What has no room may have room
+ * later. */
+static bool is_fatal(hf_status status)
 {
-    if (result->end != HF_ETCD_REFUSED)
-        return HF_OK;
-    switch (result->status) {
-    case HF_GRPC_PERMISSION_DENIED:
-    case HF_GRPC_UNAUTHENTICATED:
-        return HF_EDENIED;
-    case HF_GRPC_UNIMPLEMENTED:
-        return HF_EUNSUPPORTED;
-    case HF_GRPC_INVALID_ARGUMENT:
-        /* The servers want a user, and the URL has none. */
-        return strstr(result->text, "user name is empty") != NULL
-                   ? HF_EDENIED
-                   : HF_EPROTOCOL;
-    default:
-        return HF_OK;
-    }
-}
-
-/* The status of what a retry may help against.  A server that has too many
- * requests is not full. */
-static hf_status retry_status(const struct hf_etcd_result *result)
-{
-    return result->status == HF_GRPC_RESOURCE_EXHAUSTED &&
-                   result->end != HF_ETCD_RETRY
-               ? HF_EFULL
-               : HF_EUNREACHABLE;
+    return status != HF_EUNREACHABLE && status != HF_EFULL;
 }
 
 void hf_etcd_engine_request_fail_call(struct hf_etcd_engine_request *req,
                                       const struct hf_etcd_result *result,
                                       const char *what)
 {
-    hf_status fatal = hf_etcd_engine_fatal_status(result);
+    hf_status status = hf_etcd_status_of(result);
     enum hf_failure failure = HF_FAILURE_RETRY;
     char text[HF_ERROR_TEXT_BYTES / 2];
 
     assert(result->end != HF_ETCD_DONE);
-    if (fatal != HF_OK)
+    if (is_fatal(status))
         failure = HF_FAILURE_FATAL;
     else if (result->end == HF_ETCD_UNSURE)
         failure = HF_FAILURE_UNSURE;
     /* The text is of the call, and may not outlive it. */
     (void)snprintf(text, sizeof text, "%s", result->text);
     hf_etcd_engine_request_fail(
-        req, failure, fatal != HF_OK ? fatal : retry_status(result),
-        "cannot %s \"%s%.200s\": %s%s", what,
+        req, failure, status, "cannot %s \"%s%.200s\": %s%s", what,
         req->engine->config.session.prefix,
         req->request->queue != NULL ? req->request->queue : "", text,
-        fatal == HF_EDENIED
+        status == HF_EDENIED
             ? "; expected a user that may read and write all keys below it"
             : "");
 }

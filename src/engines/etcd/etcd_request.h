@@ -153,10 +153,6 @@ void hf_etcd_engine_fail(struct hf_etcd_engine *engine,
                          hf_status status, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
-/* What an answer of the server means for a request, if no retry helps; HF_OK
- * otherwise. */
-hf_status hf_etcd_engine_fatal_status(const struct hf_etcd_result *result);
-
 /* ------------------------------------------------------------ operations -- */
 
 /* Make the key of that ${suffix} the target of ${req}.  False for lack of
