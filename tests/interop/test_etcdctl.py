@@ -197,34 +197,49 @@ class Elections(Case):
 
 
 class Turns(Case):
-    """Programs of both in one queue, some of which are killed."""
+    """Programs of both in one queue, some of which are killed.  Each holds the
+    lock for one line in the log, as of etcd_counted.py."""
+
+    other = "etcdctl"  # in the lines of the other program
+
+    def setUp(self):
+        super().setUp()
+        self.log = os.path.join(self.enterContext(
+            machine.temporary("etcdctl", on_disk=False)), "log")
+        open(self.log, "w").close()
+        self.counted = [sys.executable, os.path.join(HERE, "etcd_counted.py"),
+                        str(self.server.port), self.log]
+
+    def begin(self, *words, **options):
+        return machine.popen(words, env=self.environment,
+                             stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL, **options)
+
+    def one_of_ours(self):
+        return self.begin(HOLDFAST, "run", NAME, "--", *self.counted)
+
+    def one_of_others(self):
+        return self.begin("etcdctl", "lock", "--ttl", "2", NAME, *self.counted)
+
+    def lines(self):
+        """(who, create revision) of each grant."""
+        with open(self.log) as log:
+            return [line.split() for line in log]
 
     def test_nobody_is_there_together_and_the_order_is_kept(self):
         wanted, seed = (10000 if LONG else 60), random.randrange(1 << 30)
         print("seed %d" % seed)
         chance = random.Random(seed)
-        directory = machine.temporary("etcdctl", on_disk=False)
-        log = os.path.join(self.enterContext(directory), "log")
-        open(log, "w").close()
-        command = [sys.executable, os.path.join(HERE, "etcd_counted.py"),
-                   str(self.server.port), log]
-        kinds = ([HOLDFAST, "run", NAME, "--", *command],
-                 ["etcdctl", "lock", "--ttl", "2", NAME, *command])
+        kinds = self.one_of_ours, self.one_of_others
         crew, statuses, killed = [], [], 0
-
-        def count():
-            with open(log) as file:
-                return len(file.readlines())
-        while count() < wanted:
+        while len(self.lines()) < wanted:
             for one in crew:
                 if one.poll() is not None:
                     statuses.append(one.returncode)
             crew = [one for one in crew if one.poll() is None]
             while len(crew) < 6:
-                crew.append(machine.popen(
-                    kinds[len(statuses) % 2 if not crew else
-                          chance.randrange(2)], env=self.environment,
-                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+                crew.append(kinds[len(statuses) % 2 if not crew else
+                                  chance.randrange(2)]())
             if chance.random() < 0.1:
                 chance.choice(crew).kill()
                 killed += 1
@@ -233,12 +248,11 @@ class Turns(Case):
         for one in crew:
             one.kill()
             one.wait()
-        with open(log) as file:
-            lines = [line.split() for line in file]
+        lines = self.lines()
         print("%d grants, %d killed" % (len(lines), killed))
         self.assertNotIn(3, statuses, "two were there together")
-        self.assertEqual({who for who, _ in lines}, {"ours", "etcdctl"})
-        # A key that has gone by then (its etcdctl was killed) has no revision.
+        self.assertEqual({who for who, _ in lines}, {"ours", self.other})
+        # A key that has gone by then (its program was killed) has no revision.
         revisions = [int(revision) for _, revision in lines
                      if int(revision) > 0]
         self.assertEqual(revisions, sorted(set(revisions)))
