@@ -31,10 +31,10 @@ class LossFixture:
     def name(self, part=""):
         return self.id() + part
 
-    def holder_at(self, url, name=None):
+    def holder_at(self, url, name=None, **options):
         name = name or self.name()
         holder = Holder(self.holder_program, url, name,
-                        os.path.join(self.directory, "store"))
+                        os.path.join(self.directory, "store"), **options)
         self.addCleanup(holder.close)
         return holder
 

@@ -5,6 +5,8 @@ server chooses, tokens of a login that expire, history that is compacted, and
 leaders that are frozen.
 
     test_etcd_losses.py HOLDER
+
+HF_LONG=1: 20 rounds of a leader that is frozen.
 """
 
 import os
@@ -12,6 +14,7 @@ import sys
 import unittest
 
 from leased_losses import LONG_MS, LossFixture, LossTests
+from zk_holder import LONG
 
 import waiting
 from etcd import Cluster, Server
@@ -127,24 +130,29 @@ class Leader(Case):
     def test_a_frozen_leader_costs_those_at_others_nothing(self):
         """A stream of keep-alives hangs for up to 7 s in its request to that
         leader: a second one is opened, and then another member taken."""
-        addresses = self.cluster.address(self.cluster.followers())
+        for number in range(20 if LONG else 1):
+            self.freeze_leader(self.cluster.leader(),
+                               self.cluster.followers(), number)
+
+    def freeze_leader(self, leader, followers, number):
         holders = []
-        for number in range(10):
-            holder = self.holder_at("etcd://%s?ttl=3s" % addresses,
-                                    self.name("/%d" % number))
+        for each in range(10):
+            holder = self.holder_at(
+                "etcd://%s?ttl=3s" % self.cluster.address(followers),
+                self.name("/%d-%d" % (number, each)))
             holder.granted()
             holders.append(holder)
-        self.leader.freeze()
-        waiting.eventually("another leader", lambda: self.cluster.leads()
-                           not in (None, self.leader))
-        until = waiting.now_ms() + 4000
-        waiting.eventually("a lease and more to pass",
+        leader.freeze()
+        until = waiting.now_ms() + 6000
+        waiting.eventually("two leases to pass",
                            lambda: waiting.now_ms() > until, of=holders)
-        self.leader.thaw()
+        self.assertIsNot(self.cluster.leads(), leader)
+        leader.thaw()
         for holder in holders:
             self.assertFalse(holder.all("lost"), holder.lines)
             holder.say("check")
             self.assertEqual(holder.wait("done")[2][0], "HF_OK", holder.lines)
+            holder.close()
 
     def test_holders_at_a_frozen_leader_are_notified_first(self):
         """It answers their keep-alives when it is thawed, out of its own

@@ -201,17 +201,12 @@ class Etcd(Servers):
     def faults(self, _):
         def slice_leader(*_):
             leader = self.cluster.leads()
-            if not leader or self.is_old(leader):
+            if not leader or not leader.checks_leader():
                 return None
             leader.freeze()
             self.slices += 1
             return leader.thaw_in_slices
         return [slice_leader]
-
-    @staticmethod
-    def is_old(server):
-        minor, patch = map(int, server.version().split(".")[1:3])
-        return (minor, patch) < (4, 31) or minor == 5 and patch < 13
 
     def figures(self):
         return ["history was compacted %d times, a leader thawed in slices %d "

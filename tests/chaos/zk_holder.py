@@ -29,7 +29,8 @@ ROUNDING_MS = 2
 class Holder:
     """A process of holder.c."""
 
-    def __init__(self, program, url, name, store, **environment):
+    def __init__(self, program, url, name, store, host=machine.LOCALHOST,
+                 **environment):
         self.name = name
         self.lines = []  # (instant, word, [argument...])
         self.ended = False
@@ -40,7 +41,7 @@ class Holder:
         self.process = machine.popen(
             [program, url, name, store], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, text=True, process_group=0,
-            env=environment)
+            env=environment, host=host)
         self.pid = self.process.pid
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()

@@ -1032,8 +1032,7 @@ class OfEtcd(Leased):
     """The server of Debian is one that doctor warns of."""
 
     def is_old(self):
-        minor, patch = map(int, self.server.servers[0].version().split(".")[1:])
-        return (minor, patch) < (4, 31)
+        return not self.server.servers[0].checks_leader()
 
     def forget(self):
         with self.server.client() as client:

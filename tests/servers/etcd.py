@@ -2,6 +2,7 @@
 """A real etcd, of Debian's etcd-server: one member or several, on free ports of
 their hosts and in directories of their own."""
 
+import glob
 import os
 import random
 import shutil
@@ -15,6 +16,7 @@ import machine
 import waiting
 from certificates import Certificates
 from etcd_gateway import encoded
+from frozen_disk import FrozenDisk
 
 PROGRAMS = ["/usr/bin/etcd", "/usr/local/bin/etcd"]
 
@@ -43,6 +45,7 @@ class Server:
         self.name = name
         self.host = host
         self.process = None
+        self.disk = None  # while it is frozen
         self.starts = 0
         self.directory = directory or machine.directory()
         self.data = os.path.join(self.directory, "data")
@@ -159,7 +162,19 @@ class Server:
             time.sleep(chance.uniform(0.05, 0.2))
         self.thaw()
 
+    def freeze_disk(self):
+        """The disk of its log, which may be one of its own (--wal-dir), does
+        not answer any more; where frozen_disk.is_possible()."""
+        self.disk = FrozenDisk(self.process.pid, glob.glob(
+            os.path.join(glob.escape(self.data), "member/wal/*.wal")))
+
+    def thaw_disk(self):
+        if self.disk:
+            self.disk.thaw()
+        self.disk = None
+
     def close(self):
+        self.thaw_disk()
         self.kill()
         for claim in self.claims:
             claim.close()
@@ -213,6 +228,13 @@ class Server:
     def version(self):
         return self.status()["version"]
 
+    def checks_leader(self):
+        """Whether a leader looks if it still is one before it ends leases: from
+        3.4.31 and 3.5.13 on (docs/engine-etcd.md)."""
+        major, minor, patch = map(int, self.version().split("-")[0].split("."))
+        return (major, minor, patch) >= (3, 5, 13) or \
+            minor == 4 and patch >= 31
+
     # ---- what is done to it
 
     def require_users(self, *credentials, prefix=""):
@@ -223,6 +245,26 @@ class Server:
                 client.allow(credential, [prefix])
             client.require_users(ROOT)
         self.credential = ROOT
+
+    def save(self, path):
+        """A snapshot of what it has."""
+        self.etcdctl("snapshot", "save", path)
+
+    def restore(self, path):
+        """Begin anew with what the snapshot has, as a cluster of one."""
+        self.kill()
+        shutil.rmtree(self.data, ignore_errors=True)
+        self.etcdctl("snapshot", "restore", path, *(
+            "--%s=%s" % (name, self.config[name]) for name in (
+                "name", "data-dir", "initial-cluster",
+                "initial-advertise-peer-urls")))
+        self.start()
+
+    def etcdctl(self, *words):
+        subprocess.run(["etcdctl", *words], check=True, capture_output=True,
+                       timeout=waiting.LIMIT_S, stdin=subprocess.DEVNULL,
+                       env=dict(self.environment, ETCDCTL_API="3",
+                                ETCDCTL_ENDPOINTS=self.address()))
 
     def compact(self):
         """Forget all revisions but the last; whether that could be done."""
