@@ -94,6 +94,7 @@ struct hf_etcd_call {
     struct hf_grpc_call grpc;
     struct hf_etcd_buffer message; /* the request, then the answer */
     struct hf_etcd_renewal sent;   /* what it proves if it is a write */
+    int64_t known_revision;        /* the session's when it was sent */
     unsigned repetitions;          /* because of a token */
     uint64_t token_number;         /* of the token that it was sent with */
     struct hf_etcd_call *next;     /* in the session's list of calls */

@@ -30,6 +30,16 @@ static void note_answer(struct hf_etcd_session *session)
 
 /* ---------------------------------------------------------------- usable -- */
 
+/* A member that is behind what was answered before lags, or a snapshot was
+ * restored.  The answer to a write shows which, and each session has one to
+ * make. */
+static void look_for_restore(struct hf_etcd_session *session)
+{
+    if (session->member_revision != 0 &&
+        session->member_revision < session->revision)
+        hf_etcd_epoch_unsure(session);
+}
+
 /* The session is usable.  What it carries is written before the listener makes
  * calls: the watches, and the session's key. */
 static void accept(struct hf_etcd_session *session, bool resumed)
@@ -43,6 +53,8 @@ static void accept(struct hf_etcd_session *session, bool resumed)
     session->handshake = HF_ETCD_HANDSHAKE_OFF;
     hf_connectivity_up(&session->connectivity, session->now_ms);
     hf_etcd_watches_begin(session);
+    if (resumed)
+        look_for_restore(session);
     hf_etcd_epoch_tick(session);
     HF_ETCD_NOTIFY(session, connected, session->listener.user, &connected);
 }
@@ -79,6 +91,7 @@ static void granted(struct hf_etcd_session *session,
     session->ttl_ms = ttl_ms;
     session->alive_until_ms = 0;
     session->lease_cluster_id = answer->header.cluster_id;
+    session->revision = answer->header.revision;
     hf_etcd_proof_granted(&session->proof, sent_ms, ttl_ms,
                           answer->header.raft_term,
                           session->config->clock_drift);
@@ -247,6 +260,7 @@ static bool note_status(struct hf_etcd_session *session,
                    (int)sizeof session->version - 1, clean);
     session->member_id = answer->header.member_id;
     session->cluster_id = answer->header.cluster_id;
+    session->member_revision = answer->header.revision;
     if (answer->is_learner) {
         hf_etcd_session_disconnect(session, HF_EUNREACHABLE,
                                    "the member is a learner, which serves "
@@ -303,6 +317,7 @@ void hf_etcd_handshake_begin(struct hf_etcd_session *session)
     hf_connectivity_handshaking(&session->connectivity);
     session->handshake = HF_ETCD_HANDSHAKE_ASKING;
     session->member_id = session->cluster_id = 0;
+    session->member_revision = 0;
     session->version[0] = '\0';
     session->authentication = session->config->user[0] == '\0'
                                   ? HF_ETCD_AUTHENTICATED

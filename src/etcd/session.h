@@ -260,7 +260,11 @@ struct hf_etcd_session {
     char version[HF_ETCD_VERSION_BYTES]; /* "": not known */
     uint64_t member_id;                  /* of the current server; 0: unknown */
     uint64_t cluster_id;
+    int64_t member_revision;   /* that it has applied by then; 0: unknown */
     uint64_t lease_cluster_id; /* of the cluster that granted the lease */
+    /* The highest revision that the grant of the lease or a write since was
+     * answered with.  Only a restored snapshot takes it back. */
+    int64_t revision;
 
     unsigned end;                /* enum hf_etcd_session_end */
     int64_t granting_lease;      /* GRANTING: what was asked for */

@@ -4,6 +4,7 @@
 #include "etcd/call.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "base/container_of.h"
@@ -70,6 +71,29 @@ static void end_failed(struct hf_etcd_call *call, enum hf_etcd_end end,
     notify(call, &result);
 }
 
+/* ${call}, a write, was answered at ${revision}.  A write is behind all that
+ * was answered before it was sent, so the revision is not lower, unless a
+ * snapshot was restored: tickets that we have removed may be back then, on a
+ * lease that we keep alive.  False: the session is lost for that, and the call
+ * has ended. */
+static bool note_revision(struct hf_etcd_call *call, int64_t revision)
+{
+    struct hf_etcd_session *session = call->session;
+
+    if (revision < call->known_revision) {
+        call->state = HF_ETCD_CALL_CUT; /* it has happened, to what came back */
+        hf_etcd_session_lose(session,
+                             "the servers are at revision %" PRId64
+                             " and were at %" PRId64
+                             " before: a snapshot was restored",
+                             revision, call->known_revision);
+        return false;
+    }
+    if (revision > session->revision)
+        session->revision = revision;
+    return true;
+}
+
 /* What the answer of ${call} proves.  Notifies the listener of a new anchor,
  * who may cancel the call or close the session: false, and it has ended. */
 static bool prove(struct hf_etcd_call *call, struct hf_etcd_result *result)
@@ -81,6 +105,8 @@ static bool prove(struct hf_etcd_call *call, struct hf_etcd_result *result)
     if (!call->message.writes || session->lease == 0 ||
         !hf_etcd_read_header(result->answer, &header))
         return true;
+    if (!note_revision(call, header.revision))
+        return false;
     result->proves_ms =
         hf_etcd_proof_answered(&session->proof, &call->sent, header.raft_term);
     if (session->proof.proven_ms == proven_ms)
@@ -207,6 +233,7 @@ static bool send_call(struct hf_etcd_call *call)
     call->state = HF_ETCD_CALL_RUNNING;
     call->token_number = session->token_number;
     call->sent = hf_etcd_proof_sent(&session->proof);
+    call->known_revision = session->revision;
     return true;
 }
 

@@ -57,6 +57,27 @@ class One(Case):
         higher.say("write")
         higher.wait("stored")
 
+    def test_a_session_of_before_a_restore_ends(self):
+        """Its lease is in the snapshot, and so is a ticket that it has removed
+        since.  If it kept the lease alive, that ticket would block for ever."""
+        path = os.path.join(self.directory, "snapshot")
+        url = "etcd://%s?ttl=20s" % self.server.address()
+        before = self.holder_at(url, self.name("/another"))
+        before.granted()
+        living = self.holder_at(url)
+        living.granted()
+        living.say("another")
+        waiting.eventually("it to queue", lambda: self.tickets(
+            self.name("/another")) == 2, of=[living])
+        self.server.save(path)
+        before.say("release")
+        self.assertEqual(living.wait("done")[2][0], "HF_OK")
+        self.server.restore(path)
+        living.wait("lost")
+        waiting.eventually("its tickets to go", lambda: self.tickets(
+            self.name()) == 0, of=[living])
+        self.holder_at(url, self.name("/another")).granted()
+
     def test_no_space_is_left(self):
         """Who holds goes on and releases, and who waits is next."""
         first, second = self.pair_at([self.server], [self.server], self.name(),

@@ -435,6 +435,54 @@ FIXTURE_TEST(another_cluster_does_not_have_the_lease)
     fixture_expect(f, "lost");
 }
 
+/* A restored snapshot has the same cluster, and the lease, and an earlier
+ * revision.  The first write shows that. */
+FIXTURE_TEST(a_restored_snapshot_ends_the_session)
+{
+    fixture_up(f);
+    f->server.revision = 20;
+    assert_non_null(fixture_start(f, "w", WRITE));
+    assert_non_null(fixture_start(f, "v", WRITE));
+    fixture_txn(f, true, 0);
+    fixture_skip(f);
+    f->server.revision = 19; /* of what was sent beside the other one */
+    fixture_txn(f, true, 0);
+    fixture_expect(f, "v DONE proves 1000");
+    assert_non_null(fixture_start(f, "w", WRITE));
+    fixture_txn(f, true, 0);
+    fixture_expect(f, "w UNSURE");
+    fixture_expect(f, "lost");
+    fixture_expect_none(f);
+}
+
+/* Without a write of the user the session makes one, if the member is behind;
+ * not all that are behind were restored. */
+FIXTURE_TEST(a_member_that_is_behind_is_asked_by_a_write)
+{
+    fixture_up(f);
+    f->server.revision = 20;
+    assert_non_null(fixture_start(f, "w", WRITE));
+    fixture_txn(f, true, 0);
+    fixture_cut(f, NULL);
+    fixture_skip(f);
+    f->server.revision = 19;
+    fixture_connect(f);
+    fixture_status(f);
+    fixture_keep_alive(f, 10);
+    fixture_expect(f, "resuming 1000 10000");
+    fixture_expect(f, "connected 10000 1000 resumed");
+    assert_int_equal(fixture_count(f, "Txn"), 1);
+    f->server.revision = 21;
+    fixture_txn(f, true, 21);
+    fixture_expect(f, "epoch");
+    fixture_cut(f, NULL);
+    fixture_skip(f);
+    fixture_connect(f);
+    fixture_status(f);
+    fixture_keep_alive(f, 10);
+    assert_int_equal(fixture_count(f, "Txn"), 0);
+}
+
 /* ----------------------------------------------------------------- losing --
  */
 
