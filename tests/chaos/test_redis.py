@@ -709,6 +709,16 @@ class Inputs(unittest.TestCase):
             self.assertIsNone(driver.find(held, "lost"))
             self.assertEqual(driver.release(held), "HF_OK")
 
+    def test_what_nobody_has_asked_about_is_released_without_memory(self):
+        with ClientDriver(CLIENT_DRIVER) as driver:
+            session, = driver.opened(self.server.url(options="?ttl=60s"))
+            held = driver.acquire(session, NAME)
+            driver.granted(held)
+            self.configure("CONFIG", "SET", "maxmemory", "1")
+            renewals = commands(self.server)
+            self.assertEqual(driver.release(held), "HF_OK")
+            self.assertLess(commands(self.server), renewals + 5)
+
     def test_tls(self):
         with Server(["appendonly yes"], tls=True) as server:
             shown = {"cert": "client.pem", "key": "client.key"}

@@ -50,8 +50,10 @@ if op == 'remove' and micros <= ARGV[2] * 1000 then
     if sub(state, 20, 88) == ARGV[4] and sub(state, 1, 2) == '2 ' then
         local since = time[1] - sub(state, 3, 12)
 
-        if since >= 0 and (since + 1) * 1000 <= tonumber(ARGV[3]) then
-            call('SET', KEYS[1], sub(state, 1, 18))
+        -- A server that is out of memory refuses the SET, and nothing that the
+        -- other keys need after the DEL with which their path begins.
+        if since >= 0 and (since + 1) * 1000 <= tonumber(ARGV[3]) and
+                not redis.pcall('SET', KEYS[1], sub(state, 1, 18)).err then
             return micros
         end
     elseif not string.find(state, '%D') then
