@@ -154,7 +154,7 @@ static void grant(struct hf_etcd_session *session)
     session->lease_call.ended = grant_ended;
     if (!hf_etcd_call_begin(session, &session->lease_call, HF_ETCD_LEASE_GRANT,
                             &request))
-        hf_etcd_session_disconnect(session, HF_ENOMEM, "out of memory");
+        hf_etcd_session_not_begun(session);
 }
 
 /* The lost lease is gone, or it is known that we cannot end it. */
@@ -192,7 +192,7 @@ static void revoke_lost(struct hf_etcd_session *session)
     session->lease_call.ended = revoke_ended;
     if (!hf_etcd_call_begin(session, &session->lease_call, HF_ETCD_LEASE_REVOKE,
                             &request))
-        hf_etcd_session_disconnect(session, HF_ENOMEM, "out of memory");
+        hf_etcd_session_not_begun(session);
 }
 
 static void resume(struct hf_etcd_session *session)
@@ -206,7 +206,7 @@ static void resume(struct hf_etcd_session *session)
         !is_in(session, HF_ETCD_HANDSHAKE_RESUMING))
         return;
     if (!hf_etcd_keep_alive_resume(session))
-        hf_etcd_session_disconnect(session, HF_ENOMEM, "out of memory");
+        hf_etcd_session_not_begun(session);
 }
 
 /* ---------------------------------------------------------------- asking -- */
@@ -327,5 +327,5 @@ void hf_etcd_handshake_begin(struct hf_etcd_session *session)
                             &request) ||
         (session->config->user[0] != '\0' &&
          !hf_etcd_session_authenticate(session)))
-        hf_etcd_session_disconnect(session, HF_ENOMEM, "out of memory");
+        hf_etcd_session_not_begun(session);
 }

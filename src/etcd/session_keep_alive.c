@@ -213,8 +213,7 @@ void hf_etcd_keep_alive_tick(struct hf_etcd_session *session)
         break;
     }
     if (!sent)
-        hf_etcd_session_disconnect(session, HF_ENOMEM,
-                                   "a keep-alive could not be written");
+        hf_etcd_session_not_begun(session);
 }
 
 uint64_t hf_etcd_keep_alive_wake_at_ms(const struct hf_etcd_session *session)

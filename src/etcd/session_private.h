@@ -47,6 +47,10 @@ void hf_etcd_session_refused(struct hf_etcd_session *session, hf_status status,
                              const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* A call or a stream could not be begun: give the connection up, because the
+ * server ends it, or for lack of memory. */
+void hf_etcd_session_not_begun(struct hf_etcd_session *session);
+
 /* The same as the first one, from where the connection cannot be given up at
  * once: the next tick does it.  ${why} is static. */
 void hf_etcd_session_break(struct hf_etcd_session *session, const char *why);

@@ -49,6 +49,15 @@ void hf_etcd_session_disconnect(struct hf_etcd_session *session,
     session->ops->disconnect(session, false, status, why);
 }
 
+void hf_etcd_session_not_begun(struct hf_etcd_session *session)
+{
+    if (session->grpc != NULL && hf_grpc_going_away(session->grpc))
+        hf_etcd_session_disconnect(session, HF_EUNREACHABLE,
+                                   "the server ends the connection");
+    else
+        hf_etcd_session_disconnect(session, HF_ENOMEM, "out of memory");
+}
+
 void hf_etcd_session_refused(struct hf_etcd_session *session, hf_status status,
                              const char *format, ...)
 {

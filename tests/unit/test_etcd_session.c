@@ -613,6 +613,22 @@ FIXTURE_TEST(a_server_that_goes_away)
     fixture_expect(f, "suspended");
 }
 
+/* A call goes on, and the time for a keep-alive comes. */
+FIXTURE_TEST(a_server_that_goes_away_takes_no_keep_alive)
+{
+    fixture_up(f);
+    fixture_pass(f, 2000);
+    assert_non_null(fixture_start(f, "a", WRITE));
+    fixture_serve(f);
+    fixture_expect(f, "a DONE proves 1000");
+    assert_non_null(fixture_start(f, "a", WRITE));
+    fake_go_away(fake_grpc());
+    fixture_deliver(f);
+    fixture_pass(f, 1333);
+    assert_string_equal(f->session.connectivity.error,
+                        "etcd1:2379: the server ends the connection");
+}
+
 FIXTURE_TEST(a_connection_that_makes_no_sense)
 {
     fixture_up(f);
