@@ -134,7 +134,6 @@ static void drop_connection(struct hf_etcd_session *session)
         hf_grpc_free(session->grpc);
     }
     session->grpc = NULL;
-    session->acks_due_ms = HF_FOREVER;
 }
 
 /* Notify the listener why there is no connection, and log the text if it is
@@ -385,7 +384,6 @@ void hf_etcd_session_begin(struct hf_etcd_session *session,
                                         .listener = *listener,
                                         .ops = &ops,
                                         .now_ms = now_ms,
-                                        .acks_due_ms = HF_FOREVER,
                                         .server = config->server_count - 1};
     hf_etcd_watches_init(session);
     hf_etcd_keep_alive_init(session);

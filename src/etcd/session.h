@@ -232,10 +232,8 @@ struct hf_etcd_session {
      * state of the session. */
     struct hf_connectivity connectivity;
     uint64_t connection_number; /* a new one for each attempt */
-    uint64_t acks_due_ms; /* acknowledgements wait for the next request, or
-                             until then; HF_FOREVER: none does */
-    size_t server;        /* index of the current server */
-    struct hf_grpc *grpc; /* NULL: there is no connection */
+    size_t server;              /* index of the current server */
+    struct hf_grpc *grpc;       /* NULL: there is no connection */
     /* A connection that ended while its bytes were handled: freed behind
      * that. */
     struct hf_grpc *ended_grpc;
@@ -333,12 +331,6 @@ void hf_etcd_session_connection_down(struct hf_etcd_session *session,
  * the listener is notified from within. */
 void hf_etcd_session_receive(struct hf_etcd_session *session, uint64_t number,
                              uint64_t now_ms, const void *bytes, size_t count);
-
-/* How long acknowledgements wait for a request.  The server measures by its
- * pings how fast the connection is, one at a time, after each of our requests;
- * an acknowledgement of its own costs as much as another request.  A server
- * waits 20 s for one, unless its --grpc-keepalive-timeout says otherwise. */
-#define HF_ETCD_ACKS_MS 50
 
 /* The bytes to be sent on the connection; valid until the next call of any of
  * these functions.  Report with hf_etcd_session_written() how many of them were

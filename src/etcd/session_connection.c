@@ -44,7 +44,6 @@ void hf_etcd_session_connection_up(struct hf_etcd_session *session,
         session->connectivity.state != HF_CONNECTIVITY_CONNECTING)
         return;
     session->grpc = new_grpc(session);
-    session->acks_due_ms = HF_FOREVER;
     if (session->grpc == NULL)
         hf_etcd_session_disconnect(session, HF_ENOMEM, "out of memory");
     else
@@ -131,12 +130,8 @@ void hf_etcd_session_receive(struct hf_etcd_session *session, uint64_t number,
         return;
     session->now_ms = now_ms;
     (void)hf_grpc_receive(enter(session), bytes, count);
-    if (!leave(session))
-        return;
-    if (session->acks_due_ms == HF_FOREVER &&
-        hf_grpc_output_kind(session->grpc) == HF_GRPC_OUTPUT_ACKS)
-        session->acks_due_ms = hf_after_ms(now_ms, HF_ETCD_ACKS_MS);
-    end_if_failed(session);
+    if (leave(session))
+        end_if_failed(session);
 }
 
 /* What has failed is left to the next tick, which is due at once. */
@@ -146,11 +141,8 @@ const void *hf_etcd_session_output(struct hf_etcd_session *session,
     const void *bytes;
 
     *count = 0;
-    if (session->grpc == NULL ||
-        (session->now_ms < session->acks_due_ms &&
-         hf_grpc_output_kind(session->grpc) == HF_GRPC_OUTPUT_ACKS))
+    if (session->grpc == NULL)
         return NULL;
-    session->acks_due_ms = HF_FOREVER;
     bytes = hf_grpc_output(enter(session), count);
     if (leave(session) && hf_grpc_failure(session->grpc) == NULL)
         return bytes;
@@ -257,7 +249,6 @@ uint64_t hf_etcd_session_wake_at_ms(const struct hf_etcd_session *session)
         return session->now_ms;
     if (session->connectivity.state == HF_CONNECTIVITY_CLOSED)
         return HF_FOREVER;
-    at_ms = hf_min_ms(at_ms, session->acks_due_ms);
     if (hf_connectivity_is_up(&session->connectivity)) {
         at_ms = hf_min_ms(unanswered_at_ms(session),
                           hf_etcd_keep_alive_wake_at_ms(session));

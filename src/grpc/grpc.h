@@ -159,16 +159,6 @@ bool hf_grpc_sent(const struct hf_grpc_call *call);
  * more: hf_grpc_failure() says why; close it, and free ${grpc}. */
 bool hf_grpc_receive(struct hf_grpc *grpc, const void *bytes, size_t count);
 
-/* What hf_grpc_output() has to send. */
-enum hf_grpc_output {
-    HF_GRPC_OUTPUT_NONE,
-    HF_GRPC_OUTPUT_ACKS, /* acknowledgements and nothing else: of pings, of
-                            settings, of bytes.  They may wait for a moment, and
-                            go out with the next request. */
-    HF_GRPC_OUTPUT_REQUESTS,
-};
-enum hf_grpc_output hf_grpc_output_kind(const struct hf_grpc *grpc);
-
 /* Bytes to send, ${count} of them; 0 if there is nothing now.  Valid until the
  * next call of a function with ${grpc}. */
 const void *hf_grpc_output(struct hf_grpc *grpc, size_t *count);

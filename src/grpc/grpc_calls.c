@@ -29,7 +29,6 @@ struct hf_grpc *hf_grpc_new(const struct hf_grpc_config *config)
     grpc->limits.message_bytes = config->message_bytes;
     grpc->limits.buffered_bytes =
         2 * (config->message_bytes + HF_GRPC_PREFIX_BYTES);
-    grpc->asked = true; /* our settings */
     grpc->authority = hf_strdup(config->authority);
     if (grpc->authority != NULL && hf_grpc_http2_new(grpc))
         return grpc;
@@ -100,7 +99,6 @@ hf_status hf_grpc_start(struct hf_grpc *grpc, struct hf_grpc_call *call,
         return HF_ENOMEM;
     }
     hf_grpc_add_call(grpc, stream);
-    grpc->asked = true;
     return HF_OK;
 }
 
@@ -116,7 +114,6 @@ hf_status hf_grpc_send(struct hf_grpc *grpc, struct hf_grpc_call *call,
     if (!hf_grpc_stream_queue(stream, bytes, count, last, &grpc->waiting))
         return HF_ENOMEM;
     hf_grpc_http2_resume(grpc, stream);
-    grpc->asked = true;
     return HF_OK;
 }
 
@@ -193,26 +190,13 @@ static void write_output(struct hf_grpc *grpc)
             hf_grpc_http2_failed(grpc, count);
             return;
         }
-        if (count == 0) {
-            grpc->asked = false;
+        if (count == 0)
             return;
-        }
         if (!append(grpc, bytes, (size_t)count)) {
             hf_grpc_http2_failed(grpc, NGHTTP2_ERR_NOMEM);
             return;
         }
     }
-}
-
-/* The server may have made room for messages that wait, by what it sent. */
-enum hf_grpc_output hf_grpc_output_kind(const struct hf_grpc *grpc)
-{
-    if (grpc->asked || grpc->waiting > 0 || grpc->end > grpc->begin)
-        return HF_GRPC_OUTPUT_REQUESTS;
-    return grpc->state != HF_GRPC_FAILED &&
-                   nghttp2_session_want_write(grpc->http2) != 0
-               ? HF_GRPC_OUTPUT_ACKS
-               : HF_GRPC_OUTPUT_NONE;
 }
 
 const void *hf_grpc_output(struct hf_grpc *grpc, size_t *count)

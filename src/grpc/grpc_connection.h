@@ -45,7 +45,6 @@ struct hf_grpc {
     size_t room;
     size_t begin;
     size_t end;
-    bool asked;       /* since nghttp2 has written all, for more than ACKS */
     uint64_t written; /* by nghttp2, since the beginning */
     uint64_t taken;
 

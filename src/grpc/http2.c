@@ -108,7 +108,6 @@ void hf_grpc_http2_forget(struct hf_grpc *grpc, struct hf_grpc_stream *stream,
         (error == NGHTTP2_NO_ERROR &&
          nghttp2_session_get_stream_local_close(grpc->http2, stream->id) == 1))
         return;
-    grpc->asked = true;
     rc = nghttp2_submit_rst_stream(grpc->http2, NGHTTP2_FLAG_NONE, stream->id,
                                    error);
     if (rc != 0)

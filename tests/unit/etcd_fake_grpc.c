@@ -22,7 +22,6 @@ struct hf_grpc {
     char failure[256]; /* "": none */
     bool going_away;
     bool hold;
-    bool acks; /* wait to be sent */
     size_t limit;
 };
 
@@ -271,26 +270,11 @@ bool hf_grpc_receive(struct hf_grpc *grpc, const void *bytes, size_t count)
     return grpc->failure[0] == '\0';
 }
 
-enum hf_grpc_output hf_grpc_output_kind(const struct hf_grpc *grpc)
-{
-    return grpc->acks ? HF_GRPC_OUTPUT_ACKS : HF_GRPC_OUTPUT_NONE;
-}
-
 const void *hf_grpc_output(struct hf_grpc *grpc, size_t *count)
 {
+    (void)grpc;
     *count = 0;
-    grpc->acks = false;
     return NULL;
-}
-
-void fake_ping(struct hf_grpc *grpc)
-{
-    grpc->acks = true;
-}
-
-bool fake_acks_wait(const struct hf_grpc *grpc)
-{
-    return grpc->acks;
 }
 
 void hf_grpc_written(struct hf_grpc *grpc, size_t count)

@@ -48,9 +48,6 @@ struct fake_message fake_take(struct fake_call *call);
 void fake_send(struct fake_call *call, const void *bytes, size_t count);
 void fake_end(struct fake_call *call, const struct hf_grpc_result *result);
 void fake_go_away(struct hf_grpc *grpc);
-/* An acknowledgement waits to be sent; does it still? */
-void fake_ping(struct hf_grpc *grpc);
-bool fake_acks_wait(const struct hf_grpc *grpc);
 void fake_break(struct hf_grpc *grpc, const char *failure);
 
 /* From now on calls and messages are not taken to be sent. */

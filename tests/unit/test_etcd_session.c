@@ -55,30 +55,6 @@ FIXTURE_TEST(calls_and_streams_say_that_they_need_a_leader)
     assert_true(fixture_call(f, "LeaseKeepAlive")->hasleader);
 }
 
-/* Does the session ask for what can be sent? */
-static bool acks_wait(struct fixture *f)
-{
-    size_t count;
-
-    (void)hf_etcd_session_output(&f->session, &count);
-    return fake_acks_wait(fake_grpc());
-}
-
-/* They wait for a request, and not for ever. */
-FIXTURE_TEST(acknowledgements_wait_for_a_request)
-{
-    fixture_up(f);
-    fake_ping(fake_grpc());
-    fixture_deliver(f);
-    assert_true(acks_wait(f));
-    fixture_pass(f, HF_ETCD_ACKS_MS - 1);
-    assert_true(acks_wait(f));
-    fixture_pass(f, 1);
-    assert_false(acks_wait(f));
-    assert_true(hf_etcd_session_wake_at_ms(&f->session) >
-                f->session.now_ms + HF_ETCD_ACKS_MS);
-}
-
 /* The server may grant more than was asked for, and that counts. */
 FIXTURE_TEST(the_ttl_that_is_granted_counts)
 {

@@ -641,39 +641,6 @@ GRPC_TEST(a_broken_frame)
     assert_false(callers[0].result.unprocessed);
 }
 
-/* The answer to a ping may wait for a request, and goes out with it. */
-GRPC_TEST(an_acknowledgement_may_wait)
-{
-    static const uint8_t ping[17] = {0, 0, 8, 6};
-
-    assert_int_equal(hf_grpc_output_kind(client()), HF_GRPC_OUTPUT_REQUESTS);
-    assert_true(server_pump(server));
-    assert_int_equal(hf_grpc_output_kind(client()), HF_GRPC_OUTPUT_NONE);
-    assert_true(hf_grpc_receive(client(), ping, sizeof ping));
-    assert_int_equal(hf_grpc_output_kind(client()), HF_GRPC_OUTPUT_ACKS);
-    (void)begin(0, "request");
-    assert_int_equal(hf_grpc_output_kind(client()), HF_GRPC_OUTPUT_REQUESTS);
-    assert_true(server_pump(server));
-    assert_int_equal(hf_grpc_output_kind(client()), HF_GRPC_OUTPUT_NONE);
-}
-
-/* What waits for room is no acknowledgement, though only what the server sends
- * brings it out. */
-GRPC_TEST(a_message_that_waits_for_room)
-{
-    static uint8_t big[100000]; /* more than the window */
-    size_t count;
-
-    assert_true(server_pump(server));
-    assert_int_equal(hf_grpc_start(client(), &callers[0].call, METHOD, NULL),
-                     HF_OK);
-    assert_int_equal(
-        hf_grpc_send(client(), &callers[0].call, big, sizeof big, true), HF_OK);
-    while (hf_grpc_output(client(), &count), count > 0)
-        hf_grpc_written(client(), count);
-    assert_int_equal(hf_grpc_output_kind(client()), HF_GRPC_OUTPUT_REQUESTS);
-}
-
 /* A server that wants answers to what it sends for ever. */
 GRPC_TEST(a_flood_of_pings)
 {

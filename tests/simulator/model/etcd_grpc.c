@@ -278,13 +278,6 @@ bool hf_grpc_receive(struct hf_grpc *grpc, const void *bytes, size_t count)
 /* ----------------------------------------------------------------- output --
  */
 
-/* There are no pings here. */
-enum hf_grpc_output hf_grpc_output_kind(const struct hf_grpc *grpc)
-{
-    return grpc->output.count > 0 ? HF_GRPC_OUTPUT_REQUESTS
-                                  : HF_GRPC_OUTPUT_NONE;
-}
-
 const void *hf_grpc_output(struct hf_grpc *grpc, size_t *count)
 {
     assert(!grpc->in_callback);
