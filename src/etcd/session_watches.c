@@ -42,7 +42,8 @@ static struct hf_etcd_watch *find(const struct hf_etcd_watches *watches,
                                 struct hf_etcd_watch, by_id);
 }
 
-/* The server has ${watch}, and is or was late, or is not. */
+/* Set the state of ${watch}.  A watch that is BEGUN leaves the list of those
+ * whose keys will be read. */
 static void set_state(struct hf_etcd_watches *watches,
                       struct hf_etcd_watch *watch,
                       enum hf_etcd_watch_state state)

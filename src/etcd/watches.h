@@ -45,8 +45,9 @@
 /* Watches of one session at the same time. */
 #define HF_ETCD_WATCHES_MAX (1 << 18)
 
-/* In the meantime most of the tickets that are removed soon are removed, and
- * their watches cost no read. */
+/* Milliseconds.  Short beside the tenth of a second after which the server
+ * serves a late watch; long enough for a lock that changes hands all the time,
+ * whose watches then cost no read. */
 #define HF_ETCD_WATCH_READ_MS 2
 
 struct hf_etcd_session;
@@ -104,9 +105,9 @@ struct hf_etcd_watch {
     enum hf_etcd_watch_start start;
     int64_t id;       /* on the wire, of this stream */
     unsigned cancels; /* because of a token, since it was created last */
-    int64_t
-        read_revision;   /* BEGUN, CATCHING_UP: at which the server has begun */
-    uint64_t read_at_ms; /* BEGUN: when its key is read */
+    /* BEGUN, CATCHING_UP: at which the server has begun. */
+    int64_t read_revision;
+    uint64_t read_at_ms;   /* BEGUN: when its key is read */
     int64_t gone_revision; /* of the last event, if that was a deletion; 0: it
                               was none */
     struct hf_etcd_call read;

@@ -125,9 +125,9 @@ struct hf_monitor {
     uint64_t events;
     uint64_t events_run; /* .events when the loop was last run */
     /* What the thread that has the lock has done since it took it: it has run
-     * the loop; it has looked whether .descriptors is true, which costs two
-     * system calls, and which only this thread could change by a call of the
-     * user's before it releases the lock. */
+     * the loop; it has looked whether .descriptors is true.  That costs two
+     * system calls, so it looks once.  A program that closes them meanwhile, on
+     * another thread, is noticed when the lock is next taken (safety.md). */
     bool loop_was_run;
     bool descriptors_checked;
     /* Calls that hf_monitor_leave_later() has left, since the loop was last

@@ -489,9 +489,8 @@ static bool has_short_answer(const struct hf_store_call *call)
            (call->kind == HF_STORE_ENQUEUE && call->quorum == NULL);
 }
 
-/* Such an answer, the server's clock in
- * microseconds: nothing else was in the queue.  It is the sequence of the new
- * ticket, too. */
+/* Such an answer, the server's clock in microseconds: nothing else was in the
+ * queue.  It is the sequence of the new ticket, too. */
 static void add_short_answer(struct hf_redis_answer *answer,
                              const struct hf_store_call *call, long long micros)
 {
