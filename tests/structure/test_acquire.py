@@ -32,6 +32,9 @@ MOST = {
     ("zookeeper", "handoff"): (460, 89, 36),
 }
 
+UNITS = ("functions", "files", "functions on the stack")
+RUNS_MAX = 8
+
 # The table of docs/architecture.md, and its rows: file below src, function.
 TABLE = re.compile(r"^## The life of a lock on files$.*?^\*\*Acquire\.\*\*"
                    r"(.*?)^\*\*Loss\.\*\*", re.M | re.S)
@@ -108,6 +111,15 @@ def in_each(parts):
             for what, entered in functions.items()}
 
 
+def exceeded(engine, what, found):
+    """A line for each of the numbers ${found} that is above its limit"""
+    limits = MOST.get((engine, what), found)
+    return ["%s: %d %s, expected at most %d; what has come in between?" % (
+                what, number, unit, limit)
+            for number, limit, unit in zip(found, limits, UNITS)
+            if number > limit]
+
+
 def documented():
     """[(file below src, function)]"""
     with open(os.path.join(ROOT, "docs", "architecture.md"),
@@ -124,16 +136,22 @@ def not_entered(steps, entries):
 
 class Acquire(unittest.TestCase):
     def compare(self, engine, url):
-        parts = recorded(sys.argv[1], url)
-        for what, found in in_each(parts).items():
-            most = MOST.get((engine, what), found)
+        """The parts that were recorded.  Whether the caller or the background
+        thread polls stays the same for a whole run on a busy machine, so more
+        runs follow while a number is above its limit: what has come in between
+        is in each of them."""
+        parts = []
+        for _ in range(RUNS_MAX):
+            parts += recorded(sys.argv[1], url)
+            found = in_each(parts)
+            above = [line for what, entered in found.items()
+                     for line in exceeded(engine, what, entered)]
+            if not above:
+                break
+        for what, entered in found.items():
             print("%s, %s: %d functions in %d files, %d deep" % (
-                engine, what, *found), file=sys.stderr)
-            for number, limit, unit in zip(found, most, (
-                    "functions", "files", "functions on the stack")):
-                self.assertLessEqual(number, limit, "%s: %s %s, expected at "
-                                     "most %d; what has come in between?" % (
-                                         what, number, unit, limit))
+                engine, what, *entered), file=sys.stderr)
+        self.assertEqual(above, [])
         return parts
 
     def test_on_files(self):
