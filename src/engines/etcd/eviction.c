@@ -81,13 +81,14 @@ static void key_read(struct hf_etcd_call *call,
     hf_free(reading);
 }
 
-/* The member that has shown the deletion has carried out the put with it, so it
- * need not ask the others. */
+/* The read is linearizable: a server sends the events of a transaction before
+ * its own state shows that transaction, so a serializable read that follows the
+ * deletion may still find no key. */
 void hf_etcd_engine_eviction_read(struct hf_etcd_engine *engine,
                                   const struct hf_etcd_engine_own_ticket *own)
 {
     size_t name_bytes = strlen(own->queue->name) + 1;
-    struct hf_etcd_range range = {.serializable = true};
+    struct hf_etcd_range range = {0};
     struct hf_etcd_buffer buffer = {0};
     char key[HF_ETCD_KEY_BYTES];
     struct reading *reading;
