@@ -24,6 +24,7 @@ import redis_server  # noqa: E402
 
 PAIRS = 1000
 WARM_UP_PAIRS = 500
+PROCESSES = 30
 HANDOFFS = 500
 CONTEST_MS = 1500
 CLIENTS = (2, 8, 50)
@@ -86,13 +87,14 @@ class Postgres:
 
 
 class Etcd:
-    """One member, whose data is in memory.  Of the others there is no client that
-    stays: etcdctl is a process for each lock."""
+    """One member, whose data is in memory.  etcdctl is a process for each
+    lock."""
 
-    packages = "etcd-server libnghttp2-14 libuv1".split()
+    packages = """etcd-server etcd-client golang-go golang-etcd-server-dev
+        libnghttp2-14 libuv1""".split()
     baseline = "the two transactions, bare"
     notice = "deletion to event, bare"
-    rivals = ("holdfast",)
+    rivals = ("holdfast", "Go's Mutex")
 
     def server(self):
         return etcd.Server()
@@ -102,10 +104,17 @@ class Etcd:
             build + "/bench/bench-bare-etcd", server.host.address,
             str(server.port)])
         ours = library(build, "etcd://%s/bench?ttl=10s" % server.address())
-        return [bare, ours], {
+        theirs = Contender("Go's Mutex", [
+            build + "/bench/bench_etcd_go", server.address(), "go"])
+        process = Contender("etcdctl lock", [
+            "/usr/bin/python3", HERE + "/bench_etcdctl.py", server.address(),
+            "etcdctl"])
+        return [bare, ours, theirs, process], {
             self.baseline: lambda: bare.ask("pair", PAIRS),
             "a proof, bare": lambda: bare.ask("prove", PAIRS),
-            "holdfast": lambda: ours.ask("pair", PAIRS)}
+            "holdfast": lambda: ours.ask("pair", PAIRS),
+            "Go's Mutex": lambda: theirs.ask("pair", PAIRS),
+            "etcdctl lock": lambda: process.ask("pair", PROCESSES)}
 
 
 # ---- what was found
