@@ -3,8 +3,13 @@
  * is searched linearly, because a queue is short. */
 #include "engines/quorum/merged_tickets.h"
 
+#include <stdlib.h>
+
 #include "base/memory.h"
 #include "base/time_math.h"
+#include "engines/quorum/quorum_private.h"
+
+/* --------------------------------------------------------------- merging -- */
 
 struct hf_quorum_merged_ticket *
 hf_quorum_merged_find(const struct hf_quorum_merged *merged,
@@ -107,4 +112,101 @@ void hf_quorum_merged_clear(struct hf_quorum_merged *merged)
         hf_free((char *)(uintptr_t)merged->rows[i].ticket.payload);
     hf_free(merged->rows);
     *merged = (struct hf_quorum_merged){0};
+}
+
+/* ------------------------------------------------ what a majority has -- */
+
+/* Can a majority have this ticket, as far as the answers show? */
+static bool may_be_at_majority(const struct hf_quorum *quorum,
+                               const struct hf_quorum_request *request,
+                               const struct hf_quorum_merged_ticket *row)
+{
+    return hf_quorum_may_hold(quorum, row->present_at, request->ok_servers);
+}
+
+/* Is it open whether a majority has the ticket, and does that matter?  For a
+ * list only tickets ahead of our own matter. */
+static bool is_undecided(const struct hf_quorum *quorum,
+                         const struct hf_quorum_request *request,
+                         const struct hf_quorum_merged_ticket *row)
+{
+    uint64_t below = request->number > 0 ? request->number : UINT64_MAX;
+
+    return hf_quorum_count(row->present_at) < hf_quorum_majority(quorum) &&
+           may_be_at_majority(quorum, request, row) &&
+           hf_quorum_merged_number(row) < below;
+}
+
+bool hf_quorum_merged_has_undecided(const struct hf_quorum *quorum,
+                                    const struct hf_quorum_request *request)
+{
+    for (size_t i = 0; i < request->merged.count; i++) {
+        if (is_undecided(quorum, request, &request->merged.rows[i]))
+            return true;
+    }
+    return false;
+}
+
+/* Fill in the row as the answer shows it.  False: the answer leaves it out. */
+static bool prepare_row(const struct hf_quorum *quorum,
+                        const struct hf_quorum_request *request,
+                        struct hf_quorum_merged_ticket *row)
+{
+    const struct hf_quorum_ticket *ticket =
+        hf_quorum_ticket_find(&quorum->tickets, &row->ticket.id);
+    bool detailed = request->user_call->detailed;
+
+    if (!may_be_at_majority(quorum, request, row) ||
+        (ticket != NULL && ticket->enqueue_failed))
+        return false;
+    row->ticket.sequence = hf_quorum_merged_number(row);
+    /* A ticket with our number counts as ahead of ours until one of the two is
+     * committed.  Therefore the others get the token 0, which
+     * hf_ticket_compare() puts first. */
+    row->ticket.token = detailed ? row->committed : 0;
+    if (ticket != NULL && ticket->number > 0)
+        row->ticket.sequence = row->ticket.token = ticket->number;
+    if (row->ticket.payload == NULL)
+        row->ticket.payload = hf_strdup("");
+    return row->ticket.payload != NULL;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+    return hf_ticket_compare(
+        &((const struct hf_quorum_merged_ticket *)a)->ticket,
+        &((const struct hf_quorum_merged_ticket *)b)->ticket);
+}
+
+size_t hf_quorum_merged_select(const struct hf_quorum *quorum,
+                               struct hf_quorum_request *request)
+{
+    struct hf_quorum_merged *merged = &request->merged;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < merged->count; i++) {
+        struct hf_quorum_merged_ticket row;
+
+        if (!prepare_row(quorum, request, &merged->rows[i]))
+            continue;
+        row = merged->rows[i];
+        merged->rows[i] = merged->rows[kept];
+        merged->rows[kept++] = row;
+    }
+    if (kept > 1)
+        qsort(merged->rows, kept, sizeof *merged->rows, compare_rows);
+    return kept;
+}
+
+const struct hf_quorum_merged_ticket *
+hf_quorum_merged_uncommitted_ahead(const struct hf_quorum_merged_ticket *rows,
+                                   size_t at)
+{
+    bool reads = rows[at].ticket.kind == HF_TICKET_READ;
+
+    while (at-- > 0) {
+        if (!reads || rows[at].ticket.kind == HF_TICKET_WRITE)
+            return rows[at].committed == 0 ? &rows[at] : NULL;
+    }
+    return NULL;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The answers of several servers about tickets, merged into one row for each
- * ticket. */
+ * ticket, and which of the rows a majority has. */
 #ifndef HF_ENGINES_QUORUM_MERGED_TICKETS_H
 #define HF_ENGINES_QUORUM_MERGED_TICKETS_H
 
@@ -9,6 +9,9 @@
 #include <stdint.h>
 
 #include "engines/leased/store.h"
+
+struct hf_quorum;
+struct hf_quorum_request;
 
 /* What the servers say of one ticket. */
 struct hf_quorum_merged_ticket {
@@ -42,6 +45,24 @@ hf_quorum_merged_find(const struct hf_quorum_merged *merged,
 
 /* The number that gives the ticket its place in a queue. */
 uint64_t hf_quorum_merged_number(const struct hf_quorum_merged_ticket *row);
+
+/* Is it undecided whether a majority has one of the tickets that ${request} is
+ * about: did only some of the servers show it?  For a list only tickets ahead
+ * of our own matter. */
+bool hf_quorum_merged_has_undecided(const struct hf_quorum *quorum,
+                                    const struct hf_quorum_request *request);
+
+/* Move the rows of ${request} that its answer shows to the front, in the order
+ * of the queue, and fill them in: those that a majority has, or may have.
+ * Returns how many they are. */
+size_t hf_quorum_merged_select(const struct hf_quorum *quorum,
+                               struct hf_quorum_request *request);
+
+/* The nearest ticket that the one at ${at} of the selected ${rows} waits for,
+ * if it is only proposed; else NULL.  A reader waits for writers alone. */
+const struct hf_quorum_merged_ticket *
+hf_quorum_merged_uncommitted_ahead(const struct hf_quorum_merged_ticket *rows,
+                                   size_t at);
 
 /* Free the rows. */
 void hf_quorum_merged_clear(struct hf_quorum_merged *merged);
