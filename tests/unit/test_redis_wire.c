@@ -124,7 +124,7 @@ FIXTURE_TEST(a_reply_without_an_end_is_hung_up_on)
 
     receive_text("$536870912\r\n");
     for (; the_link.open; sent += sizeof bytes) {
-        assert_true(sent < HF_REDIS_REPLY_BYTES_MAX + sizeof bytes);
+        assert_true(sent < HF_RESP_REPLY_BYTES_MAX + sizeof bytes);
         receive(bytes, sizeof bytes);
     }
     assert_non_null(strstr(down, "more than 16 MiB"));
@@ -179,7 +179,7 @@ FIXTURE_TEST(all_arrays_of_a_reply_have_a_bound)
     assert_int_equal(replies, 20);
     receive_text("*65536\r\n");
     while (the_link.open) {
-        assert_true(sent < HF_REDIS_ELEMENTS_ALL_MAX);
+        assert_true(sent < HF_RESP_ELEMENTS_ALL_MAX);
         receive_text("*1024\r\n");
         for (size_t i = 0; i < 1024 && the_link.open; i++, sent++)
             receive_text("+\r\n");

@@ -1,44 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Feeds received bytes to hiredis' reader and reports complete replies.
- * Replies have bounds, so that a server cannot make us allocate without end. */
+/* Received bytes go to the reader of replies, and complete replies to the
+ * link. */
 #include "engines/redis/redis_connection.h"
 
 #include <assert.h>
 #include <stdio.h>
-
-/* ---------------------------------------------------------------- bounds -- */
-
-/* hiredis allocates an array for as many elements as the server announces,
- * before the first one has come, and an object for each element, however short
- * it is.  So those of a whole reply are counted, in arrays of arrays too.  If
- * this returns NULL, hiredis reports it and the connection ends. */
-static void *create_array(const redisReadTask *task, hf_redis_elements elements)
-{
-    struct hf_redis_connection *connection = task->privdata;
-
-    if (task->parent == NULL)
-        connection->elements = 0;
-    if ((long long)elements < 0 || (size_t)elements > HF_REDIS_ELEMENTS_MAX ||
-        connection->elements + (size_t)elements > HF_REDIS_ELEMENTS_ALL_MAX)
-        return NULL;
-    connection->elements += (size_t)elements;
-    return connection->create_array(task, elements);
-}
-
-/* A reader of hiredis with our bound for arrays.  False if memory runs out. */
-static bool make_reader(struct hf_redis_connection *connection)
-{
-    connection->unread_bytes = 0;
-    connection->reader = redisReaderCreate();
-    if (connection->reader == NULL)
-        return false;
-    connection->functions = *connection->reader->fn;
-    connection->create_array = connection->functions.createArray;
-    connection->functions.createArray = create_array;
-    connection->reader->fn = &connection->functions;
-    connection->reader->privdata = connection;
-    return true;
-}
 
 /* ------------------------------------------------- callbacks of the link -- */
 
@@ -55,10 +21,10 @@ static void on_up(void *arg)
 static void handle_replies(struct hf_redis_connection *connection)
 {
     uint64_t number = connection->number;
-    void *reply = NULL;
+    struct redisReply *reply;
 
     while (number == connection->number) {
-        if (redisReaderGetReply(connection->reader, &reply) != REDIS_OK) {
+        if (!hf_resp_reader_next(&connection->in, &reply)) {
             connection->listener->down(
                 connection->listener->arg, connection, HF_EPROTOCOL,
                 "an answer that is not Redis', or has an array of more than "
@@ -68,11 +34,31 @@ static void handle_replies(struct hf_redis_connection *connection)
         }
         if (reply == NULL)
             return;
-        connection->unread_bytes =
-            connection->reader->len - connection->reader->pos;
         connection->listener->reply(connection->listener->arg, connection,
                                     reply);
         freeReplyObject(reply);
+    }
+}
+
+static void feed(struct hf_redis_connection *connection, const void *bytes,
+                 size_t count)
+{
+    const struct hf_redis_connection_listener *listener = connection->listener;
+
+    switch (hf_resp_reader_feed(&connection->in, bytes, count)) {
+    case HF_RESP_FED:
+        handle_replies(connection);
+        break;
+    case HF_RESP_TOO_LONG:
+        listener->down(
+            listener->arg, connection, HF_EPROTOCOL,
+            "an answer of more than 16 MiB; see what fills the queue, "
+            "and whether the port is right");
+        break;
+    case HF_RESP_NO_MEMORY:
+        listener->down(listener->arg, connection, HF_EUNREACHABLE,
+                       "out of memory");
+        break;
     }
 }
 
@@ -87,20 +73,11 @@ static void on_received(void *arg, const void *bytes, size_t count)
 
     listener->enter(listener_arg);
     connection->received_any = true;
-    connection->unread_bytes += count;
     if (first && connection->expects_plain &&
         hf_redis_is_tls_record(bytes, count))
         listener->got_tls_record(listener_arg, connection);
-    else if (connection->unread_bytes > HF_REDIS_REPLY_BYTES_MAX)
-        listener->down(
-            listener_arg, connection, HF_EPROTOCOL,
-            "an answer of more than 16 MiB; see what fills the queue, "
-            "and whether the port is right");
-    else if (redisReaderFeed(connection->reader, bytes, count) != REDIS_OK)
-        listener->down(listener_arg, connection, HF_EUNREACHABLE,
-                       "out of memory");
     else
-        handle_replies(connection);
+        feed(connection, bytes, count);
     listener->leave(listener_arg);
 }
 
@@ -138,9 +115,9 @@ bool hf_redis_connection_open(
         .arg = connection,
     };
 
-    assert(connection->link == NULL && connection->reader == NULL);
+    assert(connection->link == NULL);
     connection->listener = listener;
-    if (!make_reader(connection)) {
+    if (!hf_resp_reader_open(&connection->in)) {
         *status = HF_EUNREACHABLE;
         (void)snprintf(why, HF_CONNECTION_TEXT_BYTES, "out of memory");
         return false;
@@ -158,9 +135,7 @@ void hf_redis_connection_close(struct hf_redis_connection *connection,
         hf_connection_close(connection->link, end);
     connection->link = NULL;
     connection->received_any = false;
-    if (connection->reader != NULL)
-        redisReaderFree(connection->reader);
-    connection->reader = NULL;
+    hf_resp_reader_close(&connection->in);
     hf_resp_free(&connection->out);
 }
 

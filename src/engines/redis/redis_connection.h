@@ -11,27 +11,10 @@
 #ifndef HF_ENGINES_REDIS_REDIS_CONNECTION_H
 #define HF_ENGINES_REDIS_REDIS_CONNECTION_H
 
-#include <hiredis/hiredis.h>
-
 #include "engines/redis/resp.h"
 #include "transport/connection.h"
 
 struct hf_redis_connection;
-
-#if HIREDIS_MAJOR < 1
-typedef int hf_redis_elements;
-#else
-typedef size_t hf_redis_elements;
-#endif
-
-/* Bounds of a reply: its bytes, the elements of an array, and the elements of
- * all arrays in it, which are six for each ticket.  That much is held in memory
- * before a reply is complete: some 70 MiB, because hiredis makes an object of
- * 100 bytes for each element.  A server that sends more loses the connection.
- */
-#define HF_REDIS_REPLY_BYTES_MAX (16 << 20)
-#define HF_REDIS_ELEMENTS_MAX ((size_t)65536)
-#define HF_REDIS_ELEMENTS_ALL_MAX (8 * HF_REDIS_ELEMENTS_MAX)
 
 /* Where a connection reports to. */
 struct hf_redis_connection_listener {
@@ -59,15 +42,9 @@ struct hf_redis_connection {
     struct hf_connection *link; /* NULL: there is no connection */
     /* Commands that were made and not sent yet. */
     struct hf_resp out;
-    redisReader *reader;
-    /* those of hiredis, with a bound for arrays */
-    redisReplyObjectFunctions functions;
-    void *(*create_array)(const redisReadTask *task,
-                          hf_redis_elements elements);
-    bool expects_plain;  /* no TLS, and over TCP: a TLS record may come */
-    bool received_any;   /* bytes were received, by TLS if there is TLS */
-    size_t unread_bytes; /* of the reply that is not complete */
-    size_t elements;     /* of the arrays of that reply */
+    struct hf_resp_reader in; /* replies, from hf_redis_connection_open() on */
+    bool expects_plain;       /* no TLS, and over TCP: a TLS record may come */
+    bool received_any;        /* bytes were received, by TLS if there is TLS */
     /* serial number of the connection: a callback that sees it change has lost
      * its connection */
     uint64_t number;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A growing buffer of RESP arrays of bulk strings. */
+/* A command is a RESP array of bulk strings. */
 #include "engines/redis/resp.h"
 
 #include <assert.h>
@@ -10,6 +10,8 @@
 #define ROOM_MIN 4096
 
 #define DIGITS_MAX (HF_RESP_NUMBER_BYTES - 1)
+
+/* -------------------------------------------------------------- commands -- */
 
 /* Make room for ${count} more bytes, or set .failed. */
 static bool make_room(struct hf_resp *resp, size_t count)
@@ -128,4 +130,69 @@ void hf_resp_free(struct hf_resp *resp)
         explicit_bzero(resp->bytes, resp->room); /* credentials */
     hf_free(resp->bytes);
     *resp = (struct hf_resp){0};
+}
+
+/* --------------------------------------------------------------- replies -- */
+
+/* hiredis allocates an array for as many elements as the server announces,
+ * before the first one has come, and an object for each element, however short
+ * it is.  So those of a whole reply are counted, in arrays of arrays too.  If
+ * this returns NULL, hiredis reports it and the connection ends. */
+static void *create_array(const redisReadTask *task, hf_resp_elements elements)
+{
+    struct hf_resp_reader *reader = task->privdata;
+
+    if (task->parent == NULL)
+        reader->elements = 0;
+    if ((long long)elements < 0 || (size_t)elements > HF_RESP_ELEMENTS_MAX ||
+        reader->elements + (size_t)elements > HF_RESP_ELEMENTS_ALL_MAX)
+        return NULL;
+    reader->elements += (size_t)elements;
+    return reader->create_array(task, elements);
+}
+
+bool hf_resp_reader_open(struct hf_resp_reader *reader)
+{
+    assert(reader->reader == NULL);
+    reader->unread_bytes = 0;
+    reader->reader = redisReaderCreate();
+    if (reader->reader == NULL)
+        return false;
+    reader->functions = *reader->reader->fn;
+    reader->create_array = reader->functions.createArray;
+    reader->functions.createArray = create_array;
+    reader->reader->fn = &reader->functions;
+    reader->reader->privdata = reader;
+    return true;
+}
+
+void hf_resp_reader_close(struct hf_resp_reader *reader)
+{
+    if (reader->reader != NULL)
+        redisReaderFree(reader->reader);
+    reader->reader = NULL;
+}
+
+enum hf_resp_feed hf_resp_reader_feed(struct hf_resp_reader *reader,
+                                      const void *bytes, size_t count)
+{
+    reader->unread_bytes += count;
+    if (reader->unread_bytes > HF_RESP_REPLY_BYTES_MAX)
+        return HF_RESP_TOO_LONG;
+    return redisReaderFeed(reader->reader, bytes, count) == REDIS_OK
+               ? HF_RESP_FED
+               : HF_RESP_NO_MEMORY;
+}
+
+bool hf_resp_reader_next(struct hf_resp_reader *reader,
+                         struct redisReply **reply)
+{
+    void *next = NULL;
+
+    if (redisReaderGetReply(reader->reader, &next) != REDIS_OK)
+        return false;
+    *reply = next;
+    if (next != NULL)
+        reader->unread_bytes = reader->reader->len - reader->reader->pos;
+    return true;
 }
