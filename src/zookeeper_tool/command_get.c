@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/utf8.h"
 #include "command/exit_status.h"
 #include "command/ui.h"
 #include "zookeeper_tool/commands.h"
@@ -45,26 +44,6 @@ const struct hf_command hf_tool_get_command = {
 
 /* ------------------------------------------------------------------ get -- */
 
-/* Print ${data} on a terminal, which they cannot steer: what cannot be shown,
- * but for line breaks and tabs, becomes '?'. */
-static void print_shown(const char *data, size_t bytes)
-{
-    for (size_t at = 0, length; at < bytes; at += length) {
-        uint32_t code = 0;
-
-        length = hf_utf8_decode(data + at, bytes - at, &code);
-        if (length == 0 ||
-            (hf_utf8_unprintable(code) && code != '\n' && code != '\t')) {
-            length = length == 0 ? 1 : length;
-            putchar('?');
-        } else {
-            fwrite(data + at, 1, length, stdout);
-        }
-    }
-    if (bytes > 0 && data[bytes - 1] != '\n')
-        putchar('\n');
-}
-
 static int print_json(FILE *out, const struct options *options,
                       const struct hf_zookeeper_result *result)
 {
@@ -86,7 +65,7 @@ static int print(FILE *out, const struct options *options,
     if (options->common.json)
         return print_json(out, options, result);
     if (out == stdout && isatty(STDOUT_FILENO))
-        print_shown(result->data, result->bytes);
+        hf_tool_print_data_on_terminal(out, result->data, result->bytes);
     else if (result->bytes > 0)
         fwrite(result->data, 1, result->bytes, out);
     if (options->stat)

@@ -117,6 +117,26 @@ void hf_tool_json_stat(struct hf_json *json, const char *key,
     hf_json_end_object(json);
 }
 
+/* ----------------------------------------------------------------- data -- */
+
+void hf_tool_print_data_on_terminal(FILE *out, const char *data, size_t bytes)
+{
+    for (size_t at = 0, length; at < bytes; at += length) {
+        uint32_t code = 0;
+
+        length = hf_utf8_decode(data + at, bytes - at, &code);
+        if (length == 0 ||
+            (hf_utf8_unprintable(code) && code != '\n' && code != '\t')) {
+            length = length == 0 ? 1 : length;
+            putc('?', out);
+        } else {
+            fwrite(data + at, 1, length, out);
+        }
+    }
+    if (bytes > 0 && data[bytes - 1] != '\n')
+        putc('\n', out);
+}
+
 bool hf_tool_json_data(struct hf_json *json, const void *data, size_t bytes)
 {
     char *text;

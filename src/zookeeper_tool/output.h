@@ -31,6 +31,11 @@ void hf_tool_print_stat(FILE *out, const struct hf_zookeeper_stat *stat);
 void hf_tool_json_stat(struct hf_json *json, const char *key,
                        const struct hf_zookeeper_stat *stat);
 
+/* Print the ${bytes} of ${data} on a terminal, which they cannot steer: what
+ * cannot be shown, but for line breaks and tabs, becomes '?'.  The last line
+ * ends with a line break. */
+void hf_tool_print_data_on_terminal(FILE *out, const char *data, size_t bytes);
+
 /* Write the ${bytes} of ${data} as "data_base64": null if they are absent.
  * False: no memory. */
 bool hf_tool_json_data(struct hf_json *json, const void *data, size_t bytes);
