@@ -110,6 +110,10 @@ bool hf_cache_follows(const struct hf_zookeeper_cache *cache);
 /* Has everything been read of which it is known that it has changed? */
 bool hf_cache_is_current(const struct hf_zookeeper_cache *cache);
 
+/* It has: the waits for that end.  The first time on a connection the tree is
+ * marked as well, so that the user is notified. */
+void hf_cache_be_current(struct hf_zookeeper_cache *cache);
+
 /* Assert the invariants of ${cache}. */
 void hf_cache_check(const struct hf_zookeeper_cache *cache);
 

@@ -386,21 +386,6 @@ static void begin_sync(struct hf_zookeeper_cache *cache)
 
 /* ----------------------------------------------------------------- go on -- */
 
-/* Everything is read: the waits for that end.  The first time on a connection
- * the tree is marked as well, so that the user is notified. */
-static void be_current(struct hf_zookeeper_cache *cache)
-{
-    static const struct hf_error current = {.status = HF_OK};
-
-    if (cache->state != HF_CACHE_CURRENT) {
-        hf_cache_move(cache, HF_CACHE_CURRENT);
-        cache->initialised = true;
-        if (cache->on_change.fn != NULL)
-            hf_cache_tree_mark(&cache->tree);
-    }
-    hf_zookeeper_waits_end(&cache->waits, &current);
-}
-
 /* Something has happened: begin what can be begun. */
 static void go_on(struct hf_zookeeper_cache *cache)
 {
@@ -413,7 +398,7 @@ static void go_on(struct hf_zookeeper_cache *cache)
         begin_sync(cache);
     read_all(cache);
     if (!cache->reading && hf_cache_is_current(cache))
-        be_current(cache);
+        hf_cache_be_current(cache);
     hf_cache_report(cache);
     hf_cache_check(cache);
 }

@@ -70,3 +70,16 @@ bool hf_cache_is_current(const struct hf_zookeeper_cache *cache)
     return cache->connection == HF_CACHE_CONNECTED && !cache->sync_due &&
            cache->sync == NULL && hf_cache_tree_idle(&cache->tree);
 }
+
+void hf_cache_be_current(struct hf_zookeeper_cache *cache)
+{
+    static const struct hf_error current = {.status = HF_OK};
+
+    if (cache->state != HF_CACHE_CURRENT) {
+        hf_cache_move(cache, HF_CACHE_CURRENT);
+        cache->initialised = true;
+        if (cache->on_change.fn != NULL)
+            hf_cache_tree_mark(&cache->tree);
+    }
+    hf_zookeeper_waits_end(&cache->waits, &current);
+}
