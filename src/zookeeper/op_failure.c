@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "zookeeper/op_codec.h"
+#include "zookeeper/op_support.h"
 #include "zookeeper/zk_path.h"
 
 /* The bytes of a path that a text shows, so that the reason is not cut off. */
@@ -112,32 +113,7 @@ static const char *what(const struct hf_zk_op_record *record,
     return hf_zk_error_text(code);
 }
 
-/* The version of ZooKeeper that an operation came with, for a server that does
- * not know it. */
-static const char *needed_server(enum hf_zk_opcode opcode)
-{
-    switch (opcode) {
-    case HF_ZK_CREATE2:
-    case HF_ZK_CREATE_CONTAINER:
-        return "; expected ZooKeeper 3.5 or later";
-    case HF_ZK_CREATE_TTL:
-        return "; expected ZooKeeper 3.5.3 or later with "
-               "zookeeper.extendedTypesEnabled=true";
-    case HF_ZK_GET_EPHEMERALS:
-    case HF_ZK_GET_ALL_CHILDREN_NUMBER:
-    case HF_ZK_MULTI_READ:
-    case HF_ZK_ADD_WATCH:
-        return "; expected ZooKeeper 3.6 or later";
-    case HF_ZK_RECONFIG:
-        return "; expected standaloneEnabled=false, if it has to be alone";
-    case HF_ZK_WHO_AM_I:
-        return "; expected ZooKeeper 3.7 or later";
-    default:
-        return "; expected a later version of ZooKeeper";
-    }
-}
-
-/* What a server takes of ${opcode} where it has answered that it does not. */
+/* After BAD_ARGUMENTS of ${opcode}: what the server would have taken. */
 static const char *good_arguments(enum hf_zk_opcode opcode)
 {
     if (opcode == HF_ZK_DELETE)
@@ -173,7 +149,7 @@ static const char *advice(const struct hf_zk_op_record *record,
         return "; expected schemes that it knows, with ids of their form; the "
                "scheme \"auth\" needs credentials";
     case HF_ZK_UNIMPLEMENTED:
-        return needed_server(record->opcode);
+        return hf_zk_op_support_expected(record->opcode);
     case HF_ZK_QUOTA_EXCEEDED:
         return "; see the quota in /zookeeper/quota";
     case HF_ZK_THROTTLED:

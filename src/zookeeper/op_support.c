@@ -22,6 +22,29 @@ static uint32_t bit_of(enum hf_zk_opcode opcode)
     return 0;
 }
 
+const char *hf_zk_op_support_expected(enum hf_zk_opcode opcode)
+{
+    switch (opcode) {
+    case HF_ZK_CREATE2:
+    case HF_ZK_CREATE_CONTAINER:
+        return "; expected ZooKeeper 3.5 or later";
+    case HF_ZK_CREATE_TTL:
+        return "; expected ZooKeeper 3.5.3 or later with "
+               "zookeeper.extendedTypesEnabled=true";
+    case HF_ZK_GET_EPHEMERALS:
+    case HF_ZK_GET_ALL_CHILDREN_NUMBER:
+    case HF_ZK_MULTI_READ:
+    case HF_ZK_ADD_WATCH:
+        return "; expected ZooKeeper 3.6 or later";
+    case HF_ZK_RECONFIG:
+        return "; expected standaloneEnabled=false, if it has to be alone";
+    case HF_ZK_WHO_AM_I:
+        return "; expected ZooKeeper 3.7 or later";
+    default:
+        return "; expected a later version of ZooKeeper";
+    }
+}
+
 bool hf_zk_op_support_may_lack(const struct hf_zk_op_support *support,
                                size_t server, enum hf_zk_opcode opcode)
 {

@@ -23,6 +23,10 @@ struct hf_zk_op_support {
     uint32_t unknown[HF_ZK_SERVERS_MAX + 1];
 };
 
+/* The end of the text of a failure, for a server that does not know ${opcode}:
+ * the version of ZooKeeper that the operation came with. */
+const char *hf_zk_op_support_expected(enum hf_zk_opcode opcode);
+
 /* True if the server with the index ${server} may not know ${opcode}: only some
  * servers do, and that one has not shown that it does. */
 bool hf_zk_op_support_may_lack(const struct hf_zk_op_support *support,
