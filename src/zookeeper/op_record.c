@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "zookeeper/op_codec.h"
+#include "zookeeper/zk_acl.h"
 #include "zookeeper/zk_multi.h"
 #include "zookeeper/zk_path.h"
 
@@ -104,15 +105,12 @@ static void put_acls(struct hf_jute_writer *to,
                      const struct hf_zookeeper_op *op,
                      const struct hf_zk_op_context *context)
 {
-    static const struct hf_zookeeper_acl everybody = {HF_ZOOKEEPER_PERM_ALL,
-                                                      "world", "anyone"};
-    static const struct hf_zookeeper_acl creator = {HF_ZOOKEEPER_PERM_ALL,
-                                                    "auth", ""};
     const struct hf_zookeeper_acl *acls = op->acls;
     size_t acl_count = op->acl_count;
 
     if (acls == NULL) {
-        acls = context->private_nodes ? &creator : &everybody;
+        acls =
+            context->private_nodes ? &hf_zk_acl_creator : &hf_zk_acl_everybody;
         acl_count = 1;
     }
     hf_jute_put_int(to, (int32_t)acl_count);

@@ -136,14 +136,7 @@ static hf_status take_auth(struct hf_zk_url_config *config,
 
 /* --------------------------------------------------------------- options -- */
 
-const char *const hf_zk_acl_choices[] = {"open", "creator", NULL};
-
 const char *const hf_zk_sasl_choices[] = {"DIGEST-MD5", "GSSAPI", NULL};
-
-static bool has_credentials(const struct hf_url *url)
-{
-    return url->user != NULL || hf_url_option(url, "auth_file") != NULL;
-}
 
 hf_status hf_zk_url_read_name(const struct hf_url_option_row *row,
                               const char *text, void *field,
@@ -201,10 +194,7 @@ static hf_status take_options(struct hf_zk_url_config *config,
     if (status != HF_OK)
         return status;
     session->timeout_ms = options->timeout_ms;
-    session->private_nodes =
-        options->acl == HF_ZK_ACL_CREATOR ||
-        (options->acl == HF_ZK_ACL_BY_CREDENTIALS &&
-         (has_credentials(url) || options->sasl != HF_ZK_SASL_NOT_GIVEN));
+    config->acl = (enum hf_zk_acl_option)options->acl;
     config->files = options->files;
     status = take_sasl(&session->sasl, options, error);
     return status == HF_OK ? hf_pem_files_check(&config->files, error) : status;

@@ -19,6 +19,7 @@
 #include "base/reconnect.h"
 #include "base/url.h"
 #include "base/url_options.h"
+#include "zookeeper/zk_acl.h"
 #include "zookeeper/zk_session.h"
 
 #define HF_ZK_CHROOT_BYTES 1024
@@ -33,10 +34,10 @@
 
 /* The configuration that a URL describes. */
 struct hf_zk_url_config {
-    struct hf_zk_session_config session; /* .private_nodes is set by
-                                            acl=creator */
-    char chroot[HF_ZK_CHROOT_BYTES];     /* "" or "/a/b" */
-    struct hf_pem_files files;           /* certificates and keys for TLS */
+    struct hf_zk_session_config session; /* without .private_nodes */
+    enum hf_zk_acl_option acl;
+    char chroot[HF_ZK_CHROOT_BYTES]; /* "" or "/a/b" */
+    struct hf_pem_files files;       /* certificates and keys for TLS */
 };
 
 /* The values of the options that all users have, before hf_zk_url_parse()
@@ -49,14 +50,6 @@ struct hf_zk_url_options {
     char sasl_host[HF_ZK_SASL_NAME_BYTES];
     struct hf_pem_files files;
 };
-
-/* The values of acl=; hf_zk_acl_choices has their names. */
-enum hf_zk_acl_option {
-    HF_ZK_ACL_OPEN,
-    HF_ZK_ACL_CREATOR,
-    HF_ZK_ACL_BY_CREDENTIALS, /* not given: creator if there are credentials */
-};
-extern const char *const hf_zk_acl_choices[];
 
 /* The values of sasl=: the mechanisms from HF_ZK_SASL_NONE + 1 on, in their
  * order. */
@@ -102,7 +95,8 @@ hf_url_option_reader hf_zk_url_read_name;
     }
 
 /* Fill in ${config} from ${url}, including .auth from its user and password,
- * but not .random of the session.  ${rows} is the user's table, and ${values}
+ * but not .random of the session, and not .private_nodes, which
+ * hf_zk_acl_choose() decides.  ${rows} is the user's table, and ${values}
  * its struct of values, whose first field is a struct hf_zk_url_options; it has
  * the defaults of the user's own options.  HF_EURL with a text that names the
  * offending part and never a password. */

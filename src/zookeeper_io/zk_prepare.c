@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* transport/auth_file.h finds the credentials; here they become those of the
- * session, and decide who may use the nodes that it makes.  The description has
+ * session, and zookeeper/zk_acl.h decides by them who may use the nodes that it
+ * makes.  The description has
  * the servers in the order of the URL, so it is made before they are shuffled.
  */
 #include "zookeeper_io/zk_prepare.h"
@@ -43,8 +44,7 @@ static hf_status read_auth_file(struct hf_zk_url_config *config,
 
 /* Set .auth and .private_nodes of ${config}'s session, which was read from
  * ${url}, by what auth_file= or HOLDFAST_AUTH_FILE have for its servers.  Warns
- * by .log of ${host} if the latter has lines for other servers only.  Created
- * nodes are private if there are credentials. */
+ * by .log of ${host} if the latter has lines for other servers only. */
 static hf_status get_credentials(struct hf_zk_url_config *config,
                                  const struct hf_url *url,
                                  const struct hf_engine_host *host,
@@ -54,7 +54,6 @@ static hf_status get_credentials(struct hf_zk_url_config *config,
     enum hf_zk_sasl_mechanism mechanism = config->session.sasl.mechanism;
     hf_status status = read_auth_file(config, url, &for_other_servers, error);
     bool has_password = config->session.auth[0] != '\0';
-    bool has_identity = has_password || mechanism != HF_ZK_SASL_NONE;
 
     if (status != HF_OK)
         return status;
@@ -64,20 +63,13 @@ static hf_status get_credentials(struct hf_zk_url_config *config,
                             "there are none; expected USER:PASSWORD@ in the "
                             "URL, auth_file= or a line for these servers in "
                             "HOLDFAST_AUTH_FILE");
-    if (hf_url_option(url, "acl") == NULL)
-        config->session.private_nodes = has_identity;
-    if (config->session.private_nodes && !has_identity)
-        return hf_error_set(error, HF_EURL,
-                            "acl=creator makes nodes that need the "
-                            "credentials, and there are none; expected "
-                            "USER:PASSWORD@ in the URL, auth_file= or a line "
-                            "for these servers in HOLDFAST_AUTH_FILE");
-    if (for_other_servers)
+    status = hf_zk_acl_choose(&config->session, config->acl, error);
+    if (status == HF_OK && for_other_servers)
         host->log(host->host, HF_LOG_WARNING,
                   "HOLDFAST_AUTH_FILE has no line for all of the servers %s: "
                   "they get no credentials, and nodes are made for everybody",
                   url->authority);
-    return HF_OK;
+    return status;
 }
 
 /* ---------------------------------------------------------- the rest -- */

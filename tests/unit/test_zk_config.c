@@ -31,6 +31,17 @@ static void assert_good(const char *text, struct hf_zk_engine_config *config)
         fail_msg("%s: %s", text, error.text);
 }
 
+/* Are new nodes for their creator only? */
+static bool is_private(struct hf_zk_engine_config *config)
+{
+    struct hf_error error;
+
+    if (hf_zk_acl_choose(&config->url.session, config->url.acl, &error) !=
+        HF_OK)
+        fail_msg("%s", error.text);
+    return config->url.session.private_nodes;
+}
+
 static void assert_refused(const char *text, const char *part)
 {
     struct hf_zk_engine_config config;
@@ -58,7 +69,7 @@ TEST(usual_values)
     assert_int_equal(config.url.session.timeout_ms, 10000);
     assert_int_equal(config.url.session.tick_ms, 0);
     assert_int_equal(config.token_floor, 0);
-    assert_false(config.url.session.private_nodes);
+    assert_false(is_private(&config));
     assert_int_equal(config.url.session.proof, HF_ZK_PROOF_EAGER);
     assert_false(config.url.session.tls);
     assert_good("zks://h", &config);
@@ -259,7 +270,7 @@ TEST(options_are_taken)
     assert_int_equal(config.url.session.proof, HF_ZK_PROOF_STRICT);
     assert_int_equal(config.token_floor, 42);
     assert_int_equal(config.layout, HF_ZK_CURATOR);
-    assert_true(config.url.session.private_nodes);
+    assert_int_equal(config.url.acl, HF_ZK_ACL_CREATOR);
     assert_good("zk://h?timeout=10m&token_floor=9223372036854775807", &config);
     assert_int_equal(config.url.session.timeout_ms, 600000);
     assert_true(config.token_floor == INT64_MAX);
@@ -336,15 +347,29 @@ TEST(credentials)
 
     assert_good("zk://u:" PASSWORD "@h", &config);
     assert_string_equal(config.url.session.auth, "u:" PASSWORD);
-    assert_true(config.url.session.private_nodes);
+    assert_true(is_private(&config));
     assert_good("zk://u:a%3A%40b@h?acl=open", &config);
     assert_string_equal(config.url.session.auth, "u:a:@b");
-    assert_false(config.url.session.private_nodes);
+    assert_false(is_private(&config));
+    assert_good("zk://u:p@h?acl=creator", &config);
+    assert_true(is_private(&config));
+    /* The file is read later, see transport/credentials. */
     assert_good("zk://h?auth_file=/f", &config);
     assert_string_equal(config.url.session.auth, "");
-    assert_true(config.url.session.private_nodes);
+    assert_int_equal(config.url.acl, HF_ZK_ACL_BY_CREDENTIALS);
     assert_good("zk://h?auth_file=/f&acl=open", &config);
-    assert_false(config.url.session.private_nodes);
+    assert_int_equal(config.url.acl, HF_ZK_ACL_OPEN);
+}
+
+TEST(acl_creator_needs_credentials)
+{
+    struct hf_zk_engine_config config;
+    struct hf_error error;
+
+    assert_good("zk://h?acl=creator", &config);
+    assert_int_equal(
+        hf_zk_acl_choose(&config.url.session, config.url.acl, &error), HF_EURL);
+    assert_non_null(strstr(error.text, "expected USER:PASSWORD@"));
 }
 
 /* Whatever else is wrong with the URL, and wherever the password is. */
@@ -440,15 +465,15 @@ TEST(sasl_has_a_mechanism_and_a_principal)
     assert_string_equal(session->sasl.service, "zookeeper");
     assert_string_equal(session->sasl.host, "");
     assert_string_equal(session->auth, "u:p");
-    assert_true(session->private_nodes);
+    assert_true(is_private(&config));
     assert_good("zk://h/?sasl=GSSAPI&sasl_service=zk&sasl_host=z.example",
                 &config);
     assert_int_equal(session->sasl.mechanism, HF_ZK_SASL_GSSAPI);
     assert_string_equal(session->sasl.service, "zk");
     assert_string_equal(session->sasl.host, "z.example");
-    assert_true(session->private_nodes);
+    assert_true(is_private(&config));
     assert_good("zk://h/?sasl=GSSAPI&acl=open", &config);
-    assert_false(session->private_nodes);
+    assert_false(is_private(&config));
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         assert_refused(rows[i].text, rows[i].part);
 }

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The access list (ACL) that a new node gets if its creator names none: of the
+ * nodes of locks, and of creates of handles without .acls. */
+#ifndef HF_ZOOKEEPER_ZK_ACL_H
+#define HF_ZOOKEEPER_ZK_ACL_H
+
+#include <holdfast/zookeeper.h>
+
+#include "zookeeper/zk_session.h"
+
+/* The values of acl= in a URL; hf_zk_acl_choices has their names. */
+enum hf_zk_acl_option {
+    HF_ZK_ACL_OPEN,
+    HF_ZK_ACL_CREATOR,
+    HF_ZK_ACL_BY_CREDENTIALS, /* not given: creator if there are credentials */
+};
+extern const char *const hf_zk_acl_choices[];
+
+/* Set .private_nodes of ${config}, whose credentials are complete.  HF_EURL:
+ * HF_ZK_ACL_CREATOR without credentials. */
+hf_status hf_zk_acl_choose(struct hf_zk_session_config *config,
+                           enum hf_zk_acl_option option,
+                           struct hf_error *error);
+
+/* The only entry of the access list of a new node, and of a private one. */
+extern const struct hf_zookeeper_acl hf_zk_acl_everybody;
+extern const struct hf_zookeeper_acl hf_zk_acl_creator;
+
+#endif
