@@ -210,6 +210,7 @@ const void *hf_grpc_output(struct hf_grpc *grpc, size_t *count)
     }
     if (grpc->state != HF_GRPC_FAILED) {
         grpc->entered++;
+        hf_grpc_http2_prepare_output(grpc);
         write_output(grpc);
         grpc->entered--;
         hf_grpc_http2_check(grpc);

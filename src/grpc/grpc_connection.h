@@ -45,7 +45,8 @@ struct hf_grpc {
     size_t room;
     size_t begin;
     size_t end;
-    uint64_t written; /* by nghttp2, since the beginning */
+    bool owes_ping_ack; /* of a ping that measures; http2.c only */
+    uint64_t written;   /* by nghttp2, since the beginning */
     uint64_t taken;
 
     unsigned entered; /* functions that may call back and have not returned */

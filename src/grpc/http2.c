@@ -158,6 +158,45 @@ static int on_stream_close(nghttp2_session *http2, int32_t id, uint32_t error,
     return 0;
 }
 
+/* ----------------------------------------------------------------- pings -- */
+
+/* The ping of a server in Go that measures the connection, as in grpc-go's
+ * internal/transport/bdp_estimator.go.  One comes with the answers to most
+ * calls, and the server waits for the acknowledgement for ever. */
+static const uint8_t measuring_ping[8] = {2, 4, 16, 16, 9, 14, 7, 7};
+
+static void acknowledge(struct hf_grpc *grpc, const uint8_t *ping)
+{
+    int rc = nghttp2_submit_ping(grpc->http2, NGHTTP2_FLAG_ACK, ping);
+
+    if (rc != 0)
+        hf_grpc_http2_failed(grpc, rc);
+}
+
+/* An acknowledgement would be a packet of its own, as many as requests.  So
+ * that of a measuring ping waits for the next output.  All others go out at
+ * once: the server may end the connection if they do not come. */
+static void ping_received(struct hf_grpc *grpc, const nghttp2_ping *frame)
+{
+    bool measuring = memcmp(frame->opaque_data, measuring_ping,
+                            sizeof measuring_ping) == 0;
+
+    if ((frame->hd.flags & NGHTTP2_FLAG_ACK) != 0)
+        return;
+    if (!measuring || grpc->owes_ping_ack)
+        acknowledge(grpc, frame->opaque_data);
+    else
+        grpc->owes_ping_ack = true;
+}
+
+void hf_grpc_http2_prepare_output(struct hf_grpc *grpc)
+{
+    if (!grpc->owes_ping_ack || !nghttp2_session_want_write(grpc->http2))
+        return;
+    grpc->owes_ping_ack = false;
+    acknowledge(grpc, measuring_ping);
+}
+
 /* -------------------------------------------------------------- received -- */
 
 static int on_header(nghttp2_session *http2, const nghttp2_frame *frame,
@@ -285,6 +324,9 @@ static int on_frame_received(nghttp2_session *http2, const nghttp2_frame *frame,
         return 0;
     case NGHTTP2_GOAWAY:
         going_away(grpc, &frame->goaway);
+        return 0;
+    case NGHTTP2_PING:
+        ping_received(grpc, &frame->ping);
         return 0;
     case NGHTTP2_HEADERS:
     case NGHTTP2_DATA:
@@ -419,15 +461,22 @@ bool hf_grpc_http2_new(struct hf_grpc *grpc)
     nghttp2_mem memory = {NULL, http2_malloc, http2_free, http2_calloc,
                           http2_realloc};
     nghttp2_session_callbacks *callbacks;
+    nghttp2_option *options;
     int rc;
 
-    /* This one nghttp2 takes from malloc() in any case; it is freed below. */
-    if (nghttp2_session_callbacks_new(&callbacks) != 0)
+    /* These nghttp2 takes from malloc() in any case; they are freed below. */
+    if (nghttp2_option_new(&options) != 0)
         return false;
+    if (nghttp2_session_callbacks_new(&callbacks) != 0) {
+        nghttp2_option_del(options);
+        return false;
+    }
     set_callbacks(callbacks);
-    rc = nghttp2_session_client_new3(&grpc->http2, callbacks, grpc, NULL,
+    nghttp2_option_set_no_auto_ping_ack(options, 1);
+    rc = nghttp2_session_client_new3(&grpc->http2, callbacks, grpc, options,
                                      &memory);
     nghttp2_session_callbacks_del(callbacks);
+    nghttp2_option_del(options);
     if (rc != 0)
         return false;
     return submit_settings(grpc->http2);

@@ -19,6 +19,9 @@ bool hf_grpc_http2_submit(struct hf_grpc *grpc, struct hf_grpc_stream *stream,
                           const char *method,
                           const struct hf_grpc_metadata *metadata);
 
+/* To be called before nghttp2 writes: what goes out with other frames only. */
+void hf_grpc_http2_prepare_output(struct hf_grpc *grpc);
+
 /* ${stream} has a message again: have nghttp2 ask for it. */
 void hf_grpc_http2_resume(struct hf_grpc *grpc, struct hf_grpc_stream *stream);
 

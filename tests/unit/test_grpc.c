@@ -642,6 +642,59 @@ GRPC_TEST(a_broken_frame)
 }
 
 /* A server that wants answers to what it sends for ever. */
+/* Frames of 17 bytes. */
+#define PING_BYTES 17
+
+static void receive_ping(const char *data)
+{
+    uint8_t ping[PING_BYTES] = {0, 0, 8, 6};
+
+    memcpy(ping + 9, data, 8);
+    assert_true(hf_grpc_receive(client(), ping, sizeof ping));
+}
+
+/* How many acknowledgements of a ping with ${data} the client sends now. */
+static unsigned acknowledged(const char *data)
+{
+    uint8_t ack[PING_BYTES] = {0, 0, 8, 6, 1};
+    size_t count;
+    const uint8_t *output = hf_grpc_output(client(), &count);
+    unsigned found = 0;
+
+    memcpy(ack + 9, data, 8);
+    for (size_t i = 0; i + PING_BYTES <= count; i++)
+        found += memcmp(output + i, ack, PING_BYTES) == 0;
+    hf_grpc_written(client(), count);
+    return found;
+}
+
+/* That of a server in Go, with the answers to most calls. */
+GRPC_TEST(a_ping_that_measures_is_acknowledged_with_the_next_request)
+{
+    static const char measuring[] = {2, 4, 16, 16, 9, 14, 7, 7};
+
+    (void)arrive(0);
+    receive_ping(measuring);
+    assert_int_equal(acknowledged(measuring), 0);
+    (void)begin(1, "request");
+    assert_int_equal(acknowledged(measuring), 1);
+    receive_ping(measuring);
+    receive_ping(measuring);
+    assert_int_equal(acknowledged(measuring), 2);
+    (void)begin(2, "request");
+    assert_int_equal(acknowledged(measuring), 0);
+}
+
+/* A server ends the connection if the answer does not come. */
+GRPC_TEST(any_other_ping_is_acknowledged_at_once)
+{
+    (void)arrive(0);
+    receive_ping("\0\0\0\0\0\0\0");
+    assert_int_equal(acknowledged("\0\0\0\0\0\0\0"), 1);
+    receive_ping("\1\6\1\10\0\3\3\11");
+    assert_int_equal(acknowledged("\1\6\1\10\0\3\3\11"), 1);
+}
+
 GRPC_TEST(a_flood_of_pings)
 {
     static const uint8_t ping[17] = {0, 0, 8, 6};
