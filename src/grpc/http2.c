@@ -178,8 +178,8 @@ static void acknowledge(struct hf_grpc *grpc, const uint8_t *ping)
  * once: the server may end the connection if they do not come. */
 static void ping_received(struct hf_grpc *grpc, const nghttp2_ping *frame)
 {
-    bool measuring = memcmp(frame->opaque_data, measuring_ping,
-                            sizeof measuring_ping) == 0;
+    bool measuring =
+        memcmp(frame->opaque_data, measuring_ping, sizeof measuring_ping) == 0;
 
     if ((frame->hd.flags & NGHTTP2_FLAG_ACK) != 0)
         return;
