@@ -158,10 +158,10 @@ class Cost(unittest.TestCase):
     def test_many_waiters_do_not_cost_the_session(self):
         """The renewal of the session does not wait behind all the calls that
         queue."""
-        session, = self.driver.opened(self.server.url() + "?ttl=2s")
+        session, = self.driver.opened(self.server.url() + "?ttl=4s")
         holder = self.driver.acquire(session, "crowded")
         self.driver.granted(holder)
-        waits = self.driver.acquire_at_once(session, "crowded", 1000)
+        waits = self.driver.acquire_at_once(session, "crowded", 2000)
         for wait in waits:
             self.driver.queued(wait)
         self.assertNotIn("LOST", self.driver.states(session))

@@ -103,7 +103,8 @@ class FirstUse(Case):
     def test_those_who_come_first_together_make_one_schema(self):
         """None of them sees it before it waits for the lock."""
         database = self.database()
-        url = self.server.url(database)
+        # A third of it is the limit for the wait, in which others make it.
+        url = self.server.url(database) + "?ttl=60s"
         found = []
         first = self.server.connect(database=database)
         self.addCleanup(first.close)
