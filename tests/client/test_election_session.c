@@ -295,7 +295,7 @@ struct reader {
     pthread_t thread;
     const struct hf_election *election;
     atomic_bool stop;
-    uint64_t furthest_ms; /* the latest time that it read */
+    _Atomic uint64_t furthest_ms; /* the latest time that it read */
 };
 
 static void *read_on(void *arg)
@@ -306,10 +306,18 @@ static void *read_on(void *arg)
         uint64_t until_ms = hf_election_safe_until_ms(reader->election);
         uint64_t now_ms = boottime_ms();
 
-        if (until_ms > now_ms && until_ms - now_ms > reader->furthest_ms)
-            reader->furthest_ms = until_ms - now_ms;
+        if (until_ms > now_ms &&
+            until_ms - now_ms > atomic_load(&reader->furthest_ms))
+            atomic_store(&reader->furthest_ms, until_ms - now_ms);
     }
     return NULL;
+}
+
+static bool has_read(void *arg)
+{
+    struct reader *reader = arg;
+
+    return atomic_load(&reader->furthest_ms) > 0;
 }
 
 /* Sessions connect and end while threads read. */
@@ -327,9 +335,11 @@ TEST(a_thread_reads_safe_until_all_the_while)
         send_command(&f, SCRIPTED_CONNECT);
         client_wait_until(&f.fixture, leads, f.a.election);
     }
+    /* On a busy machine it may not have run so far. */
+    client_wait_until(&f.fixture, has_read, &reader);
     atomic_store(&reader.stop, true);
     assert_int_equal(pthread_join(reader.thread, NULL), 0);
-    assert_in_range(reader.furthest_ms, 1, TIMEOUT_MS);
+    assert_in_range(atomic_load(&reader.furthest_ms), 1, TIMEOUT_MS);
 }
 
 /* ---------------------------------------------------- what nobody notices --
