@@ -195,6 +195,34 @@ void hf_zk_engine_fail_create(struct hf_zk_engine *zk,
         fail_parent(zk, req);
 }
 
+/* ------------------------------------------------ the end of its counter -- */
+
+/* From this number on the node of an empty queue is deleted with its last
+ * ticket, so that the counter starts again long before it ends.  Containers go
+ * by themselves, but only after a minute without tickets. */
+#define COUNTER_HIGH (INT32_C(1) << 30)
+
+/* The answer to the delete of the queue's node is ignored, because the server
+ * refuses it while there are children. */
+static void parent_deleted(void *user, struct hf_zk_call *call,
+                           const struct hf_zk_reply *reply)
+{
+    struct hf_zk_engine *zk = user;
+    (void)reply;
+    hf_zk_engine_request_answered(zk, call->owner);
+}
+
+void hf_zk_engine_delete_parent(struct hf_zk_engine *zk,
+                                struct hf_zk_engine_request *req,
+                                int32_t sequence)
+{
+    if (req->request->kind == HF_REQUEST_REMOVE &&
+        (sequence < 0 || sequence >= COUNTER_HIGH))
+        hf_zk_send_delete(&zk->session,
+                          hf_zk_engine_request_call(req, parent_deleted),
+                          req->queue->path);
+}
+
 /* ---------------------------------------------------- right to delete -- */
 
 /* Not the name of a ticket in any dialect, see node_name.h. */

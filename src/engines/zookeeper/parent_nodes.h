@@ -35,6 +35,12 @@ void hf_zk_engine_fail_create(struct hf_zk_engine *zk,
                               struct hf_zk_engine_request *req,
                               const char *what, const char *path);
 
+/* The last ticket of a queue, with the number ${sequence}, may be about to go:
+ * send a delete of the queue's node behind that, if its counter is high. */
+void hf_zk_engine_delete_parent(struct hf_zk_engine *zk,
+                                struct hf_zk_engine_request *req,
+                                int32_t sequence);
+
 /* ------------------------------------------------------- right to delete -- */
 
 /*

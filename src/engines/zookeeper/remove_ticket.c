@@ -11,11 +11,6 @@
 #include "engines/zookeeper/zk_own_ticket.h"
 #include "engines/zookeeper/zk_request.h"
 
-/* From this number on the node of an empty queue is deleted with its last
- * ticket, so that the counter starts again long before it ends.  Containers go
- * by themselves, but only after a minute without tickets. */
-#define COUNTER_HIGH (INT32_C(1) << 30)
-
 static void search(struct hf_zk_engine *zk, struct hf_zk_engine_request *req);
 
 /* Are several nodes being deleted, in one multi? */
@@ -81,27 +76,6 @@ static void deleted(void *user, struct hf_zk_call *call,
     hf_zk_engine_request_answered(zk, req);
 }
 
-/* The answer to the delete of the queue's node is ignored, because the server
- * refuses it while there are children. */
-static void parent_deleted(void *user, struct hf_zk_call *call,
-                           const struct hf_zk_reply *reply)
-{
-    struct hf_zk_engine *zk = user;
-    (void)reply;
-    hf_zk_engine_request_answered(zk, call->owner);
-}
-
-/* Delete the queue's node too if its counter is high. */
-static void delete_parent(struct hf_zk_engine *zk,
-                          struct hf_zk_engine_request *req, int32_t sequence)
-{
-    if (req->request->kind == HF_REQUEST_REMOVE &&
-        (sequence < 0 || sequence >= COUNTER_HIGH))
-        hf_zk_send_delete(&zk->session,
-                          hf_zk_engine_request_call(req, parent_deleted),
-                          req->queue->path);
-}
-
 /* Delete the nodes of our ticket, whose names we know. */
 static void delete_own(struct hf_zk_engine *zk,
                        struct hf_zk_engine_request *req,
@@ -125,7 +99,7 @@ static void delete_own(struct hf_zk_engine *zk,
         hf_zk_send_delete(&zk->session, hf_zk_engine_request_call(req, deleted),
                           hf_zk_engine_child_path(zk, req->queue, read_name));
     }
-    delete_parent(zk, req, own_ticket->sequence);
+    hf_zk_engine_delete_parent(zk, req, own_ticket->sequence);
 }
 
 /* Delete the nodes that were listed with the id, from ${index} on, in one
@@ -180,7 +154,7 @@ static void delete_listed(struct hf_zk_engine *zk,
         hf_zk_send_delete(
             &zk->session, hf_zk_engine_request_call(req, deleted),
             hf_zk_engine_child_path(zk, queue, queue->children[index].name));
-    delete_parent(zk, req, sequence);
+    hf_zk_engine_delete_parent(zk, req, sequence);
 }
 
 static void searched(struct hf_zk_engine *zk, struct hf_zk_engine_request *req);
