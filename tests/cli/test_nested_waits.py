@@ -5,6 +5,7 @@ Only then a deadlock goes through what the outer run holds.  A wait that counts
 although the outer run goes on makes somebody fail who would have got the lock.
 """
 
+import contextlib
 import json
 import re
 import signal
@@ -88,27 +89,38 @@ class Waits(harness.Case):
         return self.start("-q", "outer", "--", *command, stdin=subprocess.PIPE)
 
 
+    @contextlib.contextmanager
+    def both(self, command):
+        """(A holder of "inner", and a run of this command).  At the end of the
+        block, also if that failed, both read the end of their input and end, so
+        that the next one finds nobody."""
+        inner = self.held("inner")
+        outer = self.outer(command)
+        try:
+            yield inner, outer
+        finally:
+            inner.stdin.close()
+            outer.stdin.close()
+            outer.wait(waiting.LIMIT_S)
+            inner.wait(waiting.LIMIT_S)
+
+
 class NestedWaits(Waits):
     def test_those_that_go_on(self):
         for what, command in GOES_ON.items():
-            with self.subTest(what):
-                inner = self.held("inner")
-                outer = self.outer(command)
+            with self.subTest(what), self.both(command) as (_, outer):
                 waiting.eventually("the wait", self.waiter, of=[outer])
                 # It has looked at the outer run some times by then.
                 waiting.eventually("a second", lambda: self.age("inner") > 1000,
                                    of=[outer])
+                waiting.eventually("its outer run", lambda: re.search(
+                    r" outer=outer:[0-9a-f]{8}", self.waiter()), of=[outer])
                 text = self.waiter()
                 self.assertNotIn(" holds=", text)
                 self.assertNotIn(" detect", text)
-                self.assertRegex(text, r" outer=outer:[0-9a-f]{8}")
-                self.assertEqual(" ends" in text, what == "with a limit")
+                self.assertEqual(" ends" in text, what == "with a limit", text)
                 self.assertIsNone(
                     self.tool("explain", "--json", "inner")["deadlock"])
-                inner.stdin.close()
-                outer.stdin.close()
-                outer.wait(waiting.LIMIT_S)
-                inner.wait(waiting.LIMIT_S)
 
     def test_those_that_wait(self):
         for what, command in WAITS.items():

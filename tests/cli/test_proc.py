@@ -77,10 +77,11 @@ class Proc(harness.Case):
         """SIGTERM is for the whole tree at once: one that ignores it does not
         keep it from those below."""
         below = "trap \"echo clean; exit\" TERM; echo up; while :; do :; done"
-        script = ("bash -c 'bash -c \"$0\" & trap \"\" TERM; wait' '%s' &"
-                  " read go; exit 5" % below)
+        script = ("bash -c 'bash -c \"$0\" & trap \"\" TERM; echo up; wait'"
+                  " '%s' & read go; exit 5" % below)
         launcher = self.start("--grace", os.environ.get("GRACE", "1m"), "lock",
                            "--", "bash", "-c", script, stdin=subprocess.PIPE)
+        waiting.read_line(launcher, "up")
         waiting.read_line(launcher, "up")
         out = self.answer("go\n", launcher)[0]
         self.assertEqual((launcher.returncode, out), (5, "clean\n"))
