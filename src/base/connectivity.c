@@ -301,5 +301,5 @@ void hf_connectivity_gave_up_after(const struct hf_connectivity *connectivity,
                                    uint64_t *elapsed_ms)
 {
     *retries = connectivity->backoff.retries;
-    *elapsed_ms = now_ms - connectivity->backoff.first_at_ms;
+    *elapsed_ms = now_ms - connectivity->backoff.first_failed_ms;
 }

@@ -167,10 +167,11 @@ uint64_t hf_reconnect_backoff_lost(struct hf_reconnect_backoff *backoff,
         hf_retry_delay_ms(policy->pause_ms, policy->pause_max_ms, 0, random));
 }
 
-/* Set ${ms} to the pause before the next round; false if there is none. */
-static bool pause_ms(const struct hf_reconnect_backoff *backoff,
-                     uint64_t elapsed_ms, struct hf_random *random,
-                     uint64_t *ms)
+/* Set ${ms} to the pause before the next round.  False: the policy allows no
+ * further round. */
+static bool choose_pause(const struct hf_reconnect_backoff *backoff,
+                         uint64_t elapsed_ms, struct hf_random *random,
+                         uint64_t *ms)
 {
     const struct hf_reconnect *policy = &backoff->policy;
 
@@ -191,11 +192,12 @@ static uint64_t next_round_ms(struct hf_reconnect_backoff *backoff,
     uint64_t at_ms, ms;
 
     if (backoff->retries == 0)
-        backoff->first_at_ms = now_ms;
-    if (!pause_ms(backoff, now_ms - backoff->first_at_ms, random, &ms))
+        backoff->first_failed_ms = now_ms;
+    if (!choose_pause(backoff, now_ms - backoff->first_failed_ms, random, &ms))
         return HF_FOREVER;
     at_ms = hf_after_ms(now_ms, hf_max_ms(ms, LEAST_PAUSE_MS));
-    if (at_ms > hf_after_ms(backoff->first_at_ms, backoff->policy.elapsed_ms))
+    if (at_ms >
+        hf_after_ms(backoff->first_failed_ms, backoff->policy.elapsed_ms))
         return HF_FOREVER;
     if (backoff->retries < UINT32_MAX)
         backoff->retries++;

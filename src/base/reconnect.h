@@ -10,8 +10,8 @@
  *     retry=[Nx]PAUSE[..PAUSE][/TOTAL]
  *
  * At most N retries, each after PAUSE, or after pauses that double from the
- * first PAUSE to the second, and none later than TOTAL after the first attempt
- * failed.
+ * first PAUSE to the second, and none later than TOTAL after the first round of
+ * attempts has failed.
  *
  * The attempts that have failed in a row make up *rounds*: a round is one
  * attempt at each server.  Within a round the next server is tried at once.
@@ -56,12 +56,13 @@ struct hf_reconnect_backoff {
     struct hf_reconnect policy;
     size_t servers;        /* attempts of a round, at least 1 */
     size_t failures;       /* attempts that have failed in a row */
-    uint32_t retries;      /* rounds that the policy has allowed since then */
-    uint32_t pauses_taken; /* before these rounds, and after a loss */
-    uint64_t first_at_ms;  /* when the first round had failed */
-    hf_status status;      /* of the last failed attempt */
-    size_t same_status;    /* attempts in a row that failed with it */
-    size_t refusals;       /* attempts in a row that waiting does not mend */
+    uint32_t retries;      /* rounds behind the first one */
+    uint32_t pauses_taken; /* one before each of these rounds, and one after the
+                              loss of a steady connection */
+    uint64_t first_failed_ms; /* when the first round had failed */
+    hf_status status;         /* of the last failed attempt */
+    size_t same_status;       /* attempts in a row that failed with it */
+    size_t refusals;          /* attempts in a row that waiting does not mend */
 };
 
 /* Set up ${backoff}.  ${policy} is copied; NULL: hf_reconnect_default. */

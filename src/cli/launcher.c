@@ -408,8 +408,8 @@ static int finish(struct hf_launcher *launcher)
     if (atomic_load(&run->page->phase) != HF_RUN_ENDED)
         return report_supervisor_death(launcher);
     if (outcome->text[0] &&
-        !(outcome->expected && run->options->verbosity == HF_QUIET))
-        hf_ui_log(outcome->expected ? HF_LOG_WARNING : HF_LOG_ERROR, "%s",
+        !(outcome->is_no_error && run->options->verbosity == HF_QUIET))
+        hf_ui_log(outcome->is_no_error ? HF_LOG_WARNING : HF_LOG_ERROR, "%s",
                   outcome->text);
     if (launcher->supervisor.si_code != CLD_EXITED)
         hf_ui_print(

@@ -26,8 +26,8 @@ enum hf_run_phase {
 /* How the run ended: what the launcher prints and exits with. */
 struct hf_run_outcome {
     int exit_code;
-    int cancelled; /* the signal that ended the wait; 0: none */
-    int expected;  /* 1: not an error, so -q does not print .text */
+    int cancelled;   /* the signal that ended the wait; 0: none */
+    int is_no_error; /* 1: so -q does not print .text */
     char text[HF_ERROR_TEXT_BYTES]; /* "": nothing to print */
 };
 

@@ -104,7 +104,7 @@ static void set_revoked(struct hf_supervisor *supervisor)
     struct hf_run_outcome *outcome = &supervisor->run->page->outcome;
 
     outcome->exit_code = HF_EXIT_REVOKED;
-    outcome->expected = 1;
+    outcome->is_no_error = 1;
     hf_supervisor_describe_request(supervisor, outcome->text);
 }
 
@@ -114,18 +114,20 @@ static void set_failed(struct hf_supervisor *supervisor)
     struct hf_run_outcome *outcome = &supervisor->run->page->outcome;
     hf_status status = supervisor->failure.status;
     char reason[HF_ERROR_TEXT_BYTES];
+    bool is_busy;
 
-    /* The wait and the first connection may time out at the same moment;
-     * without a connection the engine was unreachable. */
+    /* A timeout before the first connection is that of the connection, also if
+     * the wait ends at the same moment. */
     if (status == HF_ETIMEDOUT && !supervisor->queued &&
         hf_client_state(supervisor->client) == HF_STATE_CONNECTING)
         status = HF_EUNREACHABLE;
-    outcome->expected = hf_exit_status(status) == HF_EXIT_BUSY;
-    outcome->exit_code = outcome->expected ? supervisor->run->options->busy_exit
-                                           : hf_exit_status(status);
+    is_busy = hf_exit_status(status) == HF_EXIT_BUSY;
+    outcome->is_no_error = is_busy;
+    outcome->exit_code =
+        is_busy ? supervisor->run->options->busy_exit : hf_exit_status(status);
     hf_format_error(supervisor->failure.text, hf_clock_now_ms(), reason,
                     sizeof reason);
-    if (outcome->expected)
+    if (is_busy)
         snprintf(outcome->text, sizeof outcome->text,
                  "'%.200s' was not obtained: %.250s",
                  supervisor->run->options->label, reason);

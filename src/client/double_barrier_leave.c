@@ -341,7 +341,8 @@ hf_status hf_double_barrier_leave(struct hf_double_barrier *barrier,
 
 /* -------------------------------------------------------------- started -- */
 
-/* Begin a leave for ${done}.  With the lock. */
+/* Begin a leave, and call ${done} at its end.  If this fails, it is not called.
+ * With the lock. */
 static hf_status start_leave(struct hf_double_barrier *barrier,
                              uint64_t wait_ms, struct hf_done done,
                              struct hf_op **op, struct hf_error *error)
@@ -361,11 +362,11 @@ static hf_status start_leave(struct hf_double_barrier *barrier,
     completion.done = (struct hf_done){report_end, leave, NULL};
     status = begin_leave(leave, &completion, error);
     if (status != HF_OK)
-        hf_user_op_dereference(&leave->user_op); /* of the completion */
+        hf_user_op_dereference(&leave->user_op); /* the completion's */
     else if (op != NULL)
         *op = &leave->user_op.handle;
     if (status != HF_OK || op == NULL)
-        hf_user_op_dereference(&leave->user_op);
+        hf_user_op_dereference(&leave->user_op); /* the caller's */
     return status;
 }
 

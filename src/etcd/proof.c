@@ -30,9 +30,9 @@ static bool had_not_expired(const struct hf_etcd_proof *proof,
 }
 
 /* The same of ${renewal}, if it is of the term ${raft_term}. */
-static bool leads_on(const struct hf_etcd_proof *proof,
-                     const struct hf_etcd_renewal *renewal, uint64_t raft_term,
-                     uint64_t now_ms)
+static bool continues(const struct hf_etcd_proof *proof,
+                      const struct hf_etcd_renewal *renewal, uint64_t raft_term,
+                      uint64_t now_ms)
 {
     return renewal->raft_term == raft_term &&
            had_not_expired(proof, renewal->anchor_ms, now_ms);
@@ -46,12 +46,12 @@ void hf_etcd_proof_kept_alive(struct hf_etcd_proof *proof, uint64_t sent_ms,
 
     assert(ttl_ms > 0 && sent_ms <= now_ms);
     if (raft_term == 0)
-        return; /* no server says that */
+        return; /* there is no term 0 */
     if (ttl_ms < proof->ttl_ms)
         renewal.anchor_ms = hf_before_ms(sent_ms, proof->ttl_ms - ttl_ms);
     if (had_not_expired(proof, proof->proven_ms, now_ms) ||
-        leads_on(proof, &proof->counting, raft_term, now_ms) ||
-        leads_on(proof, &proof->beginning, raft_term, now_ms)) {
+        continues(proof, &proof->counting, raft_term, now_ms) ||
+        continues(proof, &proof->beginning, raft_term, now_ms)) {
         proof->counting = renewal;
         proof->beginning = (struct hf_etcd_renewal){0};
     } else {

@@ -28,14 +28,14 @@
  * The edge.  If the lease was about to expire while K was handled, the leader
  * may have decided to revoke it just before, and the answer is positive all the
  * same.  So K counts only if the lease certainly had not expired when the
- * answer to K came: the answer came before the end of what was proven, or
- * before the end that another counting keep-alive of the same term stands for,
- * less the margin.  The second one is an induction over keep-alives that are
+ * answer to K came: it came before the end of what was proven, or within one
+ * TTL, less the margin, of the sending of another keep-alive of the same term
+ * that counts.  The second one is an induction over keep-alives that are
  * not proven yet: a write of that term proves all of them.  So a session that
  * has been idle for hours is proven by its first write.
  *
- * If K does not count, because the term is another and nothing was proven
- * lately, it begins a new chain: the next keep-alive of its term counts,
+ * If K does not count, because the term is another and what was proven may have
+ * expired, it begins a new chain: the next keep-alive of its term counts,
  * because a revocation that was decided before K was answered would have been
  * carried out by then.  wants_keep_alive_soon() says that this is so.
  *

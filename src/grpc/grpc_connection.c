@@ -45,8 +45,8 @@ void hf_grpc_remove_call(struct hf_grpc *grpc, struct hf_grpc_stream *stream)
 bool hf_grpc_first_message_left(const struct hf_grpc *grpc,
                                 const struct hf_grpc_stream *stream)
 {
-    return stream->first_message_at != UINT64_MAX &&
-           grpc->taken > stream->first_message_at;
+    return stream->before_first_end != UINT64_MAX &&
+           grpc->taken > stream->before_first_end;
 }
 
 void hf_grpc_end_call(struct hf_grpc *grpc, struct hf_grpc_stream *stream,

@@ -20,7 +20,7 @@ struct hf_grpc_stream *hf_grpc_stream_new(struct hf_grpc_call *call)
     if (stream == NULL)
         return NULL;
     stream->call = call;
-    stream->first_message_at = UINT64_MAX;
+    stream->before_first_end = UINT64_MAX;
     return stream;
 }
 
@@ -97,8 +97,8 @@ size_t hf_grpc_stream_take(struct hf_grpc_stream *stream, void *bytes,
         message->taken += part;
         if (message->taken < message->count)
             break;
-        if (stream->first_message_at == UINT64_MAX)
-            stream->first_message_at = position;
+        if (stream->before_first_end == UINT64_MAX)
+            stream->before_first_end = position;
         drop_first(stream, waiting);
     }
     if (stream->first == NULL && stream->sending == HF_GRPC_SENDING_QUEUED)

@@ -21,9 +21,9 @@ struct hf_grpc_stream {
     int32_t id;  /* HTTP/2's number of it */
     bool opened; /* its headers are written */
     enum hf_grpc_sending sending;
-    /* The first message has left once more bytes of the connection than these
-     * were taken; UINT64_MAX: it is not written yet. */
-    uint64_t first_message_at;
+    /* The bytes of the connection before those that end the first message.  It
+     * is sent once more than these were taken; UINT64_MAX: not written yet. */
+    uint64_t before_first_end;
     struct hf_grpc_waiting_message *first;
     struct hf_grpc_waiting_message *last;
     struct hf_grpc_response response;

@@ -118,12 +118,13 @@ void hf_callback_queue_run(struct hf_callback_queue *queue,
     queue->thread = pthread_self();
     queue->run_end = queue->end;
     hf_callback_enter();
+    /* The removal of the last one of this run sets .run_end to &.first. */
     while (queue->run_end != &queue->first) {
         callback = queue->first;
         hf_callback_queue_remove(queue, callback);
         callback->run(callback->arg);
         if (hf_fork_generation() != generation)
-            return; /* the rest is the parent's */
+            return; /* a child; hf_callback_queue_after_fork() was called */
         after(arg);
     }
     hf_callback_leave();

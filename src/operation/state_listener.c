@@ -190,7 +190,7 @@ void hf_state_listeners_remove(struct hf_state_listeners *listeners,
 {
     struct hf_monitor *monitor = listeners->monitor;
     struct hf_user_drop drop;
-    bool runs;
+    bool runs_here;
 
     if (listener == NULL || hf_monitor_enter(monitor, NULL) != HF_OK)
         return;
@@ -198,10 +198,10 @@ void hf_state_listeners_remove(struct hf_state_listeners *listeners,
     hf_callback_queue_remove(&monitor->callback_queue, &listener->callback);
     hf_user_callback_retire(&listener->user);
     drop = hf_user_callback_await(&listener->user, monitor);
-    runs = listener->user.state == HF_USER_CALLBACK_RETIRED_RUNNING;
+    runs_here = listener->user.state == HF_USER_CALLBACK_RETIRED_RUNNING;
     hf_monitor_leave(monitor);
-    if (runs)
-        return; /* run_listener() frees it, or has done so */
+    if (runs_here)
+        return; /* run_listener() frees it, and calls .drop */
     hf_user_drop_call(&drop);
     hf_free(listener);
 }

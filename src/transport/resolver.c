@@ -244,9 +244,9 @@ enum hf_resolver_result hf_resolver_find(struct hf_resolver *resolver,
                                          union hf_address *address,
                                          char why[HF_RESOLVER_TEXT_BYTES])
 {
-    /* A lookup of some name has not ended yet, and somebody asks again: it
-     * takes too long. */
-    bool lookups_hang = resolver->under_way > 0;
+    /* Somebody asks again while a lookup has not ended.  Then known addresses
+     * are better than to wait for one more. */
+    bool lookup_under_way = resolver->under_way > 0;
     const char *fault = "too many names, or no memory for another";
     struct hf_resolver_name *name;
     uint64_t now_ms;
@@ -261,7 +261,7 @@ enum hf_resolver_result hf_resolver_find(struct hf_resolver *resolver,
     if (name != NULL)
         fault = start_lookup(resolver, name, now_ms);
     if (name != NULL && name->address_count > 0 &&
-        (lookups_hang || fault != NULL)) {
+        (lookup_under_way || fault != NULL)) {
         warn_old_addresses(resolver, name,
                            fault != NULL ? fault : "a lookup takes too long");
         *address = *current_address(name);

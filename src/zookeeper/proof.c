@@ -130,7 +130,9 @@ static bool is_late(struct hf_zk_proof *proof,
     return sent->at_ms < proof->last_late_answer_ms;
 }
 
-/* Invariant 11: only what the leader has committed proves anything. */
+/* Invariant 11: only what the leader has committed proves anything.  A write
+ * that was sent before the previous one was answered confirms nothing, and is
+ * not the next one to be confirmed. */
 uint64_t hf_zk_proof_committed(struct hf_zk_proof *proof,
                                const struct hf_zk_proof_sent *sent,
                                uint64_t now_ms)

@@ -72,9 +72,10 @@ struct hf_zk_proof {
     /* Everything that the leader sent before this time has reached the
      * follower. */
     uint64_t leader_seen_ms;
-    /* The previous write: the anchor that it would have proven, and when it
-     * was answered.  .confirmed_anchor_ms is what such writes have proven,
-     * once a later write confirmed them. */
+    /* The last write that was sent after the answer to such a write before it:
+     * the anchor that it would have proven, and when it was answered.
+     * .confirmed_anchor_ms is the latest of these that the next such write has
+     * confirmed. */
     uint64_t previous_anchor_ms;
     uint64_t previous_answered_ms;
     uint64_t confirmed_anchor_ms;

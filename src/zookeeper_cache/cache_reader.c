@@ -212,11 +212,12 @@ static hf_status begin_read(struct hf_zookeeper_cache *cache,
         &error);
 }
 
-/* Begin the next read.  False: there is none, or it was refused.  One that can
- * never be begun, because its path is too long, counts as unreadable. */
+/* Begin the next read.  False: there is none, or it cannot be begun now.  A
+ * node whose path is too long for any read counts as unreadable, and reading
+ * goes on. */
 static bool read_next(struct hf_zookeeper_cache *cache)
 {
-    struct hf_zookeeper_result refused = {.text = "it cannot be asked for"};
+    struct hf_zookeeper_result result = {.text = "it cannot be asked for"};
     struct hf_cache_read *read = cache->free_reads;
     enum hf_zookeeper_op_kind kind;
     struct hf_cache_node *node = hf_cache_tree_begin(&cache->tree, &kind);
@@ -225,18 +226,18 @@ static bool read_next(struct hf_zookeeper_cache *cache)
         return false;
     cache->free_reads = read->next_free;
     read->node = node;
-    refused.status = begin_read(cache, read, node, kind);
-    if (refused.status == HF_OK)
+    result.status = begin_read(cache, read, node, kind);
+    if (result.status == HF_OK)
         return true;
     read->node = NULL;
     read->next_free = cache->free_reads;
     cache->free_reads = read;
-    if (refused.status == HF_EINVAL) {
-        hf_cache_tree_answered(&cache->tree, node, &refused);
+    if (result.status == HF_EINVAL) {
+        hf_cache_tree_answered(&cache->tree, node, &result);
         return true;
     }
     hf_cache_tree_unanswered(&cache->tree, node);
-    unanswered(cache, refused.status, NULL);
+    unanswered(cache, result.status, NULL);
     return false;
 }
 

@@ -14,11 +14,11 @@ struct call {
 };
 
 void hf_tool_window_init(struct hf_tool_window *window, struct hf_tool *tool,
-                         hf_status passed, hf_tool_on_result *on_result,
+                         hf_status ignored, hf_tool_on_result *on_result,
                          void *arg)
 {
     *window = (struct hf_tool_window){
-        .tool = tool, .passed = passed, .on_result = on_result, .arg = arg};
+        .tool = tool, .ignored = ignored, .on_result = on_result, .arg = arg};
 }
 
 /* Remember the first failure. */
@@ -35,7 +35,7 @@ static void on_done(void *arg, const struct hf_zookeeper_result *result)
     struct hf_tool_window *window = call->window;
 
     window->pending--;
-    if (result->status != HF_OK && result->status != window->passed)
+    if (result->status != HF_OK && result->status != window->ignored)
         set_failure(window, result->status, result->text);
     if (window->on_result != NULL)
         window->on_result(window->arg, call->tag, result);

@@ -19,19 +19,18 @@ struct hf_tool_window {
     struct hf_tool *tool;
     hf_tool_on_result *on_result;
     void *arg;
-    size_t pending; /* operations that have not ended */
-    /* The first operation that failed, with a status other than .passed. */
-    hf_status passed; /* HF_OK: none */
-    struct hf_error error;
+    size_t pending;        /* operations that have not ended */
+    hf_status ignored;     /* a status that is no failure here; HF_OK: none */
+    struct hf_error error; /* of the first operation that failed */
 };
 
 /* Make ${window} empty.  ${on_result} may be NULL. */
 void hf_tool_window_init(struct hf_tool_window *window, struct hf_tool *tool,
-                         hf_status passed, hf_tool_on_result *on_result,
+                         hf_status ignored, hf_tool_on_result *on_result,
                          void *arg);
 
-/* Start ${op}, as soon as there is room.  Fails, with ${window}->error, if an
- * operation of it has failed; ${op} is then not started. */
+/* Wait until there is room, and start ${op}.  Fails, with ${window}->error, if
+ * an operation of it has failed; ${op} is then not started. */
 hf_status hf_tool_window_start(struct hf_tool_window *window,
                                const struct hf_zookeeper_op *op, size_t tag);
 

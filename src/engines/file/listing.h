@@ -60,12 +60,13 @@ void hf_file_listing_unref(struct hf_file_listing *listing); /* NULL: nothing */
  * is forgotten.
  *
  * A downgrade gives a ticket a second name before it takes the first one away.
- * A read that meets both keeps the first; one that passes the second before it
- * is there and the first when it is gone would miss the ticket.  So the
- * directory is read again if ${counter} says that a ticket was renamed
- * meanwhile. Without a counter (NULL) a ticket may be missed.
- *   Fails     HF_ENOMEM HF_ELIMIT HF_EDIR; HF_EUNREACHABLE if tickets are
- *             renamed faster than the directory can be read. */
+ * A read that meets both keeps the first.  A read may also pass the place of
+ * the second name before that is made, and the place of the first name after
+ * that is gone; it would miss the ticket.  So the directory is read again if
+ * ${counter} says that a ticket was renamed meanwhile. Without a counter (NULL)
+ * a ticket may be missed. Fails     HF_ENOMEM HF_ELIMIT HF_EDIR;
+ * HF_EUNREACHABLE if tickets are renamed faster than the directory can be read.
+ */
 hf_status hf_file_listing_read(struct hf_file_listing *listing, int dir,
                                const char *path,
                                const struct hf_file_token_counter *counter,

@@ -113,8 +113,9 @@ static hf_status reserve_block(struct hf_file_token_counter *counter,
     return HF_OK;
 }
 
-/* Refuse a page of a later version, and one that living processes may get at in
- * the other way: of a process of an earlier boot nothing is left. */
+/* Refuse a page of a later version, and one that was made for the other way of
+ * access, unless it is of an earlier boot: no process of that time lives.  If
+ * the boot is unknown, it may be this one. */
 static hf_status check_version(const struct hf_file_token_counter *counter,
                                const char *path,
                                const struct hf_ticket_id *boot,

@@ -152,8 +152,9 @@ static void end(struct hf_leased *leased)
     renewal->at_ms = HF_FOREVER;
 }
 
-/* The link ended during the renewal. */
-static void stop(struct hf_leased *leased)
+/* The link ended during the renewal, or the session is being closed.  A PROVE
+ * fails, and no renewal is planned: the next link begins with one. */
+static void abandon(struct hf_leased *leased)
 {
     end(leased);
     fail_prove(leased, NULL);
@@ -191,9 +192,10 @@ static void complete(struct hf_leased *leased)
 
 static bool send_piece(struct hf_leased *leased);
 
-/* One piece was answered. */
-static void renewed(struct hf_leased *leased, struct hf_leased_call *call,
-                    const struct hf_store_answer *answer)
+/* One piece was answered; ${answer} is NULL if the link has ended. */
+static void piece_answered(struct hf_leased *leased,
+                           struct hf_leased_call *call,
+                           const struct hf_store_answer *answer)
 {
     const struct hf_store_answer no_memory = {.failure = HF_FAILURE_RETRY,
                                               .status = HF_ENOMEM,
@@ -202,7 +204,7 @@ static void renewed(struct hf_leased *leased, struct hf_leased_call *call,
 
     assert(renewal->under_way && renewal->sets != NULL);
     if (answer == NULL) {
-        stop(leased);
+        abandon(leased);
         return;
     }
     if (!answer->ok) {
@@ -220,7 +222,7 @@ static void renewed(struct hf_leased *leased, struct hf_leased_call *call,
     else if (hf_leased_ticket_sets_done(renewal->sets))
         complete(leased);
     else if (leased->session.connectivity.state == HF_CONNECTIVITY_CLOSING)
-        stop(leased); /* nothing is sent behind a CLOSE_SESSION */
+        abandon(leased); /* nothing is sent behind a CLOSE_SESSION */
     else if (!send_piece(leased))
         fail(leased, &no_memory);
 }
@@ -242,7 +244,7 @@ static bool send_piece(struct hf_leased *leased)
     if (call == NULL)
         return false;
     hf_leased_ticket_sets_next(leased->renewal.sets, &call->store_call);
-    hf_leased_call_begin(leased, call, renewed);
+    hf_leased_call_begin(leased, call, piece_answered);
     return true;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What errors of servers and of libpq mean.  The texts are translated, so only
- * the SQLSTATE counts. */
+/* What errors of servers and of libpq mean.  Texts are translated, so the
+ * SQLSTATE says what a server means. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -246,6 +246,8 @@ static const char *advice_on(const char *state, const char *message)
                : "";
 }
 
+/* The first of these that there is: a password that is missing, the SQLSTATE,
+ * what the server said before it closed, and libpq's own text. */
 hf_status hf_pg_connection_error(const struct hf_store *store,
                                  char text[HF_PG_TEXT_BYTES])
 {

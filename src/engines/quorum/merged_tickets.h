@@ -15,7 +15,9 @@ struct hf_quorum_request;
 
 /* What the servers say of one ticket. */
 struct hf_quorum_merged_ticket {
-    struct hf_ticket ticket; /* as in the first answer; .payload is ours */
+    /* As in the first answer, but a reader's if one says so, and with the
+     * earliest time of creation.  .payload belongs to the row. */
+    struct hf_ticket ticket;
     struct hf_store_lease lease;
     uint32_t present_at; /* bit set of the servers that have it */
     uint32_t missing_at; /* bit set of the servers that answered .missing */

@@ -376,6 +376,8 @@ static void verify_target(struct hf_redis_routed_call *routed,
     hf_redis_node_ask_nodes(routed->node);
 }
 
+/* The call goes to the node that has the slot, as the redirecting node says; if
+ * that is none of the cluster's that we know, its address is verified first. */
 void hf_redis_routed_call_redirected(struct hf_store *store,
                                      struct hf_redis_routed_call *routed,
                                      const struct hf_redis_redirect *redirect)
@@ -385,7 +387,7 @@ void hf_redis_routed_call_redirected(struct hf_store *store,
     unsigned slot = routed->slot;
 
     assert(slot != HF_REDIS_ANY_HASH_SLOT);
-    routed->state = HF_REDIS_CALL_HELD; /* it had no effect */
+    routed->state = HF_REDIS_CALL_HELD; /* a redirected call had no effect */
     if (redirect->kind == HF_REDIS_MOVED)
         hf_redis_slot_map_refresh(store);
     if (++routed->redirects > REDIRECTS_MAX)

@@ -35,8 +35,9 @@ static bool is_same_kind(enum hf_ticket_kind kind,
     return (kind == HF_TICKET_READ) == (watch->ticket_kind == HF_TICKET_READ);
 }
 
-/* Watch the ticket if it is in the last list, or report GONE if it has another
- * kind by now.  False if it is not in the list. */
+/* If the last list has the ticket, watch it, or report GONE if it has another
+ * kind by now; true, also if the request has failed.  A lease is a node for
+ * each permit.  False: the list has it not. */
 static bool watch_listed(struct hf_zk_engine *zk, struct hf_request *request,
                          const struct hf_zk_engine_queue *queue)
 {
@@ -44,7 +45,8 @@ static bool watch_listed(struct hf_zk_engine *zk, struct hf_request *request,
     size_t first = hf_zk_engine_queue_index(zk, queue, &request->ticket);
     uint32_t nodes = 0;
 
-    if (first == queue->count) /* it may have been seen to go */
+    /* The index has lost a ticket that was seen to go; the list may have it. */
+    if (first == queue->count)
         first = 0;
     for (size_t i = first; i < queue->count && nodes < HF_WEIGHT_MAX; i++) {
         if (!hf_ticket_id_equal(&children[i].node.id, &request->ticket))
