@@ -148,8 +148,7 @@ void hf_sim_etcd_fill(struct hf_sim *sim)
 void hf_sim_etcd_make_room(struct hf_sim *sim)
 {
     sim->etcd->full = false;
-    if (!sim->etcd->store.no_space)
-        return;
+    /* The alarm may not have been raised yet, for lack of a leader. */
     (void)etcd_command_new(sim, ETCD_SET_ALARM);
     etcd_commands_push(sim->etcd);
 }
