@@ -247,10 +247,10 @@ static void connected(struct hf_core *core, const struct hf_event *event)
         return;
     if (alive && !resumed)
         session_over(core, "another one has begun");
-    hf_session_connected(&core->session, event->as.connected.timeout_ms,
-                         event->as.connected.clock_drift,
-                         event->as.connected.anchor_ms, resumed,
-                         event->as.connected.lazy);
+    hf_session_connected(
+        &core->session, event->as.connected.timeout_ms,
+        event->as.connected.clock_drift, event->as.connected.anchor_ms, resumed,
+        event->as.connected.lazy, event->as.connected.proof_ms);
     publish_safe_until(core);
     FOR_EACH (core, a, next)
         hf_acquisition_connected(core, a);

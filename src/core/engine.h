@@ -370,6 +370,9 @@ struct hf_event {
              * the margin for clocks, after the sending of the request that was
              * answered last. */
             bool lazy;
+            /* A proof is requested this often while it is needed; 0: every
+             * quarter of ${timeout_ms}. */
+            uint64_t proof_ms;
         } connected;
         struct {
             /* A resume was sent at ${sent_at_ms}.  Whatever its outcome, the

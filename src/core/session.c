@@ -288,7 +288,7 @@ void hf_session_proven(struct hf_session *session, uint64_t anchor_ms)
 
 void hf_session_connected(struct hf_session *session, uint64_t timeout_ms,
                           uint64_t clock_drift, uint64_t anchor_ms,
-                          bool resumed, bool lazy)
+                          bool resumed, bool lazy, uint64_t proof_ms)
 {
     assert(timeout_ms == HF_FOREVER || clock_drift >= HF_CLOCK_DRIFT_MIN);
     session->clock_drift = clock_drift;
@@ -303,6 +303,8 @@ void hf_session_connected(struct hf_session *session, uint64_t timeout_ms,
     }
     session->connect_by_ms = HF_FOREVER;
     session->timeout_ms = timeout_ms;
+    session->proof_ms =
+        proof_ms > 0 ? proof_ms : timeout_ms / PROOFS_PER_TIMEOUT;
     session->connection_error[0] = '\0';
     session->connection_error_status = HF_OK;
     session->connection_error_final = false;
@@ -312,8 +314,7 @@ void hf_session_connected(struct hf_session *session, uint64_t timeout_ms,
     else
         hf_session_proven(session, anchor_ms);
     assert(session->safe_until_ms <= session->resume_cap_ms);
-    session->proof_due_ms =
-        hf_after_ms(anchor_ms, timeout_ms / PROOFS_PER_TIMEOUT);
+    session->proof_due_ms = hf_after_ms(anchor_ms, session->proof_ms);
     move(session, HF_STATE_CONNECTED);
 }
 
@@ -373,8 +374,8 @@ void hf_session_want_proof(struct hf_session *session, uint64_t now_ms)
     if (now_ms < session->proof_due_ms)
         return;
     session->prove_at_ms = HF_FOREVER;
-    session->proof_due_ms = hf_after_ms(
-        now_ms, hf_max_ms(session->timeout_ms / PROOFS_PER_TIMEOUT, 1));
+    session->proof_due_ms =
+        hf_after_ms(now_ms, hf_max_ms(session->proof_ms, 1));
     send_request(session, &session->prove);
 }
 

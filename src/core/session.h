@@ -58,6 +58,7 @@ struct hf_session {
     uint64_t resume_sent_ms; /* the last resume */
     uint64_t resume_cap_ms;  /* safe-until is at most this */
     uint64_t prove_at_ms;    /* the next proof; HF_FOREVER: nobody needs one */
+    uint64_t proof_ms;       /* from the sending of a proof to the next */
     uint64_t proof_due_ms;   /* no proof before this, needed or not */
     bool prove_again;        /* the last proof was not enough, and was the first
                                 after one that was */
@@ -103,7 +104,7 @@ bool hf_session_grants_end_when_suspended(const struct hf_session *session);
  * A resume that brings a shorter ${timeout_ms} moves safe-until back. */
 void hf_session_connected(struct hf_session *session, uint64_t timeout_ms,
                           uint64_t clock_drift, uint64_t anchor_ms,
-                          bool resumed, bool lazy);
+                          bool resumed, bool lazy, uint64_t proof_ms);
 
 /* SUSPENDED. */
 void hf_session_suspended(struct hf_session *session);
@@ -160,7 +161,8 @@ void hf_session_explain_not_renewed(const struct hf_session *session,
 void hf_session_proven(struct hf_session *session, uint64_t anchor_ms);
 
 /* A grant depends on safe-until: see that it is proven again every quarter of
- * the timeout, counted from sending, with one proof under way at most. */
+ * the timeout, or as often as the engine says, counted from sending, with one
+ * proof under way at most. */
 void hf_session_want_proof(struct hf_session *session, uint64_t now_ms);
 
 /* A grant may soon depend on safe-until.  A lazy session does not prove ahead.

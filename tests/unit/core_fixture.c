@@ -428,7 +428,8 @@ void connected_for(struct core_fixture *f, uint64_t timeout_ms,
                                                .clock_drift = 1,
                                                .anchor_ms = anchor_ms,
                                                .resumed = resumed,
-                                               .lazy = f->lazy}});
+                                               .lazy = f->lazy,
+                                               .proof_ms = f->proof_ms}});
 }
 
 void resuming(struct core_fixture *f, uint64_t sent_at_ms,

@@ -53,7 +53,8 @@ struct core_fixture {
     unsigned answers[3];   /* GRANTED and ENDED together: at most 1 */
     unsigned forgotten[3]; /* DONE: at most 1, after an answer */
     bool held[3];          /* GRANTED was reported, and no end of the grant */
-    bool lazy; /* sessions begin with proof=lazy; the test sets it */
+    bool lazy;         /* sessions begin with proof=lazy; the test sets it */
+    uint64_t proof_ms; /* of CONNECTED; the test sets it */
 };
 
 /* The session of most tests: CONNECTED at 1000 ms, confirmed as of 990 ms for

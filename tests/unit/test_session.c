@@ -150,6 +150,24 @@ CORE_TEST(a_proof_every_quarter_counted_from_sending, 0)
     expect(f, "PROVE");
 }
 
+CORE_TEST(an_engine_says_how_often_a_session_is_proven, 0)
+{
+    f->proof_ms = 1000;
+    suspended(f);
+    connected(f, 990, true);
+    expect(f, "STATE CONNECTED");
+    hold_a(f);
+    wake(f); /* its own ticket */
+    expect(f, "a WATCH a1");
+    wake(f);
+    assert_int_equal(f->now_ms, 990 + 1000);
+    expect(f, "PROVE");
+    proven(f, 1990);
+    wake(f);
+    assert_int_equal(f->now_ms, 1990 + 1000);
+    expect(f, "PROVE");
+}
+
 CORE_TEST(fn15_a_failed_proof_is_repeated_soon, 0)
 {
     hold_a_until_proof(f);
