@@ -66,6 +66,7 @@ void hf_etcd_handshake_kept_alive(struct hf_etcd_session *session,
                                   uint64_t raft_term)
 {
     uint64_t until_ms = hf_after_ms(sent_ms, ttl_ms);
+    uint64_t before = session->proof.counting.raft_term;
 
     /* With lazy proofs nothing else ends a grant in time, so the session is
      * given up a margin earlier. */
@@ -76,8 +77,13 @@ void hf_etcd_handshake_kept_alive(struct hf_etcd_session *session,
     session->alive_until_ms = hf_max_ms(session->alive_until_ms, until_ms);
     hf_etcd_proof_kept_alive(&session->proof, sent_ms, ttl_ms, raft_term,
                              session->now_ms);
+    if (session->proof.counting.raft_term != before)
+        session->leader_seen_ms = session->now_ms;
     if (is_in(session, HF_ETCD_HANDSHAKE_RESUMING))
         accept(session, true);
+    else if (hf_etcd_session_is_usable(session) &&
+             !hf_etcd_proof_wants_keep_alive_soon(&session->proof))
+        HF_ETCD_NOTIFY(session, renewed, session->listener.user);
 }
 
 /* The lease ${answer} was granted. */

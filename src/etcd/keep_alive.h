@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The keep-alives of a session's lease: one every third of its TTL, on a stream
- * of its own.
+ * The keep-alives of a session's lease: one every third of its TTL, and one
+ * before each proof that is asked for, on a stream of its own.
  *
  * A member that is no leader hands a keep-alive to the leader, and may hang in
- * that for seconds when the leader is frozen, and its whole stream with it.  So
- * a keep-alive that is not answered within a quarter of the TTL, and at least
- * 600 ms, ends its stream, and another stream of the same connection carries
- * the next one.  If that is not answered in that time either, the session takes
- * another server.
+ * that for seconds when the leader is frozen, and its whole stream with it,
+ * although there is another leader meanwhile.  So a keep-alive that is not
+ * answered within a twelfth of the TTL, and at least 200 ms, is followed by
+ * another one on another stream of the same connection.  The first answer
+ * counts, from the sending of its keep-alive, and ends the other streams: the
+ * way to the server may take longer than that twelfth.  If there is none for
+ * half of the TTL, the session takes another server.
  */
 #ifndef HF_ETCD_KEEP_ALIVE_H
 #define HF_ETCD_KEEP_ALIVE_H
@@ -18,25 +20,35 @@
 
 #include "grpc/grpc.h"
 
-#define HF_ETCD_KEEP_ALIVE_LEAST_MS 600
+/* How long to wait for an answer before another stream is opened, at least. */
+#define HF_ETCD_KEEP_ALIVE_LEAST_MS 200
+
+/* Keep-alives that are sent before another server is taken. */
+#define HF_ETCD_KEEP_ALIVE_TRIES 6
 
 struct hf_etcd_session;
 
 enum hf_etcd_keep_alive_state {
     HF_ETCD_KEEP_ALIVE_OFF,    /* no stream */
     HF_ETCD_KEEP_ALIVE_IDLE,   /* nothing is to be answered */
-    HF_ETCD_KEEP_ALIVE_FIRST,  /* an answer is due, on the stream that was
-                                  there */
-    HF_ETCD_KEEP_ALIVE_SECOND, /* an answer is due, on a stream that was opened
-                                  because another one was silent */
+    HF_ETCD_KEEP_ALIVE_WANTED, /* the next one is due now */
+    HF_ETCD_KEEP_ALIVE_SENT,   /* an answer is due */
+};
+
+struct hf_etcd_keep_alive_try {
+    struct hf_grpc_call stream;
+    uint64_t sent_ms; /* of its last keep-alive */
 };
 
 /* Only session_keep_alive.c writes to it. */
 struct hf_etcd_keep_alive {
-    unsigned state;   /* enum hf_etcd_keep_alive_state */
-    uint64_t sent_ms; /* of the last keep-alive */
-    uint64_t next_ms; /* IDLE: when the next one is due */
-    struct hf_grpc_call stream;
+    unsigned state; /* enum hf_etcd_keep_alive_state */
+    /* A ring: SENT has .count of them, from .first on, in the order of their
+     * sending.  Else only the stream of .first may run, and carries the next
+     * keep-alive. */
+    struct hf_etcd_keep_alive_try tries[HF_ETCD_KEEP_ALIVE_TRIES];
+    size_t first;
+    size_t count;
 };
 
 void hf_etcd_keep_alive_init(struct hf_etcd_session *session);
@@ -46,10 +58,15 @@ void hf_etcd_keep_alive_init(struct hf_etcd_session *session);
  * is not possible; the connection is to be given up. */
 bool hf_etcd_keep_alive_resume(struct hf_etcd_session *session);
 
-/* The lease was granted at ${sent_ms}: the first one is due a third of the TTL
- * later. */
+/* The lease was granted by a request of ${granted_ms}: the first one is due a
+ * third of the TTL later. */
 void hf_etcd_keep_alive_begin(struct hf_etcd_session *session,
-                              uint64_t sent_ms);
+                              uint64_t granted_ms);
+
+/* Send the next one now, unless an answer is due, or the next one is due soon
+ * because a new chain of proofs has begun (proof.h).  The session is usable.
+ * .renewed of the listener follows, unless the connection ends before. */
+void hf_etcd_keep_alive_want(struct hf_etcd_session *session);
 
 /* The token is another: the next one goes on another stream. */
 void hf_etcd_keep_alive_renew(struct hf_etcd_session *session);
@@ -57,8 +74,12 @@ void hf_etcd_keep_alive_renew(struct hf_etcd_session *session);
 /* The connection or the session ends. */
 void hf_etcd_keep_alive_end(struct hf_etcd_session *session);
 
-/* Send what is due; change the stream or the server. */
+/* Send what is due; leave the server. */
 void hf_etcd_keep_alive_tick(struct hf_etcd_session *session);
+
+/* How long to wait, with a lease of ${ttl_ms}, before something else is tried:
+ * a twelfth of it, and at least HF_ETCD_KEEP_ALIVE_LEAST_MS. */
+uint64_t hf_etcd_silence_ms(uint64_t ttl_ms);
 
 /* When that is to be called; HF_FOREVER: never. */
 uint64_t hf_etcd_keep_alive_wake_at_ms(const struct hf_etcd_session *session);

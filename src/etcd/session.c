@@ -367,13 +367,27 @@ static const struct hf_etcd_session_ops ops = {
     .unsure = hf_etcd_epoch_unsure,
 };
 
+/* The policy of the user.  If how long it goes on is left to us, a pause is not
+ * so long that a lease ends although there is a leader again. */
+static struct hf_reconnect
+policy_of(const struct hf_etcd_session_config *config)
+{
+    struct hf_reconnect policy = config->reconnect;
+
+    if (policy.retries == HF_RECONNECT_UNLIMITED)
+        policy.pause_max_ms =
+            hf_min_ms(policy.pause_max_ms, hf_etcd_silence_ms(config->ttl_ms));
+    return policy;
+}
+
 void hf_etcd_session_begin(struct hf_etcd_session *session,
                            struct hf_etcd_session_config *config,
                            const struct hf_etcd_listener *listener,
                            const struct hf_etcd_log *log, uint64_t now_ms)
 {
+    const struct hf_reconnect policy = policy_of(config);
     const struct hf_connectivity_config connectivity = {
-        .policy = &config->reconnect,
+        .policy = &policy,
         .servers = config->server_count,
         .session_ms = config->ttl_ms,
         .share_servers = config->server_count};

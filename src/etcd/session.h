@@ -33,8 +33,10 @@
  *
  * A connection is left for another server when nothing answers: keep-alives
  * (keep_alive.h), or calls for a third of the TTL (at least
- * HF_ETCD_CALLS_LEAST_MS); when the member says that it has no leader; and when
- * it says that it ends the connection.
+ * HF_ETCD_CALLS_LEAST_MS); when keep-alives show that there is another leader,
+ * and a call hangs that may have been forwarded to the one before; when the
+ * member says that it has no leader; and when it says that it ends the
+ * connection.
  */
 #ifndef HF_ETCD_SESSION_H
 #define HF_ETCD_SESSION_H
@@ -152,6 +154,9 @@ struct hf_etcd_listener {
     void (*lost)(void *user, const char *why);
     /* The session is closed, as hf_etcd_session_close() asked. */
     void (*closed)(void *user);
+    /* A keep-alive was answered, and counts: a write that is sent now proves
+     * it, see proof.h.  The session is usable. */
+    void (*renewed)(void *user);
     /* The cluster keeps the lease for at least one TTL from ${anchor_ms}, see
      * proof.h.  Anchors only rise within a session. */
     void (*proven)(void *user, uint64_t anchor_ms);
@@ -250,6 +255,8 @@ struct hf_etcd_session {
     size_t calls_under_way;      /* of them, those on the connection */
     uint64_t call_answered_ms;   /* the last answer, or when the first call was
                                     begun */
+    uint64_t leader_seen_ms;     /* when keep-alives began to count that
+                                    another leader than before has answered */
     struct hf_etcd_call *ending; /* the call whose end is being notified */
     unsigned authentication;     /* enum hf_etcd_authentication_state */
     uint64_t token_number;       /* a new one for each token */

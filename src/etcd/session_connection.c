@@ -175,6 +175,21 @@ static uint64_t unanswered_at_ms(const struct hf_etcd_session *session)
                : HF_FOREVER;
 }
 
+/* A call that was sent before there was another leader may hang in a forward to
+ * the one before for seconds, while others are answered.  When the connection
+ * is given up for that; HF_FOREVER: there is none.  The oldest call is the
+ * first. */
+static uint64_t hangs_at_ms(const struct hf_etcd_session *session)
+{
+    const struct hf_etcd_call *oldest = session->calls.first;
+
+    return oldest != NULL && oldest->state == HF_ETCD_CALL_RUNNING &&
+                   oldest->sent.raft_term != session->proof.counting.raft_term
+               ? hf_after_ms(session->leader_seen_ms,
+                             hf_etcd_silence_ms(session->ttl_ms))
+               : HF_FOREVER;
+}
+
 /* An attempt, or the revocation that closes the session, got no answer in
  * time. */
 static void attempt_timed_out(struct hf_etcd_session *session)
@@ -199,6 +214,12 @@ static void tick_connection(struct hf_etcd_session *session)
         hf_etcd_session_disconnect(session, HF_EUNREACHABLE,
                                    "no call was answered for %" PRIu64 " ms",
                                    unanswered_ms(session));
+        return;
+    }
+    if (session->now_ms >= hangs_at_ms(session)) {
+        hf_etcd_session_disconnect(session, HF_EUNREACHABLE,
+                                   "there is another leader, and a call may "
+                                   "hang at the one before");
         return;
     }
     hf_etcd_epoch_tick(session);
@@ -237,6 +258,8 @@ void hf_etcd_session_tick(struct hf_etcd_session *session, uint64_t now_ms)
         hf_etcd_session_connect_next(session);
     else if (due == HF_CONNECTIVITY_GIVE_UP)
         attempt_timed_out(session);
+    else if (session->handshake == HF_ETCD_HANDSHAKE_RESUMING)
+        hf_etcd_keep_alive_tick(session);
 }
 
 uint64_t hf_etcd_session_wake_at_ms(const struct hf_etcd_session *session)
@@ -250,11 +273,13 @@ uint64_t hf_etcd_session_wake_at_ms(const struct hf_etcd_session *session)
     if (session->connectivity.state == HF_CONNECTIVITY_CLOSED)
         return HF_FOREVER;
     if (hf_connectivity_is_up(&session->connectivity)) {
-        at_ms = hf_min_ms(unanswered_at_ms(session),
-                          hf_etcd_keep_alive_wake_at_ms(session));
+        at_ms = hf_min_ms(unanswered_at_ms(session), hangs_at_ms(session));
         at_ms = hf_min_ms(at_ms, hf_etcd_epoch_wake_at_ms(session));
         at_ms = hf_min_ms(at_ms, hf_etcd_watches_wake_at_ms(session));
     }
+    if (hf_connectivity_is_up(&session->connectivity) ||
+        session->handshake == HF_ETCD_HANDSHAKE_RESUMING)
+        at_ms = hf_min_ms(at_ms, hf_etcd_keep_alive_wake_at_ms(session));
     if (session->lease != 0)
         at_ms = hf_min_ms(
             at_ms, hf_wake_before_ms(session->now_ms, session->alive_until_ms));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One keep-alive is under way at a time, so an answer is always that to the
- * last one.  That of a stream that was given up does not come any more. */
+/* Several keep-alives may be under way, each on a stream of its own, so an
+ * answer is always that to the last one of its stream.  That of a stream that
+ * was given up does not come any more. */
 #include "etcd/keep_alive.h"
 
 #include <assert.h>
@@ -18,10 +19,10 @@
 #define TO(name) (1u << HF_ETCD_KEEP_ALIVE_##name)
 
 static const struct hf_state_machine_state states[] = {
-    [STATE(OFF)] = {"OFF", TO(OFF) | TO(IDLE) | TO(FIRST)},
-    [STATE(IDLE)] = {"IDLE", TO(OFF) | TO(FIRST)},
-    [STATE(FIRST)] = {"FIRST", TO(OFF) | TO(IDLE) | TO(FIRST) | TO(SECOND)},
-    [STATE(SECOND)] = {"SECOND", TO(OFF) | TO(IDLE) | TO(FIRST)},
+    [STATE(OFF)] = {"OFF", TO(OFF) | TO(IDLE) | TO(SENT)},
+    [STATE(IDLE)] = {"IDLE", TO(OFF) | TO(WANTED) | TO(SENT)},
+    [STATE(WANTED)] = {"WANTED", TO(OFF) | TO(WANTED) | TO(SENT)},
+    [STATE(SENT)] = {"SENT", TO(OFF) | TO(IDLE) | TO(SENT)},
 };
 
 static const struct hf_state_machine table = {"keep-alive of a lease", states,
@@ -33,53 +34,70 @@ static void move(struct hf_etcd_keep_alive *keep_alive,
     hf_state_machine_move(&table, &keep_alive->state, state);
 }
 
-/* How long an answer may take. */
-static uint64_t silence_ms(const struct hf_etcd_session *session)
+/* When the last one was sent. */
+static uint64_t sent_ms(const struct hf_etcd_keep_alive *keep_alive)
 {
-    return hf_max_ms(session->ttl_ms / 4, HF_ETCD_KEEP_ALIVE_LEAST_MS);
+    size_t last = keep_alive->count > 0 ? keep_alive->count - 1 : 0;
+
+    return keep_alive
+        ->tries[(keep_alive->first + last) % HF_ETCD_KEEP_ALIVE_TRIES]
+        .sent_ms;
+}
+
+/* ---------------------------------------------------------------- streams --
+ */
+
+static void close_stream(struct hf_etcd_session *session,
+                         struct hf_etcd_keep_alive_try *try)
+{
+    if (hf_grpc_running(&try->stream))
+        hf_grpc_cancel(session->grpc, &try->stream);
+}
+
+/* Close all streams but that of ${kept}; NULL: all. */
+static void close_others(struct hf_etcd_session *session,
+                         const struct hf_etcd_keep_alive_try *kept)
+{
+    for (size_t i = 0; i < HF_ETCD_KEEP_ALIVE_TRIES; i++)
+        if (&session->keep_alive.tries[i] != kept)
+            close_stream(session, &session->keep_alive.tries[i]);
 }
 
 /* ---------------------------------------------------------------- answers --
  */
 
-static struct hf_etcd_session *session_of(struct hf_grpc_call *stream)
-{
-    return container_of(stream, struct hf_etcd_session, keep_alive.stream);
-}
-
-/* The answer to the last keep-alive. */
+/* The answer to ${try}. */
 static void answered(struct hf_etcd_session *session,
+                     struct hf_etcd_keep_alive_try *try,
                      const struct hf_etcd_lease_answer *answer)
 {
     struct hf_etcd_keep_alive *keep_alive = &session->keep_alive;
-    uint64_t parts = PER_TTL;
 
+    close_others(session, try);
+    keep_alive->first = (size_t)(try - keep_alive->tries);
+    keep_alive->count = 0;
     move(keep_alive, HF_ETCD_KEEP_ALIVE_IDLE);
-    if (answer->ttl_s <= 0) {
+    if (answer->ttl_s <= 0)
         hf_etcd_session_lose(session, "the servers have ended the lease");
-        return;
-    }
-    hf_etcd_session_kept_alive(session, keep_alive->sent_ms,
-                               (uint64_t)answer->ttl_s * 1000,
-                               answer->header.raft_term);
-    if (hf_etcd_proof_wants_keep_alive_soon(&session->proof))
-        parts = PER_TTL_SOON;
-    keep_alive->next_ms =
-        hf_after_ms(keep_alive->sent_ms, hf_max_ms(session->ttl_ms / parts, 1));
+    else
+        hf_etcd_session_kept_alive(session, try->sent_ms,
+                                   (uint64_t)answer->ttl_s * 1000,
+                                   answer->header.raft_term);
 }
 
 static void on_message(struct hf_grpc_call *stream, const void *bytes,
                        size_t count)
 {
-    struct hf_etcd_session *session = session_of(stream);
+    struct hf_etcd_session *session = stream->user;
     struct hf_etcd_bytes message = {bytes, count};
     struct hf_etcd_lease_answer answer;
-    bool due = session->keep_alive.state == HF_ETCD_KEEP_ALIVE_FIRST ||
-               session->keep_alive.state == HF_ETCD_KEEP_ALIVE_SECOND;
 
-    if (due && hf_etcd_read_lease(message, &answer) &&
+    if (session->keep_alive.state == HF_ETCD_KEEP_ALIVE_SENT &&
+        hf_etcd_read_lease(message, &answer) &&
         answer.lease == session->lease && answer.ttl_s < INT64_MAX / 1000)
-        answered(session, &answer);
+        answered(session,
+                 container_of(stream, struct hf_etcd_keep_alive_try, stream),
+                 &answer);
     else
         hf_etcd_session_disconnect(session, HF_EPROTOCOL,
                                    "an answer to a keep-alive that makes no "
@@ -90,7 +108,7 @@ static void on_message(struct hf_grpc_call *stream, const void *bytes,
 static void on_ended(struct hf_grpc_call *stream,
                      const struct hf_grpc_result *result)
 {
-    struct hf_etcd_session *session = session_of(stream);
+    struct hf_etcd_session *session = stream->user;
     char text[HF_ETCD_TEXT_BYTES];
 
     if (result->answered &&
@@ -110,122 +128,135 @@ static const struct hf_grpc_call_ops ops = {on_message, on_ended};
 
 void hf_etcd_keep_alive_init(struct hf_etcd_session *session)
 {
-    session->keep_alive = (struct hf_etcd_keep_alive){
-        .state = HF_ETCD_KEEP_ALIVE_OFF, .stream = {.ops = &ops}};
+    session->keep_alive =
+        (struct hf_etcd_keep_alive){.state = HF_ETCD_KEEP_ALIVE_OFF};
+    for (size_t i = 0; i < HF_ETCD_KEEP_ALIVE_TRIES; i++) {
+        session->keep_alive.tries[i].stream.ops = &ops;
+        session->keep_alive.tries[i].stream.user = session;
+    }
 }
 
-static void close_stream(struct hf_etcd_session *session)
+/* Send ${try}, on the stream that it has or on a new one. */
+static bool send_try(struct hf_etcd_session *session,
+                     struct hf_etcd_keep_alive_try *try)
 {
-    struct hf_grpc_call *stream = &session->keep_alive.stream;
-
-    if (hf_grpc_running(stream))
-        hf_grpc_cancel(session->grpc, stream);
-}
-
-/* Send one, on the stream that there is or on a new one. */
-static bool send(struct hf_etcd_session *session)
-{
-    struct hf_etcd_keep_alive *keep_alive = &session->keep_alive;
-    struct hf_grpc_call *stream = &keep_alive->stream;
     struct hf_grpc_metadata metadata = hf_etcd_session_metadata(session);
     struct hf_etcd_buffer request = {0};
     bool sent;
 
     assert(session->lease != 0);
-    if (!hf_grpc_running(stream) &&
-        hf_grpc_start(session->grpc, stream, HF_ETCD_KEEP_ALIVE_PATH,
+    if (!hf_grpc_running(&try->stream) &&
+        hf_grpc_start(session->grpc, &try->stream, HF_ETCD_KEEP_ALIVE_PATH,
                       &metadata) != HF_OK)
         return false;
     hf_etcd_write_keep_alive(&request, session->lease);
-    sent = !request.failed && hf_grpc_send(session->grpc, stream, request.bytes,
-                                           request.used, false) == HF_OK;
+    sent = !request.failed &&
+           hf_grpc_send(session->grpc, &try->stream, request.bytes,
+                        request.used, false) == HF_OK;
     hf_etcd_buffer_free(&request);
-    keep_alive->sent_ms = session->now_ms;
+    try->sent_ms = session->now_ms;
     return sent;
 }
 
-/* Send one and expect its answer in ${state}, or give the connection up. */
-static bool send_as(struct hf_etcd_session *session,
-                    enum hf_etcd_keep_alive_state state)
+/* Send one more; false: the connection is to be given up. */
+static bool send_next(struct hf_etcd_session *session)
 {
-    if (!send(session))
+    struct hf_etcd_keep_alive *keep_alive = &session->keep_alive;
+    size_t next =
+        (keep_alive->first + keep_alive->count) % HF_ETCD_KEEP_ALIVE_TRIES;
+
+    assert(keep_alive->count < HF_ETCD_KEEP_ALIVE_TRIES);
+    if (!send_try(session, &keep_alive->tries[next]))
         return false;
-    move(&session->keep_alive, state);
+    keep_alive->count++;
+    move(keep_alive, HF_ETCD_KEEP_ALIVE_SENT);
     return true;
 }
 
 bool hf_etcd_keep_alive_resume(struct hf_etcd_session *session)
 {
-    assert(!hf_grpc_running(&session->keep_alive.stream));
-    return send_as(session, HF_ETCD_KEEP_ALIVE_FIRST);
+    assert(session->keep_alive.state == HF_ETCD_KEEP_ALIVE_OFF);
+    return send_next(session);
 }
 
-void hf_etcd_keep_alive_begin(struct hf_etcd_session *session, uint64_t sent_ms)
+void hf_etcd_keep_alive_begin(struct hf_etcd_session *session,
+                              uint64_t granted_ms)
 {
     move(&session->keep_alive, HF_ETCD_KEEP_ALIVE_IDLE);
-    session->keep_alive.sent_ms = sent_ms;
-    session->keep_alive.next_ms =
-        hf_after_ms(sent_ms, hf_max_ms(session->ttl_ms / PER_TTL, 1));
+    session->keep_alive.tries[session->keep_alive.first].sent_ms = granted_ms;
 }
 
+void hf_etcd_keep_alive_want(struct hf_etcd_session *session)
+{
+    struct hf_etcd_keep_alive *keep_alive = &session->keep_alive;
+
+    if (keep_alive->state == HF_ETCD_KEEP_ALIVE_IDLE &&
+        !hf_etcd_proof_wants_keep_alive_soon(&session->proof))
+        move(keep_alive, HF_ETCD_KEEP_ALIVE_WANTED);
+}
+
+/* What was sent on the streams of the old token may be answered no more. */
 void hf_etcd_keep_alive_renew(struct hf_etcd_session *session)
 {
-    bool due = session->keep_alive.state == HF_ETCD_KEEP_ALIVE_FIRST ||
-               session->keep_alive.state == HF_ETCD_KEEP_ALIVE_SECOND;
+    struct hf_etcd_keep_alive *keep_alive = &session->keep_alive;
 
-    close_stream(session);
-    if (due && !send_as(session, HF_ETCD_KEEP_ALIVE_FIRST))
+    close_others(session, NULL);
+    if (keep_alive->state != HF_ETCD_KEEP_ALIVE_SENT)
+        return;
+    keep_alive->count = 0;
+    if (!send_next(session))
         hf_etcd_session_break(session, "a keep-alive could not be written");
 }
 
 void hf_etcd_keep_alive_end(struct hf_etcd_session *session)
 {
-    close_stream(session);
+    close_others(session, NULL);
+    session->keep_alive.count = 0;
     move(&session->keep_alive, HF_ETCD_KEEP_ALIVE_OFF);
 }
 
 /* ------------------------------------------------------------------- time --
  */
 
-/* Waiting for a token does not count as silence: the stream is closed then. */
+/* Waiting for a token does not count as silence: the streams are closed
+ * then. */
 void hf_etcd_keep_alive_tick(struct hf_etcd_session *session)
 {
     struct hf_etcd_keep_alive *keep_alive = &session->keep_alive;
-    bool sent = true;
 
     if (session->now_ms < hf_etcd_keep_alive_wake_at_ms(session))
         return;
-    switch (keep_alive->state) {
-    case HF_ETCD_KEEP_ALIVE_IDLE:
-        sent = send_as(session, HF_ETCD_KEEP_ALIVE_FIRST);
-        break;
-    case HF_ETCD_KEEP_ALIVE_FIRST:
-        close_stream(session);
-        sent = send_as(session, HF_ETCD_KEEP_ALIVE_SECOND);
-        break;
-    case HF_ETCD_KEEP_ALIVE_SECOND:
+    if (keep_alive->count == HF_ETCD_KEEP_ALIVE_TRIES)
         hf_etcd_session_disconnect(
             session, HF_EUNREACHABLE,
-            "two keep-alives were not answered for %" PRIu64 " ms each",
-            silence_ms(session));
-        break;
-    default:
-        break;
-    }
-    if (!sent)
+            "no keep-alive was answered for %" PRIu64 " ms",
+            HF_ETCD_KEEP_ALIVE_TRIES * hf_etcd_silence_ms(session->ttl_ms));
+    else if (!send_next(session))
         hf_etcd_session_not_begun(session);
+}
+
+uint64_t hf_etcd_silence_ms(uint64_t ttl_ms)
+{
+    return hf_max_ms(ttl_ms / (2 * HF_ETCD_KEEP_ALIVE_TRIES),
+                     HF_ETCD_KEEP_ALIVE_LEAST_MS);
 }
 
 uint64_t hf_etcd_keep_alive_wake_at_ms(const struct hf_etcd_session *session)
 {
     const struct hf_etcd_keep_alive *keep_alive = &session->keep_alive;
+    uint64_t parts = hf_etcd_proof_wants_keep_alive_soon(&session->proof)
+                         ? PER_TTL_SOON
+                         : PER_TTL;
 
     switch (keep_alive->state) {
     case HF_ETCD_KEEP_ALIVE_IDLE:
-        return keep_alive->next_ms;
-    case HF_ETCD_KEEP_ALIVE_FIRST:
-    case HF_ETCD_KEEP_ALIVE_SECOND:
-        return hf_after_ms(keep_alive->sent_ms, silence_ms(session));
+        return hf_after_ms(sent_ms(keep_alive),
+                           hf_max_ms(session->ttl_ms / parts, 1));
+    case HF_ETCD_KEEP_ALIVE_WANTED:
+        return session->now_ms;
+    case HF_ETCD_KEEP_ALIVE_SENT:
+        return hf_after_ms(sent_ms(keep_alive),
+                           hf_etcd_silence_ms(session->ttl_ms));
     default:
         return HF_FOREVER;
     }

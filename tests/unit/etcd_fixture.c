@@ -94,6 +94,13 @@ static void on_closed(void *user)
     note(user, "closed");
 }
 
+static void on_renewed(void *user)
+{
+    struct fixture *f = user;
+
+    f->renewed++;
+}
+
 static void on_proven(void *user, uint64_t anchor_ms)
 {
     note(user, "proven %" PRIu64, anchor_ms);
@@ -127,6 +134,7 @@ void fixture_begin(struct fixture *f)
                                               .suspended = on_suspended,
                                               .lost = on_lost,
                                               .closed = on_closed,
+                                              .renewed = on_renewed,
                                               .proven = on_proven,
                                               .epoch_moved = on_epoch_moved};
     const struct hf_etcd_log log = {f, on_log};

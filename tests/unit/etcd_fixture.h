@@ -64,6 +64,7 @@ struct fixture {
     int64_t created_revision;
     hf_status status;    /* for a user, of the last call that has failed */
     char log[1024];      /* the last line of the log */
+    unsigned renewed;    /* how often .renewed was called */
     bool closes_at_loss; /* the user closes from .suspended and .lost */
 };
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/time_math.h"
 #include "etcd_fixture.h"
 #include "heap/heap.h"
 
@@ -174,43 +175,81 @@ FIXTURE_TEST(a_keep_alive_every_third_of_the_ttl)
     fixture_expect_none(f);
 }
 
-/* A quarter of the TTL without an answer: another stream, on the same
- * connection; then another server. */
-FIXTURE_TEST(a_silent_stream_is_left_for_another_one)
+/* The oldest keep-alive hangs: the server has taken it, and answers later if
+ * ever. */
+static void hang(struct fixture *f)
 {
-    struct fake_call *first;
+    free(fake_take(fixture_call(f, "LeaseKeepAlive")).bytes);
+}
 
+/* A twelfth of the TTL without an answer: another stream, on the same
+ * connection; half of it: another server. */
+FIXTURE_TEST(a_silent_stream_is_followed_by_others)
+{
     fixture_up(f);
-    fixture_pass(f, 3333);
-    first = fixture_call(f, "LeaseKeepAlive");
-    fixture_pass(f, 2499);
-    assert_ptr_equal(fixture_call(f, "LeaseKeepAlive"), first);
+    fixture_pass(f, 3333 + 832);
     assert_int_equal(fixture_count(f, "LeaseKeepAlive"), 1);
-    fixture_pass(f, 1);
-    assert_int_equal(fixture_count(f, "LeaseKeepAlive"), 1);
-    assert_int_equal(f->session.keep_alive.state, HF_ETCD_KEEP_ALIVE_SECOND);
-    fixture_keep_alive(f, 10);
-    assert_int_equal(f->session.keep_alive.state, HF_ETCD_KEEP_ALIVE_IDLE);
-    /* The next one has that stream, and again two tries. */
-    fixture_pass(f, 3333 + 2500);
-    assert_int_equal(f->session.keep_alive.state, HF_ETCD_KEEP_ALIVE_SECOND);
+    for (size_t i = 1; i < HF_ETCD_KEEP_ALIVE_TRIES; i++) {
+        hang(f);
+        fixture_pass(f, 1);
+        assert_int_equal(fixture_count(f, "LeaseKeepAlive"), i + 1);
+        fixture_pass(f, 832);
+    }
+    assert_int_equal(fixture_count(f, "LeaseKeepAlive"),
+                     HF_ETCD_KEEP_ALIVE_TRIES);
     fixture_expect_none(f);
-    fixture_pass(f, 2500);
+    fixture_pass(f, 1);
     fixture_expect(f, "error HF_EUNREACHABLE");
     fixture_expect(f, "suspended");
     assert_int_equal(wanted(f), 2);
 }
 
-/* With a short TTL the answer may take 600 ms. */
-FIXTURE_TEST(six_hundred_milliseconds_at_least)
+/* The stream that answers is kept, and the others are closed. */
+FIXTURE_TEST(any_stream_may_answer)
+{
+    fixture_up(f);
+    fixture_pass(f, 3333);
+    for (int i = 0; i < 20; i++) {
+        hang(f);
+        fixture_pass(f, 833);
+        assert_int_equal(fixture_count(f, "LeaseKeepAlive"), 2);
+        fixture_keep_alive(f, 10);
+        assert_int_equal(fixture_count(f, "LeaseKeepAlive"), 1);
+        assert_true(f->session.alive_until_ms == f->now_ms + 10000);
+        fixture_pass(f, 3333);
+        assert_int_equal(fixture_count(f, "LeaseKeepAlive"), 1);
+    }
+    fixture_expect_none(f);
+}
+
+/* The way to the server is long: the answer to the first one counts, from its
+ * own sending. */
+FIXTURE_TEST(a_late_answer_counts_from_its_sending)
+{
+    fixture_up(f);
+    fixture_pass(f, 3333 + 2500);
+    assert_int_equal(fixture_count(f, "LeaseKeepAlive"), 4);
+    fixture_keep_alive(f, 10);
+    assert_int_equal(fixture_count(f, "LeaseKeepAlive"), 1);
+    assert_true(f->session.alive_until_ms == 1000 + 3333 + 10000);
+    /* So does the next one. */
+    assert_null(fixture_find(f, "LeaseKeepAlive"));
+    fixture_pass(f, 833);
+    assert_non_null(fixture_find(f, "LeaseKeepAlive"));
+}
+
+/* With a short TTL each answer may take 200 ms. */
+FIXTURE_TEST(two_hundred_milliseconds_at_least)
 {
     f->config.ttl_ms = 2000;
     fixture_up(f);
-    fixture_pass(f, 666 + 599);
-    assert_int_equal(f->session.keep_alive.state, HF_ETCD_KEEP_ALIVE_FIRST);
+    fixture_pass(f, 666 + 199);
+    assert_int_equal(fixture_count(f, "LeaseKeepAlive"), 1);
     fixture_pass(f, 1);
-    assert_int_equal(f->session.keep_alive.state, HF_ETCD_KEEP_ALIVE_SECOND);
-    fixture_pass(f, 600);
+    assert_int_equal(fixture_count(f, "LeaseKeepAlive"), 2);
+    fixture_pass(f, 999);
+    fixture_expect_none(f);
+    fixture_pass(f, 1);
     fixture_expect(f, "error HF_EUNREACHABLE");
     fixture_expect(f, "suspended");
     /* There is time to be saved by the next server. */
@@ -220,15 +259,62 @@ FIXTURE_TEST(six_hundred_milliseconds_at_least)
     fixture_expect(f, "connected 2000 1000 resumed");
 }
 
-/* With members that hang in turn, a lease lives as long as one of them answers
- * in time. */
-FIXTURE_TEST(the_answer_of_a_stream_that_was_left_is_not_taken)
+/* So are those that resume a session. */
+FIXTURE_TEST(the_keep_alive_of_a_resume_may_hang)
 {
     fixture_up(f);
-    fixture_pass(f, 3333 + 2500);
-    assert_int_equal(f->session.keep_alive.sent_ms, 1000 + 3333 + 2500);
+    fixture_cut(f, "reset");
+    fixture_skip(f);
+    fixture_connect(f);
+    fixture_status(f);
+    fixture_expect(f, "resuming 1000 10000");
+    hang(f);
+    fixture_pass(f, 833);
+    fixture_serve(f);
+    fixture_expect(f, "connected 10000 1000 resumed");
+    assert_true(f->session.alive_until_ms == 1833 + 10000);
+}
+
+/* One is sent at once when it is wanted, and the next one a third of the TTL
+ * after that. */
+FIXTURE_TEST(a_keep_alive_that_is_wanted)
+{
+    fixture_up(f);
+    fixture_pass(f, 1000);
+    hf_etcd_keep_alive_want(&f->session);
+    hf_etcd_keep_alive_want(&f->session);
+    fixture_pass(f, 0);
+    hf_etcd_keep_alive_want(&f->session);
+    assert_int_equal(f->renewed, 0);
     fixture_keep_alive(f, 10);
-    assert_true(f->session.alive_until_ms == 1000 + 3333 + 2500 + 10000);
+    assert_int_equal(f->renewed, 1);
+    assert_true(f->session.alive_until_ms == 12000);
+    fixture_pass(f, 3332);
+    assert_null(fixture_find(f, "LeaseKeepAlive"));
+    fixture_pass(f, 1);
+    fixture_keep_alive(f, 10);
+    assert_int_equal(f->renewed, 2);
+}
+
+/* A new chain of proofs has begun: what is wanted waits for the next one, which
+ * does not come at once. */
+FIXTURE_TEST(a_keep_alive_that_is_wanted_in_a_new_chain)
+{
+    fixture_up(f);
+    for (int i = 0; i < 4; i++) {
+        fixture_pass(f, 3333);
+        fixture_keep_alive(f, 10);
+    }
+    f->server.raft_term = 3;
+    fixture_pass(f, 3333);
+    fixture_keep_alive(f, 10);
+    assert_int_equal(f->renewed, 4);
+    hf_etcd_keep_alive_want(&f->session);
+    fixture_pass(f, 1249);
+    assert_null(fixture_find(f, "LeaseKeepAlive"));
+    fixture_pass(f, 1);
+    fixture_keep_alive(f, 10);
+    assert_int_equal(f->renewed, 5);
 }
 
 FIXTURE_TEST(the_servers_have_ended_the_lease)
@@ -549,6 +635,51 @@ FIXTURE_TEST(calls_that_nobody_answers)
     assert_int_equal(wanted(f), 2);
 }
 
+/* Keep-alives show another leader: what was sent before may hang at the one
+ * before, although others are answered. */
+FIXTURE_TEST(a_call_that_hangs_at_an_earlier_leader)
+{
+    struct fake_call *hanging;
+
+    fixture_up(f);
+    fixture_pass(f, 3333);
+    assert_non_null(fixture_start(f, "w", WRITE));
+    hanging = fixture_call(f, "Txn");
+    fixture_pass(f, 100);
+    fixture_keep_alive(f, 10); /* of the same leader */
+    fixture_pass(f, 2000);
+    f->server.raft_term = 3;
+    hf_etcd_keep_alive_want(&f->session);
+    fixture_pass(f, 0);
+    fixture_keep_alive(f, 10);
+    assert_ptr_equal(fixture_call(f, "Txn"), hanging);
+    fixture_pass(f, 832);
+    fixture_expect_none(f);
+    fixture_pass(f, 1);
+    fixture_expect(f, "error HF_EUNREACHABLE");
+    fixture_expect(f, "suspended");
+    fixture_expect(f, "w UNSURE");
+}
+
+/* What is answered in that time does not hang. */
+FIXTURE_TEST(calls_that_outlive_a_leader)
+{
+    fixture_up(f);
+    fixture_pass(f, 3333);
+    assert_non_null(fixture_start(f, "w", WRITE));
+    f->server.raft_term = 3;
+    fixture_keep_alive(f, 10);
+    fixture_pass(f, 800);
+    fixture_serve(f);
+    fixture_expect(f, "w DONE");
+    assert_non_null(fixture_start(f, "w", WRITE));
+    fixture_pass(f, 800);
+    fixture_serve(f);
+    fixture_expect(f, "proven 4333");
+    fixture_expect(f, "w DONE proves 4333");
+    fixture_expect_none(f);
+}
+
 FIXTURE_TEST(every_answer_gives_the_others_time)
 {
     fixture_up(f);
@@ -721,6 +852,32 @@ FIXTURE_TEST(the_policy_gives_up_and_begins_again)
     hf_etcd_session_reconnect(&f->session, f->now_ms);
     assert_int_equal(wanted(f), 1);
     fixture_up(f);
+}
+
+/* A lease may end in a pause, so none is longer than a twelfth of it, unless
+ * the user says how often there is one. */
+FIXTURE_TEST(pauses_are_short_where_leases_are)
+{
+    static const uint32_t retries[] = {HF_RECONNECT_UNLIMITED, 10};
+    uint64_t number, pause_ms, longest_ms[2] = {0};
+
+    f->config.ttl_ms = 3000;
+    for (size_t which = 0; which < 2; which++) {
+        f->config.reconnect.retries = retries[which];
+        hf_etcd_session_free(&f->session);
+        fixture_begin(f);
+        for (int i = 0; i < 3 * 9; i++) {
+            pause_ms = hf_etcd_session_wake_at_ms(&f->session) - f->now_ms;
+            if (wanted(f) == 0)
+                longest_ms[which] = hf_max_ms(longest_ms[which], pause_ms);
+            fixture_pass(f, wanted(f) == 0 ? pause_ms : 0);
+            (void)hf_etcd_session_wanted_server(&f->session, &number);
+            hf_etcd_session_connection_down(&f->session, number, f->now_ms,
+                                            HF_EUNREACHABLE, "refused");
+        }
+    }
+    assert_in_range(longest_ms[0], 125, 250);
+    assert_in_range(longest_ms[1], 500, 1000);
 }
 
 /* ------------------------------------------------------- without memory -- */

@@ -10,6 +10,7 @@
 
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/time_math.h"
 #include "engines/etcd/etcd_request.h"
 #include "engines/etcd/queue_order.h"
 #include "engines/etcd/watches.h"
@@ -19,7 +20,10 @@
 
 /* HF_REQUEST_PROVE: a transaction that changes nothing.  It compares tickets of
  * ours, and goes through the log, so its commit proves that the session lives
- * (etcd/proof.h). */
+ * as of the last keep-alive (etcd/proof.h).  A session that is proven all the
+ * time is kept alive right before it: so what is left of the lease when a
+ * leader fails is not shorter by the age of that keep-alive.  A lazy one
+ * answers somebody who waits for it. */
 
 /* Tickets that are compared by one request.  With more they take turns. */
 #define COMPARED_MAX 32
@@ -72,18 +76,53 @@ static void proof_answered(struct hf_etcd_engine_request *req,
     }
 }
 
+static void prove(struct hf_etcd_engine_request *req)
+{
+    struct hf_etcd_buffer buffer = {0};
+
+    compare_tickets(req->engine, &buffer);
+    hf_etcd_engine_commit_nothing(req->engine, &buffer, HF_ETCD_SUCCESS);
+    hf_etcd_engine_request_call(req, HF_ETCD_TXN, &buffer, proof_answered);
+}
+
+/* The core requests one proof at a time. */
 void hf_etcd_engine_prove(struct hf_etcd_engine *engine,
                           struct hf_request *request)
 {
-    struct hf_etcd_engine_request *req;
-    struct hf_etcd_buffer buffer = {0};
+    struct hf_etcd_engine_request *req =
+        hf_etcd_engine_request_new(engine, request, sizeof *req);
 
-    req = hf_etcd_engine_request_new(engine, request, sizeof *req);
+    assert(engine->proof == NULL);
     if (req == NULL)
         return;
-    compare_tickets(engine, &buffer);
-    hf_etcd_engine_commit_nothing(engine, &buffer, HF_ETCD_SUCCESS);
-    hf_etcd_engine_request_call(req, HF_ETCD_TXN, &buffer, proof_answered);
+    if (engine->config.session.proof == HF_ETCD_PROOF_LAZY) {
+        prove(req);
+    } else {
+        engine->proof = req;
+        hf_etcd_keep_alive_want(&engine->session);
+    }
+}
+
+/* The keep-alive was answered. */
+static void renewed(void *user)
+{
+    struct hf_etcd_engine *engine = user;
+    struct hf_etcd_engine_request *req = engine->proof;
+
+    engine->proof = NULL;
+    if (req != NULL)
+        prove(req);
+}
+
+/* There is no connection, and it will not be answered. */
+static void fail_proof(struct hf_etcd_engine *engine)
+{
+    struct hf_etcd_engine_request *req = engine->proof;
+
+    engine->proof = NULL;
+    if (req != NULL)
+        hf_etcd_engine_request_fail(req, HF_FAILURE_RETRY, HF_EUNREACHABLE,
+                                    "the connection has ended");
 }
 
 /* ---------------------------------------------------------------- requests --
@@ -232,6 +271,19 @@ static void resuming(void *user, uint64_t sent_ms, uint64_t least_timeout_ms)
     hf_etcd_engine_notify(user, &event);
 }
 
+/* An election of a leader may take two seconds by default, and somewhat more
+ * until a proof is answered.  That much should be left of a short lease, which
+ * is proven more often for that. */
+#define ELECTION_MS 2500
+
+/* How often a lease of ${ttl_ms} is proven while that is needed. */
+static uint64_t proof_ms(uint64_t ttl_ms)
+{
+    uint64_t rest_ms = hf_max_ms(hf_before_ms(ttl_ms, ELECTION_MS), ttl_ms / 6);
+
+    return hf_min_ms(rest_ms, ttl_ms / 4);
+}
+
 static void connected(void *user, const struct hf_etcd_connected *connected_)
 {
     struct hf_event event = {.kind = HF_EVENT_CONNECTED};
@@ -244,6 +296,8 @@ static void connected(void *user, const struct hf_etcd_connected *connected_)
     event.as.connected.anchor_ms = connected_->anchor_ms;
     event.as.connected.resumed = connected_->resumed;
     event.as.connected.lazy = config->proof == HF_ETCD_PROOF_LAZY;
+    if (!event.as.connected.lazy && connected_->timeout_ms != HF_FOREVER)
+        event.as.connected.proof_ms = proof_ms(connected_->timeout_ms);
     hf_etcd_engine_notify(engine, &event);
 }
 
@@ -253,6 +307,7 @@ static void suspended(void *user)
     struct hf_event event = {.kind = HF_EVENT_SUSPENDED};
     struct hf_etcd_engine *engine = user;
 
+    fail_proof(engine);
     hf_etcd_engine_unblock(engine);
     hf_etcd_engine_notify(engine, &event);
 }
@@ -261,6 +316,7 @@ static void suspended(void *user)
  * because the session is gone. */
 static void forget_all(struct hf_etcd_engine *engine)
 {
+    fail_proof(engine);
     hf_etcd_engine_unblock(engine);
     hf_etcd_engine_flush(engine, engine->session.now_ms);
     hf_etcd_engine_watches_clear(engine);
@@ -323,6 +379,7 @@ hf_etcd_engine_new(const struct hf_etcd_url_config *config,
         .suspended = suspended,
         .lost = lost,
         .closed = closed,
+        .renewed = renewed,
         .proven = proven,
         .epoch_moved = epoch_moved,
     };

@@ -26,8 +26,10 @@ struct hf_etcd_engine {
     struct hf_engine_host host;
     struct hf_etcd_session session;
     struct hf_request *end; /* HF_REQUEST_END; NULL: not requested */
-    struct hf_tree queues;  /* by name */
-    struct hf_tree own;     /* our tickets, by id */
+    /* HF_REQUEST_PROVE that waits for a keep-alive; NULL: none does. */
+    struct hf_etcd_engine_request *proof;
+    struct hf_tree queues; /* by name */
+    struct hf_tree own;    /* our tickets, by id */
     struct {
         struct hf_etcd_engine_own_ticket *first;
         struct hf_etcd_engine_own_ticket *last;
