@@ -183,9 +183,11 @@ void hf_session_explain_never_connected(const struct hf_session *session,
         explain_refused(session, engine_name, why);
     else
         hf_error_set(why, unreachable_status(session),
-                     "no connection to %.200s within %s; see that it runs and "
-                     "that the URL is right%s%s",
+                     "no connection to %.200s within %s%s%s%s",
                      engine_name_text(engine_name), waited,
+                     unreachable_status(session) == HF_EUNREACHABLE
+                         ? "; see that it runs and that the URL is right"
+                         : "",
                      session->connection_error[0] != '\0' ? ": " : "",
                      session->connection_error);
 }

@@ -127,19 +127,24 @@ enum hf_etcd_end hf_etcd_end_of(const struct hf_grpc_result *result,
 /* ---------------------------------------------------------------- causes -- */
 
 /* Texts of etcd's rpctypes and of gRPC, and names of statuses.  What is not
- * here may pass, as an alarm that somebody has to see to. */
+ * here may pass. */
 static const struct hf_etcd_cause causes[] = {
-    {"user name is empty", HF_EDENIED},
-    {"revision of auth store is old", HF_EUNREACHABLE},
-    {"PERMISSION_DENIED", HF_EDENIED},
-    {"UNAUTHENTICATED", HF_EDENIED},
-    {"space exceeded", HF_EFULL},
-    {"too many requests", HF_EUNREACHABLE},
-    {"request is too large", HF_EUNSUPPORTED},
-    {"larger than max", HF_EUNSUPPORTED},
-    {"too many operations in txn", HF_EUNSUPPORTED},
-    {"UNIMPLEMENTED", HF_EUNSUPPORTED},
-    {"INVALID_ARGUMENT", HF_EPROTOCOL},
+    {"user name is empty", HF_EDENIED, NULL},
+    {"revision of auth store is old", HF_EUNREACHABLE, NULL},
+    {"PERMISSION_DENIED", HF_EDENIED, NULL},
+    {"UNAUTHENTICATED", HF_EDENIED, NULL},
+    {"space exceeded", HF_EFULL,
+     "compact the history and defragment each member, then \"etcdctl alarm "
+     "disarm\""},
+    {"corrupt cluster", HF_EUNREACHABLE,
+     "members differ in their data; replace the one that is wrong, then "
+     "\"etcdctl alarm disarm\""},
+    {"too many requests", HF_EUNREACHABLE, NULL},
+    {"request is too large", HF_EUNSUPPORTED, NULL},
+    {"larger than max", HF_EUNSUPPORTED, NULL},
+    {"too many operations in txn", HF_EUNSUPPORTED, NULL},
+    {"UNIMPLEMENTED", HF_EUNSUPPORTED, NULL},
+    {"INVALID_ARGUMENT", HF_EPROTOCOL, NULL},
 };
 
 const struct hf_etcd_cause *hf_etcd_cause(size_t index)
@@ -147,18 +152,22 @@ const struct hf_etcd_cause *hf_etcd_cause(size_t index)
     return index < sizeof causes / sizeof causes[0] ? &causes[index] : NULL;
 }
 
-hf_status hf_etcd_status_of(const struct hf_etcd_result *result)
+const struct hf_etcd_cause *hf_etcd_cause_of(const char *text)
 {
-    hf_status status = HF_EUNREACHABLE;
     const struct hf_etcd_cause *cause;
 
-    assert(result->end != HF_ETCD_DONE);
-    for (size_t i = 0; (cause = hf_etcd_cause(i)) != NULL; i++) {
-        if (strstr(result->text, cause->words) != NULL) {
-            status = cause->status;
+    for (size_t i = 0; (cause = hf_etcd_cause(i)) != NULL; i++)
+        if (strstr(text, cause->words) != NULL)
             break;
-        }
-    }
+    return cause;
+}
+
+hf_status hf_etcd_status_of(const struct hf_etcd_result *result)
+{
+    const struct hf_etcd_cause *cause = hf_etcd_cause_of(result->text);
+    hf_status status = cause != NULL ? cause->status : HF_EUNREACHABLE;
+
+    assert(result->end != HF_ETCD_DONE);
     if (result->end == HF_ETCD_REFUSED ||
         (result->end == HF_ETCD_UNSURE && status == HF_EFULL))
         return status;

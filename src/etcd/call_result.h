@@ -20,10 +20,15 @@ enum hf_etcd_end hf_etcd_end_of(const struct hf_grpc_result *result,
 struct hf_etcd_cause {
     const char *words; /* for docs/engines.md, too */
     hf_status status;
+    const char *advice; /* what the users of the servers have to do; NULL:
+                           nothing that the text does not say */
 };
 
 /* The entry ${index} of the table of these, NULL behind the last one. */
 const struct hf_etcd_cause *hf_etcd_cause(size_t index);
+
+/* The first row whose words are in ${text}; NULL: none. */
+const struct hf_etcd_cause *hf_etcd_cause_of(const char *text);
 
 /* The status for a user of a call that has ended with ${result}, which is not
  * DONE.  Only that of a refusal may be one that no retry mends. */

@@ -6,12 +6,17 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/container_of.h"
 #include "base/list.h"
 #include "base/time_math.h"
 #include "etcd/call_result.h"
 #include "etcd/session_private.h"
+
+/* The text of a failure: that of the server, the name of the status, and what
+ * to do. */
+#define DETAIL_BYTES (HF_ETCD_TEXT_BYTES + 192)
 
 /* So often a call is repeated because of its token. */
 #define REPETITIONS_MAX 2
@@ -50,22 +55,56 @@ static void notify(struct hf_etcd_call *call,
     hf_etcd_buffer_free(&message);
 }
 
+/* The server carries out nothing like this for a reason that somebody has to
+ * see to: log that, once for each server and connection.  Before the session is
+ * usable it is the reason why it is not, which is logged as such. */
+static void warn_of_refusal(struct hf_etcd_session *session, const char *detail)
+{
+    const struct hf_etcd_cause *cause = hf_etcd_cause_of(detail);
+    char server[HF_ETCD_ADDRESS_TEXT_BYTES];
+
+    if (cause == NULL || cause->advice == NULL ||
+        !hf_etcd_session_is_usable(session) ||
+        !hf_connectivity_text_changed(&session->connectivity, session->server,
+                                      cause->words))
+        return;
+    hf_etcd_session_server_text(session, server);
+    session->log.line(session->log.user, HF_LOG_WARNING, "%s: %s", server,
+                      detail);
+}
+
+/* What the server has said, the name of the status, and what to do. */
+static void describe_failure(enum hf_grpc_status status, const char *text,
+                             char detail[DETAIL_BYTES])
+{
+    const struct hf_etcd_cause *cause;
+    char clean[HF_ETCD_TEXT_BYTES];
+    size_t used;
+
+    hf_etcd_clean_text(text, clean);
+    (void)snprintf(detail, DETAIL_BYTES, "%s (%s)", clean,
+                   hf_grpc_status_name(status));
+    cause = hf_etcd_cause_of(detail);
+    used = strlen(detail);
+    if (cause != NULL && cause->advice != NULL)
+        (void)snprintf(detail + used, DETAIL_BYTES - used, "; %s",
+                       cause->advice);
+}
+
 /* ${call} ends without an answer. */
 static void end_failed(struct hf_etcd_call *call, enum hf_etcd_end end,
                        enum hf_grpc_status status, const char *text)
 {
     struct hf_etcd_session *session = call->session;
-    char clean[HF_ETCD_TEXT_BYTES];
-    char detail[HF_ETCD_TEXT_BYTES + 64];
+    char detail[DETAIL_BYTES];
     struct hf_etcd_result result = {.end = end, .status = status};
     bool epoch_unsure = end == HF_ETCD_UNSURE && call->message.compares_epoch &&
                         status != HF_GRPC_RESOURCE_EXHAUSTED;
 
-    hf_etcd_clean_text(text, clean);
-    (void)snprintf(detail, sizeof detail, "%s (%s)", clean,
-                   hf_grpc_status_name(status));
+    describe_failure(status, text, detail);
     result.text = detail;
     leave(call);
+    warn_of_refusal(session, detail);
     if (epoch_unsure)
         hf_etcd_session_unsure(session);
     notify(call, &result);

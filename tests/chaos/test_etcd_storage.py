@@ -1,17 +1,19 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """What an etcd has on its disk: a snapshot that was restored, which takes tokens
-and tickets back, and no space.
+and tickets back, no space, and data that is not that of the other members.
 
     test_etcd_storage.py HOLDER HOLDFAST
 """
 
 import os
+import subprocess
 import unittest
 
-from etcd_losses import Case
+from etcd_losses import HOLDFAST, Case
 from leased_losses import LONG_MS
 
+import machine
 import waiting
 from etcd import Server
 
@@ -83,16 +85,52 @@ class One(Case):
         first, second = self.pair_at([self.server], [self.server], self.name(),
                                      LONG_MS)
         self.server.fill()
-        said = self.run_tool("run", "-c", self.url(), self.name("/another"),
-                             "--", "true")
-        self.assertIn("space exceeded", said.stderr)
-        self.assertNotEqual(said.returncode, 0)
+        waits = self.waiting_tool(self.name("/another"))
+        self.assert_says(waits, "space exceeded", "etcdctl alarm disarm")
+        self.assertIsNone(waits.poll())
         self.assert_kept(first, second)
         second.say("release")
         self.assertEqual(second.wait("done")[2][0], "HF_OK")
         self.assertEqual(self.tickets(self.name()), 0)
         self.server.make_space()
         self.holder_at(self.url()).granted()
+
+    def test_members_differ(self):
+        """With the alarm CORRUPT nothing is carried out.  Who holds, who waits
+        and who comes says so, and goes on when the alarm is disarmed."""
+        holds = self.waiting_tool(self.name(), "sleep", "1000")
+        waiting.eventually("it to hold", lambda: self.tickets(
+            self.name()) == 1, of=[holds])
+        queued = self.waiting_tool(self.name())
+        waiting.eventually("it to queue", lambda: self.tickets(
+            self.name()) == 2, of=[queued])
+        self.server.raise_alarm("CORRUPT")
+        comes = self.waiting_tool(self.name("/another"))
+        for tool in (holds, comes):
+            self.assert_says(tool, "corrupt cluster", "etcdctl alarm disarm")
+        raised_at = waiting.now_ms()
+        waiting.eventually("the lease of the holder to pass", lambda:
+                           waiting.now_ms() > raised_at + 2500,
+                           of=[holds, queued, comes])
+        with self.server.client() as client:
+            client.disarm()
+        for tool, status in ((holds, 76), (queued, 0), (comes, 0)):
+            self.assertEqual(tool.wait(waiting.LIMIT_S), status)
+
+    def waiting_tool(self, name, *command):
+        tool = machine.popen(
+            [HOLDFAST, "run", "-c", self.url(), name, "--",
+             *(command or ["true"])], stdin=subprocess.DEVNULL,
+            stderr=subprocess.PIPE, text=True)
+        self.addCleanup(tool.communicate)
+        self.addCleanup(tool.kill)
+        return tool
+
+    def assert_says(self, tool, *parts):
+        """In one of its next lines."""
+        line = ""
+        while not all(part in line for part in parts):
+            line = waiting.read_line(tool, stream="stderr")
 
 
 if __name__ == "__main__":

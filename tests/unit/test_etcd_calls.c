@@ -91,6 +91,37 @@ FIXTURE_TEST(what_a_status_means)
     fixture_expect_none(f);
 }
 
+/* Somebody has to do something: the log says what, once for each connection. */
+FIXTURE_TEST(an_alarm_is_logged_with_what_to_do)
+{
+    static const struct {
+        enum hf_grpc_status status;
+        const char *text;
+        const char *line;
+    } rows[] = {
+        {HF_GRPC_RESOURCE_EXHAUSTED,
+         "etcdserver: mvcc: database space exceeded",
+         "etcd1:2379: etcdserver: mvcc: database space exceeded "
+         "(RESOURCE_EXHAUSTED); compact the history and defragment each "
+         "member, then \"etcdctl alarm disarm\""},
+        {HF_GRPC_DATA_LOSS, "etcdserver: corrupt cluster",
+         "etcd1:2379: etcdserver: corrupt cluster (DATA_LOSS); members differ "
+         "in their data; replace the one that is wrong, then \"etcdctl alarm "
+         "disarm\""},
+        {HF_GRPC_UNAVAILABLE, "etcdserver: request timed out", ""},
+    };
+
+    fixture_up(f);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        for (int again = 0; again < 2; again++) {
+            f->log[0] = '\0';
+            assert_non_null(fixture_start(f, "w", WRITE));
+            fixture_refuse(f, "Txn", rows[i].status, rows[i].text);
+            assert_string_equal(f->log, again ? "" : rows[i].line);
+        }
+    }
+}
+
 /* What the server has not processed, and what never left. */
 FIXTURE_TEST(what_was_not_sent_did_not_happen)
 {

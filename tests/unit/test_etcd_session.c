@@ -152,6 +152,11 @@ FIXTURE_TEST(no_space_is_not_final)
     fixture_expect(f, "error HF_EUNREACHABLE");
     fixture_expect(f, "error HF_EUNREACHABLE");
     fixture_expect(f, "error HF_EFULL");
+    assert_string_equal(f->log,
+                        "etcd3:2379: the server grants no lease: etcdserver: "
+                        "mvcc: database space exceeded (RESOURCE_EXHAUSTED); "
+                        "compact the history and defragment each member, then "
+                        "\"etcdctl alarm disarm\"");
     f->server.refuses = NULL;
     fixture_connect(f);
     fixture_serve(f);
