@@ -11,7 +11,6 @@
 #include <holdfast/lock.h>
 
 #include "cli/command_summary.h"
-#include "cli/once_per.h"
 #include "cli/restart_policy.h"
 #include "command/command_line.h"
 #include "command/exit_status.h"
@@ -27,6 +26,10 @@ enum hf_on_revoke_action {
     HF_ON_REVOKE_HUP,  /* the same with SIGHUP */
     HF_ON_REVOKE_EXIT  /* end the command's tree, as after a loss */
 };
+
+/* As .once_per_ms: one day of the calendar; and its most, a hundred years. */
+#define HF_ONCE_PER_DAY UINT64_MAX
+#define HF_ONCE_PER_MAX_MS (UINT64_C(36525) * 24 * 3600 * 1000)
 
 struct hf_run_options {
     const char *url;      /* NULL: HOLDFAST_URL, else the file engine */

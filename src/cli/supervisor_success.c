@@ -14,7 +14,6 @@
 
 #include "base/error.h"
 #include "base/url.h"
-#include "cli/once_per.h"
 
 /* How long to wait for the engine.  Where it has leases, the loss of the grant
  * ends the wait before. */
@@ -29,6 +28,44 @@ static void take_failure(struct hf_supervisor *supervisor,
                  result->status == HF_ETIMEDOUT ? HF_EUNREACHABLE
                                                 : result->status,
                  "%s", result->text);
+}
+
+/* ------------------------------------------------------- when it is due -- */
+
+/* Are both on one day?  Then ${due_in_ms} is the time until the next one. */
+static bool is_same_day(int64_t then_ms, int64_t now_ms, uint64_t *due_in_ms)
+{
+    time_t then_s = (time_t)(then_ms / 1000), now_s = (time_t)(now_ms / 1000);
+    struct tm then, now;
+
+    if (localtime_r(&then_s, &then) == NULL ||
+        localtime_r(&now_s, &now) == NULL)
+        return false;
+    if (then.tm_year != now.tm_year || then.tm_yday != now.tm_yday)
+        return false;
+    now.tm_mday++;
+    now.tm_hour = now.tm_min = now.tm_sec = 0;
+    now.tm_isdst = -1;
+    *due_in_ms = (uint64_t)((int64_t)mktime(&now) * 1000 - now_ms);
+    return true;
+}
+
+/* Is a job too early that is to succeed once in ${period_ms}, and has succeeded
+ * as ${last} says?  Then ${due_in_ms} is how long it has to wait.  The engine
+ * has said when that was and how long ago, so the clock of this machine is not
+ * read; but a day of the calendar is that of the time zone of this process. */
+static bool is_early(uint64_t period_ms, const struct hf_success *last,
+                     uint64_t *due_in_ms)
+{
+    uint64_t age_ms = last->age_ms > 0 ? (uint64_t)last->age_ms : 0;
+
+    if (last->token == 0)
+        return false;
+    if (period_ms == HF_ONCE_PER_DAY)
+        return is_same_day(last->at_utc_ms, last->at_utc_ms + (int64_t)age_ms,
+                           due_in_ms);
+    *due_in_ms = period_ms > age_ms ? period_ms - age_ms : 0;
+    return age_ms < period_ms;
 }
 
 /* Print when the command has succeeded, and when it is due. */
@@ -58,8 +95,8 @@ static void on_last_success(void *arg, const struct hf_result *result)
     if (result->status != HF_OK) {
         take_failure(supervisor, result);
         supervisor->once = HF_ONCE_FAILED;
-    } else if (hf_once_per_is_early(supervisor->run->options->once_per_ms,
-                                    &result->success, &due_in_ms)) {
+    } else if (is_early(supervisor->run->options->once_per_ms, &result->success,
+                        &due_in_ms)) {
         print_early(supervisor, &result->success, due_in_ms);
         supervisor->once = HF_ONCE_EARLY;
     } else {
