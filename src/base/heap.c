@@ -59,6 +59,11 @@ static struct hf_heap_node *meld_siblings(struct hf_heap_node *first)
     return root;
 }
 
+uint64_t hf_heap_first_key(const struct hf_heap *heap)
+{
+    return heap->first != NULL ? heap->first->key : UINT64_MAX;
+}
+
 void hf_heap_add(struct hf_heap *heap, struct hf_heap_node *node, uint64_t key,
                  uint64_t number)
 {

@@ -28,6 +28,9 @@ struct hf_heap {
     struct hf_heap_node *first;
 };
 
+/* The least key; HF_FOREVER, UINT64_MAX, if there is none. */
+uint64_t hf_heap_first_key(const struct hf_heap *heap);
+
 /* Add ${node}, which is in no heap. */
 void hf_heap_add(struct hf_heap *heap, struct hf_heap_node *node, uint64_t key,
                  uint64_t number);

@@ -36,7 +36,7 @@ static uint64_t due_at_ms(const void *owner)
 {
     const struct hf_client *client = owner;
     uint64_t at_ms = hf_min_ms(hf_core_wake_at_ms(&client->core),
-                               hf_election_waits_wake_at_ms(client));
+                               hf_heap_first_key(&client->election_deadlines));
 
     for (const struct hf_session_user *user = client->session_users;
          user != NULL; user = user->next)

@@ -148,10 +148,8 @@ void hf_election_waits_cancel(struct hf_election *election, const char *reason);
  * only try, if another candidate is ahead. */
 void hf_election_waits_end_tries(struct hf_election *election);
 
-/* End the waits of ${client} whose deadline has passed; and the instant of the
- * next deadline, HF_FOREVER if there is none. */
+/* End the waits of ${client} whose deadline has passed. */
 void hf_election_waits_expire(struct hf_client *client);
-uint64_t hf_election_waits_wake_at_ms(const struct hf_client *client);
 
 /* ------------------------------------------------- election_candidacy.c -- */
 

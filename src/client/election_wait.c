@@ -112,13 +112,6 @@ void hf_election_waits_expire(struct hf_client *client)
     }
 }
 
-uint64_t hf_election_waits_wake_at_ms(const struct hf_client *client)
-{
-    const struct hf_heap_node *first = client->election_deadlines.first;
-
-    return first != NULL ? first->key : HF_FOREVER;
-}
-
 /* ---------------------------------------------------------- its user_op -- */
 
 /* The .cancel of it. */

@@ -108,19 +108,13 @@ void hf_schedule_update(struct hf_core *core)
 
 /* ---------------------------------------------------------------- clock -- */
 
-/* The least key of ${heap}. */
-static uint64_t first_key(const struct hf_heap *heap)
-{
-    return heap->first != NULL ? heap->first->key : HF_FOREVER;
-}
-
 uint64_t hf_schedule_wake_at_ms(const struct hf_core *core)
 {
-    uint64_t at_ms = first_key(&core->schedule.deadlines);
+    uint64_t at_ms = hf_heap_first_key(&core->schedule.deadlines);
 
     assert(core->schedule.touched == NULL);
     if (hf_session_usable(&core->session))
-        at_ms = hf_min_ms(at_ms, first_key(&core->schedule.requests));
+        at_ms = hf_min_ms(at_ms, hf_heap_first_key(&core->schedule.requests));
     return at_ms;
 }
 
@@ -146,11 +140,11 @@ void hf_schedule_tick(struct hf_core *core)
     struct hf_schedule *schedule = &core->schedule;
     struct hf_schedule_entry *entry;
 
-    while (first_key(&schedule->deadlines) <= core->now_ms)
+    while (hf_heap_first_key(&schedule->deadlines) <= core->now_ms)
         collect_due(core, container_of(schedule->deadlines.first,
                                        struct hf_schedule_entry, deadline));
     while (hf_session_usable(&core->session) &&
-           first_key(&schedule->requests) <= core->now_ms) {
+           hf_heap_first_key(&schedule->requests) <= core->now_ms) {
         entry = container_of(schedule->requests.first, struct hf_schedule_entry,
                              request);
         hf_heap_remove(&entry->request);
@@ -221,7 +215,7 @@ static void check_node(const struct hf_heap *heap,
 {
     assert(node->heap == (key == HF_FOREVER ? NULL : heap));
     assert(key == HF_FOREVER || (node->key == key && node->number == number));
-    assert(key >= first_key(heap));
+    assert(key >= hf_heap_first_key(heap));
 }
 
 void hf_schedule_check_entry(const struct hf_core *core,

@@ -632,7 +632,7 @@ void hf_zk_op_queue_tick(struct hf_zk_op_queue *queue, uint64_t now_ms)
 
 uint64_t hf_zk_op_queue_wake_at_ms(const struct hf_zk_op_queue *queue)
 {
-    return queue->wakes.first != NULL ? queue->wakes.first->key : HF_FOREVER;
+    return hf_heap_first_key(&queue->wakes);
 }
 
 /* ------------------------------------------------------------- interface -- */

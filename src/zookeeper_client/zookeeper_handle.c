@@ -153,9 +153,7 @@ bool hf_zookeeper_timer_is_set(const struct hf_zookeeper_timer *timer)
 
 uint64_t hf_zookeeper_timers_due_at_ms(const struct hf_zookeeper *zookeeper)
 {
-    const struct hf_heap_node *first = zookeeper->timers.first;
-
-    return first != NULL ? first->key : HF_FOREVER;
+    return hf_heap_first_key(&zookeeper->timers);
 }
 
 /* This ends, because a timer that its own function sets again is due later. */
