@@ -51,10 +51,10 @@ static const char *connection_error_of(const struct hf_core *core,
     while (a->ops->takes_tickets &&
            (in_front = hf_enqueue_order_before(core, &a->tickets.turn)) != NULL)
         a = hf_acquisition_of_turn(in_front);
-    if (core->session.connection_error[0] == '\0' && a->ops->takes_tickets &&
-        a->tickets.enqueue_retry.tries > 0)
+    if (core->session.connection_error.text[0] == '\0' &&
+        a->ops->takes_tickets && a->tickets.enqueue_retry.tries > 0)
         return hf_acquisition_text(a);
-    return core->session.connection_error;
+    return core->session.connection_error.text;
 }
 
 /* The text says how far the wait has got: no connection, not in the queue,

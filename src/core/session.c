@@ -143,7 +143,7 @@ static uint64_t lease_end_ms(const struct hf_session *session,
 
 bool hf_session_refused(const struct hf_session *session)
 {
-    return session->number == 0 && session->connection_error_final;
+    return session->number == 0 && session->connection_error.final;
 }
 
 /* The name of the engine for a text. */
@@ -156,8 +156,8 @@ static const char *engine_name_text(const char *engine_name)
 /* The status of an error without a first connection. */
 static hf_status unreachable_status(const struct hf_session *session)
 {
-    return session->connection_error_status != HF_OK
-               ? session->connection_error_status
+    return session->connection_error.status != HF_OK
+               ? session->connection_error.status
                : HF_EUNREACHABLE;
 }
 
@@ -165,10 +165,10 @@ static hf_status unreachable_status(const struct hf_session *session)
 static void explain_refused(const struct hf_session *session,
                             const char *engine_name, struct hf_error *why)
 {
-    hf_error_set(why, session->connection_error_status,
+    hf_error_set(why, session->connection_error.status,
                  "no connection to %.200s%s%s", engine_name_text(engine_name),
-                 session->connection_error[0] != '\0' ? ": " : "",
-                 session->connection_error);
+                 session->connection_error.text[0] != '\0' ? ": " : "",
+                 session->connection_error.text);
 }
 
 void hf_session_explain_never_connected(const struct hf_session *session,
@@ -188,14 +188,14 @@ void hf_session_explain_never_connected(const struct hf_session *session,
                      unreachable_status(session) == HF_EUNREACHABLE
                          ? "; see that it runs and that the URL is right"
                          : "",
-                     session->connection_error[0] != '\0' ? ": " : "",
-                     session->connection_error);
+                     session->connection_error.text[0] != '\0' ? ": " : "",
+                     session->connection_error.text);
 }
 
 void hf_session_format_outage(const struct hf_session *session,
                               char text[HF_SESSION_OUTAGE_BYTES])
 {
-    const char *error = session->connection_error;
+    const char *error = session->connection_error.text;
 
     text[0] = '\0';
     if (session->state != HF_STATE_CONNECTED)
@@ -213,7 +213,7 @@ void hf_session_gave_up(struct hf_session *session, const char *engine_name,
     assert(session->state != HF_STATE_CONNECTED);
     hf_duration_format_short(elapsed_ms, elapsed);
     session->gave_up = true;
-    if (session->connection_error_final)
+    if (session->connection_error.final)
         explain_refused(session, engine_name, why);
     else
         hf_error_set(why, unreachable_status(session),
@@ -221,8 +221,8 @@ void hf_session_gave_up(struct hf_session *session, const char *engine_name,
                      " %s in %s, as the policy for reconnecting says%s%s",
                      engine_name_text(engine_name), retries,
                      retries == 1 ? "retry" : "retries", elapsed,
-                     session->connection_error[0] != '\0' ? ": " : "",
-                     session->connection_error);
+                     session->connection_error.text[0] != '\0' ? ": " : "",
+                     session->connection_error.text);
 }
 
 void hf_session_connect_again(struct hf_session *session)
@@ -231,9 +231,7 @@ void hf_session_connect_again(struct hf_session *session)
     if (session->closing)
         return;
     session->gave_up = false;
-    session->connection_error_status = HF_OK;
-    session->connection_error_final = false;
-    session->connection_error[0] = '\0';
+    session->connection_error = (struct hf_session_error){.status = HF_OK};
     hf_effect_add(session->effects, &session->connect_effect,
                   HF_EFFECT_CONNECT);
 }
@@ -241,14 +239,14 @@ void hf_session_connect_again(struct hf_session *session)
 void hf_session_explain_not_renewed(const struct hf_session *session,
                                     struct hf_error *why)
 {
-    const char *colon = session->connection_error[0] != '\0' ? ": " : "";
+    const char *colon = session->connection_error.text[0] != '\0' ? ": " : "";
 
     hf_error_set(why, HF_ELOST,
                  "the lease of %" PRIu64
                  " ms was not renewed in time, because the engine did not "
                  "answer or this process stood still; the session is %s%s%s",
                  session->timeout_ms, hf_state_name(session->state), colon,
-                 session->connection_error);
+                 session->connection_error.text);
 }
 
 void hf_session_connection_error(struct hf_session *session, hf_status status,
@@ -256,12 +254,12 @@ void hf_session_connection_error(struct hf_session *session, hf_status status,
 {
     size_t bytes = strlen(text);
 
-    session->connection_error_status = status;
-    session->connection_error_final = final;
-    if (bytes >= sizeof session->connection_error)
-        bytes = hf_utf8_cut(text, sizeof session->connection_error - 1);
-    memcpy(session->connection_error, text, bytes);
-    session->connection_error[bytes] = '\0';
+    session->connection_error.status = status;
+    session->connection_error.final = final;
+    if (bytes >= sizeof session->connection_error.text)
+        bytes = hf_utf8_cut(text, sizeof session->connection_error.text - 1);
+    memcpy(session->connection_error.text, text, bytes);
+    session->connection_error.text[bytes] = '\0';
 }
 
 /* A resume was sent: the server counts ${timeout_ms} anew from some instant
@@ -307,9 +305,7 @@ void hf_session_connected(struct hf_session *session, uint64_t timeout_ms,
     session->timeout_ms = timeout_ms;
     session->proof_ms =
         proof_ms > 0 ? proof_ms : timeout_ms / PROOFS_PER_TIMEOUT;
-    session->connection_error[0] = '\0';
-    session->connection_error_status = HF_OK;
-    session->connection_error_final = false;
+    session->connection_error = (struct hf_session_error){.status = HF_OK};
     session->gave_up = false; /* another user of the session began again */
     if (timeout_ms == HF_FOREVER)
         session->safe_until_ms = HF_FOREVER;

@@ -30,6 +30,13 @@
  * it, it still fits an error text. */
 #define HF_CONNECTION_ERROR_BYTES 352
 
+/* Why there is no connection, as the engine last said. */
+struct hf_session_error {
+    char text[HF_CONNECTION_ERROR_BYTES]; /* "": not known */
+    hf_status status;                     /* HF_OK: no particular one */
+    bool final; /* all servers say so: waiting does not help */
+};
+
 struct hf_session {
     unsigned state;  /* enum hf_state, by the table in session.c */
     uint64_t number; /* counts sessions; a ticket remembers its own.  0: there
@@ -39,10 +46,7 @@ struct hf_session {
     enum hf_loss_at loss_at;
     uint64_t connect_by_ms; /* deadline of the first connection; HF_FOREVER once
                                there was one */
-    char connection_error[HF_CONNECTION_ERROR_BYTES]; /* why there is none; "":
-                                                         not known */
-    hf_status connection_error_status; /* HF_OK: no particular one */
-    bool connection_error_final; /* all servers say so: waiting does not help */
+    struct hf_session_error connection_error;
     bool gave_up; /* in any state without a connection: the engine makes no
                      attempt until CONNECT */
     /* The lease. */

@@ -26,16 +26,16 @@ static uint64_t safe_until(const struct core_fixture *f)
 TEST(a_long_connection_error_is_cut_between_characters)
 {
     struct hf_session session = {0};
-    char text[sizeof session.connection_error + 9];
-    const size_t last = sizeof session.connection_error - 2;
+    char text[sizeof session.connection_error.text + 9];
+    const size_t last = sizeof session.connection_error.text - 2;
 
     memset(text, 'x', sizeof text);
     memcpy(text + last, "\u00e9", 2);
     text[sizeof text - 1] = '\0';
     hf_session_connection_error(&session, HF_EDENIED, false, text);
-    assert_int_equal(session.connection_error_status, HF_EDENIED);
-    assert_int_equal(strlen(session.connection_error), last);
-    assert_memory_equal(session.connection_error, text, last);
+    assert_int_equal(session.connection_error.status, HF_EDENIED);
+    assert_int_equal(strlen(session.connection_error.text), last);
+    assert_memory_equal(session.connection_error.text, text, last);
 }
 
 /* ----------------------------------------------------------- safe-until -- */
