@@ -38,7 +38,6 @@ static void abandon(struct hf_monitor *m)
     } else {
         m->descriptors = HF_DESCRIPTORS_GONE; /* the owner ends already */
     }
-    m->loop_closed = true;
     /* What follows wakes threads, some of which still sleep in poll(). */
     m->interrupt_fd = -1;
     m->callback_queue.fd = -1;

@@ -24,7 +24,7 @@ void hf_monitor_dereference(struct hf_monitor *m)
 /* Free everything, with the last reference.  Without the lock. */
 static void destroy_monitor(struct hf_monitor *m)
 {
-    assert(m->loop_closed);
+    assert(hf_loop_is_over(&m->loop));
     hf_fork_remove(&m->fork);
     hf_callback_queue_free(&m->callback_queue);
     if (m->interrupt_fd >= 0)
@@ -54,13 +54,12 @@ void hf_monitor_release(struct hf_monitor *m)
 
 void hf_monitor_try_close_loop(struct hf_monitor *m)
 {
-    if (m->loop_closed || m->state != HF_MONITOR_ENDED || m->sleepers > 0 ||
-        m->borrowed_loop.handles > 0 ||
+    if (m->state != HF_MONITOR_ENDED || hf_loop_is_over(&m->loop) ||
+        m->sleepers > 0 || m->borrowed_loop.handles > 0 ||
         (m->background.started && !m->background.finished))
         return;
     m->ops->leave_loop(m->owner);
     hf_loop_close(&m->loop);
-    m->loop_closed = true;
     /* The user may keep handles, and so the monitor, for as long as he likes;
      * they need no descriptors but these. */
     if (m->interrupt_fd < 0 && m->callback_queue.fd < 0)

@@ -91,8 +91,7 @@ uv_loop_t *hf_loop_get(struct hf_loop *loop)
 
     if (hf_loop_is_there(loop))
         return &loop->uv;
-    if (loop->state == HF_LOOP_ABANDONED || !has_descriptors() ||
-        !init_uv(&loop->uv))
+    if (hf_loop_is_over(loop) || !has_descriptors() || !init_uv(&loop->uv))
         return NULL;
     if (!make_timer(loop)) {
         rc = uv_loop_close(&loop->uv);
@@ -182,13 +181,11 @@ void hf_loop_arm(struct hf_loop *loop, uint64_t at_ms)
 }
 
 /* uv_loop_close() refuses until the close callback of each handle has run. */
-void hf_loop_close(struct hf_loop *loop)
+static void close_uv(struct hf_loop *loop)
 {
     int rc;
     int i;
 
-    if (!hf_loop_is_there(loop))
-        return;
     uv_close((uv_handle_t *)&loop->timer, NULL);
     for (i = 0; (rc = uv_loop_close(&loop->uv)) == UV_EBUSY; i++) {
         assert(i < CLOSING_RUNS_MAX);
@@ -196,7 +193,14 @@ void hf_loop_close(struct hf_loop *loop)
     }
     assert(rc == 0);
     close(loop->timer_fd);
-    loop->state = HF_LOOP_NONE;
+}
+
+void hf_loop_close(struct hf_loop *loop)
+{
+    assert(!hf_loop_is_over(loop));
+    if (hf_loop_is_there(loop))
+        close_uv(loop);
+    loop->state = HF_LOOP_CLOSED;
 }
 
 void hf_loop_after_fork(struct hf_loop *loop)

@@ -18,9 +18,10 @@
 #include "thread/descriptor_guard.h"
 
 enum hf_loop_state {
-    HF_LOOP_NONE,
+    HF_LOOP_NONE,     /* not needed yet */
     HF_LOOP_MADE,     /* .uv and .timer are there */
     HF_LOOP_WATCHED,  /* it was run, so the kernel watches .timer_fd for it */
+    HF_LOOP_CLOSED,   /* for good, whether it was there or not */
     HF_LOOP_ABANDONED /* its descriptors are gone: nothing touches it */
 };
 
@@ -40,12 +41,18 @@ struct hf_loop {
 /* All with the monitor's lock. */
 
 /* The loop, which is created if it is not there.  NULL if there are no
- * descriptors left, or it was abandoned. */
+ * descriptors left, or it is over. */
 uv_loop_t *hf_loop_get(struct hf_loop *loop);
 
 static inline bool hf_loop_is_there(const struct hf_loop *loop)
 {
     return loop->state == HF_LOOP_MADE || loop->state == HF_LOOP_WATCHED;
+}
+
+/* Is it over: will there be no loop any more? */
+static inline bool hf_loop_is_over(const struct hf_loop *loop)
+{
+    return loop->state == HF_LOOP_CLOSED || loop->state == HF_LOOP_ABANDONED;
 }
 
 /* Are its descriptors, if it is there, still those of the loop? */

@@ -143,7 +143,8 @@ struct hf_monitor {
      * happened, whether they are still ours. */
     unsigned idle_checks;
 
-    struct hf_loop loop; /* created when it is first needed */
+    struct hf_loop loop; /* created when it is first needed; over when the
+                            owner's handles are closed */
     struct hf_background background;
     struct hf_deputy deputy;
     struct hf_borrowed_loop borrowed_loop;
@@ -165,7 +166,6 @@ struct hf_monitor {
     struct hf_deferred_free *deferred;
 
     enum hf_monitor_state state;
-    bool loop_closed; /* the owner's handles and the loop are closed */
     /* A thread waits in hf_monitor_close() and drops the reference of the
      * owner's handle itself. */
     bool close_is_awaited;

@@ -51,21 +51,15 @@ static void run_loop(struct hf_monitor *m)
     m->events_run = m->events;
 }
 
-/* Does the loop have something to do that no descriptor shows? */
-static bool loop_is_asked(const struct hf_monitor *m)
-{
-    return hf_loop_is_there(&m->loop) &&
-           (m->events != m->events_run || hf_loop_is_asked(&m->loop));
-}
-
 /* What is due is done after the loop was run, because an answer that has
  * arrived may make it needless. */
 static void run_due_and_arm(struct hf_monitor *m)
 {
     uint64_t due_at_ms;
 
-    /* The run before may have found that the descriptors are gone. */
-    if (m->loop_closed)
+    /* Perhaps only now, because the run before has found that the descriptors
+     * are gone. */
+    if (hf_loop_is_over(&m->loop))
         return;
     due_at_ms = m->ops->due_at_ms(m->owner);
     if (due_at_ms <= hf_now_ms()) {
@@ -78,7 +72,7 @@ static void run_due_and_arm(struct hf_monitor *m)
 
 void hf_monitor_run_ready(struct hf_monitor *m)
 {
-    if (m->loop_closed)
+    if (hf_loop_is_over(&m->loop))
         return;
     run_loop(m);
     m->loop_was_run = true;
@@ -87,9 +81,9 @@ void hf_monitor_run_ready(struct hf_monitor *m)
 
 void hf_monitor_run_asked(struct hf_monitor *m)
 {
-    if (m->loop_closed)
-        return;
-    if (loop_is_asked(m))
+    /* Is there something to do that no descriptor shows? */
+    if (hf_loop_is_there(&m->loop) &&
+        (m->events != m->events_run || hf_loop_is_asked(&m->loop)))
         run_loop(m);
     run_due_and_arm(m);
 }

@@ -254,12 +254,12 @@ TEST(an_end_waits_for_the_owner)
     leave(box);
     for (int i = 0; i < 2000; i++) {
         hf_monitor_lock(&box->monitor);
-        if (box->monitor.loop_closed && box->monitor.references == 1)
+        if (hf_loop_is_over(&box->monitor.loop) && box->monitor.references == 1)
             break;
         hf_monitor_unlock(&box->monitor);
         (void)poll(NULL, 0, 5);
     }
-    assert_true(box->monitor.loop_closed);
+    assert_true(hf_loop_is_over(&box->monitor.loop));
     hf_monitor_unlock(&box->monitor);
     hf_monitor_release(&box->monitor);
     assert_string_equal(seen.calls, "close ended leave_loop destroy");
