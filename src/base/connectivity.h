@@ -2,7 +2,7 @@
 /*
  * The state of the connection of a session that outlives its connections, and
  * when to act on it: when to connect, and when to give an attempt up.  It is
- * used by the sessions of src/zookeeper and of src/engines/leased.
+ * used by the sessions of src/zookeeper, src/etcd and src/engines/leased.
  *
  * The idea is that of Open vSwitch's lib/reconnect.c: one machine knows the
  * state and the instants, and its owner, which has the socket, reports what

@@ -34,8 +34,7 @@ void hf_client_engine_request(struct hf_client *client,
     if (request->host.next != NULL)
         request->host.next->host.link = &request->host.next;
     client->unanswered = request;
-    /* handle_request() of file.c or of zookeeper.c, or
-     * hf_leased_engine_request() */
+    /* docs/architecture.md, "Functions behind pointers", says which it is. */
     client->ops->request(client->engine, request);
 }
 

@@ -108,7 +108,7 @@ static void log_end(struct hf_grant *grant)
                  hf_acquisition_text(a));
 }
 
-/* Effects of the last seven kinds, REQUEST to OPERATION_DONE, are not about an
+/* Effects of the seven kinds at the end of the switch are not about an
  * acquisition: hf_effects_carry_out() keeps them. */
 static void handle_grant_effect(struct hf_grant *grant,
                                 const struct hf_effect *effect)

@@ -37,7 +37,8 @@ struct hf_option_row {
     uint64_t set;               /* hf_option_set(): what the field becomes */
     const char *const *choices; /* hf_option_choice(): ends with NULL */
     const char *one_of; /* at most one of the options with this text is given;
-                           it is the error text, compared as a pointer */
+                           it is the error text, compared as a pointer.  For
+                           any other rule: .check of struct hf_command */
     const char *help;   /* what --help says, behind the choices; wrapped when
                            it is printed */
 };

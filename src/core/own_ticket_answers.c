@@ -106,12 +106,13 @@ static const char evicted_text[] =
     "its ticket was taken out of the queue: somebody evicted it, or deleted it "
     "where the engine keeps it";
 
-/* The same if a list lacks it that was requested after an outage. */
+/* The same of a ticket that may have become a reader's. */
 static const char unknown_text[] =
     "its ticket is not in the queue as a writer's any more: a downgrade that "
     "was "
     "not answered was done, or somebody removed it";
 
+/* The same if a list lacks it that was requested after an outage. */
 static const char missing_text[] =
     "its ticket is not in the queue any more: somebody evicted it, or deleted "
     "it where the engine keeps it, or the engine forgot it, in a restart or a "

@@ -33,7 +33,7 @@ static void arm_timer(struct hf_engine_loop *loop, uint64_t at_ms)
 }
 
 /* Run the engine, and arm the timer for when it wants to be woken.  .run is
- * drive() of zookeeper_io/zk_io.c, or end_turn() of
+ * drive() of zookeeper_io/zk_io.c or of etcd_io/etcd_io.c, or end_turn() of
  * engines/leased/leased_engine.c. */
 static void run(struct hf_engine_loop *loop)
 {

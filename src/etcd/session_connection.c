@@ -191,7 +191,7 @@ static uint64_t hangs_at_ms(const struct hf_etcd_session *session)
 }
 
 /* An attempt, or the revocation that closes the session, got no answer in
- * time. */
+ * time.  The text is of an attempt; nobody reads it of a close. */
 static void attempt_timed_out(struct hf_etcd_session *session)
 {
     uint64_t timeout_ms = hf_connectivity_timed_out(&session->connectivity);

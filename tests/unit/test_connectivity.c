@@ -125,8 +125,6 @@ TEST(a_silent_attempt_is_given_up)
     assert_in_range(wake_in_ms(&fixture), 25, 50);
 }
 
-/* Each server gets a part of the session, and silent rounds get twice as much
- * as the round before, up to that part. */
 TEST(an_attempt_has_its_time_again_with_each_answer)
 {
     struct connectivity_fixture fixture;
@@ -157,6 +155,8 @@ TEST(an_attempt_has_its_time_again_with_each_answer)
     assert_true(wake_in_ms(&fixture) == timeout_ms);
 }
 
+/* Each server gets a part of the session, and silent rounds get twice as much
+ * as the round before, up to that part. */
 TEST(silent_attempts_make_the_next_longer)
 {
     static const uint64_t expected[] = {2000, 4000, 6000, 6000};
