@@ -17,12 +17,12 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "servers"))
 
-import etcd_gateway  # noqa: E402
-
 
 def revision(port):
     if "HOLDFAST_TOKEN" in os.environ:
         return int(os.environ["HOLDFAST_TOKEN"])
+    import etcd_gateway  # here, because it takes longer than all else
+
     with etcd_gateway.Client(port) as client:
         found = client.get(os.environ["ETCD_LOCK_KEY"])
     return found.created if found else 0

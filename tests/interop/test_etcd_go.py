@@ -106,10 +106,10 @@ class Turns(test_etcdctl.Turns):
 
     other = "go"
 
-    def one_of_others(self):
+    def one_of_others(self, name, log):
         process = self.begin(RECIPES, self.server.address(), str(SHORT_S),
                              stdin=subprocess.PIPE, text=True)
-        process.stdin.write("count %s 1 %s\n" % (NAME, self.log))
+        process.stdin.write("count %s 1 %s\n" % (name, log))
         process.stdin.close()
         return process
 

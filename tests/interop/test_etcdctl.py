@@ -5,6 +5,7 @@
     test_etcdctl.py HOLDFAST
 """
 
+import concurrent.futures
 import os
 import random
 import subprocess
@@ -197,49 +198,57 @@ class Elections(Case):
 
 
 class Turns(Case):
-    """Programs of both in one queue, some of which are killed.  Each holds the
-    lock for one line in the log, as of etcd_counted.py."""
+    """Programs of both in a queue, some of which are killed.  Each holds the
+    lock for one line in the log, as of etcd_counted.py.  Most of the time a
+    queue waits for the lease of one that was killed, so there are several."""
 
     other = "etcdctl"  # in the lines of the other program
+    queues = 8 if LONG else 1
 
     def setUp(self):
         super().setUp()
-        self.log = os.path.join(self.enterContext(
-            machine.temporary("etcdctl", on_disk=False)), "log")
-        open(self.log, "w").close()
-        self.counted = [sys.executable, os.path.join(HERE, "etcd_counted.py"),
-                        str(self.server.port), self.log]
+        self.logs = self.enterContext(
+            machine.temporary("etcdctl", on_disk=False))
 
     def begin(self, *words, **options):
         return machine.popen(words, env=self.environment,
                              stdout=subprocess.DEVNULL,
                              stderr=subprocess.DEVNULL, **options)
 
-    def one_of_ours(self):
-        return self.begin(HOLDFAST, "run", NAME, "--", *self.counted)
+    def counted(self, log):
+        """Without what Python looks for at its start, half of the time that a
+        turn takes."""
+        return [sys.executable, "-E", "-S", os.path.join(
+            HERE, "etcd_counted.py"), str(self.server.port), log]
 
-    def one_of_others(self):
-        return self.begin("etcdctl", "lock", "--ttl", "2", NAME, *self.counted)
+    def one_of_ours(self, name, log):
+        return self.begin(HOLDFAST, "run", name, "--", *self.counted(log))
 
-    def lines(self):
+    def one_of_others(self, name, log):
+        return self.begin("etcdctl", "lock", "--ttl", "2", "--", name,
+                          *self.counted(log))
+
+    @staticmethod
+    def lines(log):
         """(who, create revision) of each grant."""
-        with open(self.log) as log:
-            return [line.split() for line in log]
+        with open(log) as file:
+            return [line.split() for line in file]
 
-    def test_nobody_is_there_together_and_the_order_is_kept(self):
-        wanted, seed = (10000 if LONG else 60), random.randrange(1 << 30)
-        print("seed %d" % seed)
-        chance = random.Random(seed)
+    def take_turns(self, queue, chance, wanted):
+        """The number of grants, and how many were killed."""
+        name = "%s%d" % (NAME, queue)
+        log = os.path.join(self.logs, str(queue))
+        open(log, "w").close()
         kinds = self.one_of_ours, self.one_of_others
         crew, statuses, killed = [], [], 0
-        while len(self.lines()) < wanted:
+        while len(self.lines(log)) < wanted:
             for one in crew:
                 if one.poll() is not None:
                     statuses.append(one.returncode)
             crew = [one for one in crew if one.poll() is None]
             while len(crew) < 6:
                 crew.append(kinds[len(statuses) % 2 if not crew else
-                                  chance.randrange(2)]())
+                                  chance.randrange(2)](name, log))
             if chance.random() < 0.1:
                 chance.choice(crew).kill()
                 killed += 1
@@ -248,14 +257,24 @@ class Turns(Case):
         for one in crew:
             one.kill()
             one.wait()
-        lines = self.lines()
-        print("%d grants, %d killed" % (len(lines), killed))
+        lines = self.lines(log)
         self.assertNotIn(3, statuses, "two were there together")
         self.assertEqual({who for who, _ in lines}, {"ours", self.other})
         # A key that has gone by then (its program was killed) has no revision.
         revisions = [int(revision) for _, revision in lines
                      if int(revision) > 0]
         self.assertEqual(revisions, sorted(set(revisions)))
+        return len(lines), killed
+
+    def test_nobody_is_there_together_and_the_order_is_kept(self):
+        wanted, seed = (10000 if LONG else 60), random.randrange(1 << 30)
+        print("seed %d" % seed)
+        with concurrent.futures.ThreadPoolExecutor(self.queues) as pool:
+            found = list(pool.map(lambda queue: self.take_turns(
+                queue, random.Random(seed + queue), wanted // self.queues),
+                range(self.queues)))
+        print("%d grants, %d killed" % (sum(one[0] for one in found),
+                                        sum(one[1] for one in found)))
 
 
 if __name__ == "__main__":
