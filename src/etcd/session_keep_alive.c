@@ -237,7 +237,7 @@ void hf_etcd_keep_alive_tick(struct hf_etcd_session *session)
 
 uint64_t hf_etcd_silence_ms(uint64_t ttl_ms)
 {
-    return hf_max_ms(ttl_ms / (2 * HF_ETCD_KEEP_ALIVE_TRIES),
+    return hf_max_ms(ttl_ms / 2 / HF_ETCD_KEEP_ALIVE_TRIES,
                      HF_ETCD_KEEP_ALIVE_LEAST_MS);
 }
 
