@@ -41,17 +41,6 @@ static void move(struct hf_etcd_session *session, enum hf_etcd_session_end end)
 
 /* ------------------------------------------------- what others ask of it -- */
 
-void hf_etcd_session_server_text(const struct hf_etcd_session *session,
-                                 char text[HF_ETCD_ADDRESS_TEXT_BYTES])
-{
-    const struct hf_etcd_server *server =
-        &session->config->servers[session->server];
-
-    (void)snprintf(text, HF_ETCD_ADDRESS_TEXT_BYTES,
-                   strchr(server->host, ':') != NULL ? "[%s]:%u" : "%s:%u",
-                   server->host, (unsigned)server->port);
-}
-
 void hf_etcd_session_origin(const struct hf_etcd_session *session,
                             char lease[HF_ETCD_LEASE_TEXT_BYTES],
                             char server[HF_ETCD_ADDRESS_TEXT_BYTES])

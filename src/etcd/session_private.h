@@ -80,6 +80,10 @@ void hf_etcd_session_kept_alive(struct hf_etcd_session *session,
 /* A request of this epoch has ended UNSURE, or was forgotten. */
 void hf_etcd_session_unsure(struct hf_etcd_session *session);
 
+/* The current server as HOST:PORT, for texts. */
+void hf_etcd_session_server_text(const struct hf_etcd_session *session,
+                                 char text[HF_ETCD_ADDRESS_TEXT_BYTES]);
+
 /* The metadata of calls and streams. */
 struct hf_grpc_metadata
 hf_etcd_session_metadata(const struct hf_etcd_session *session);
@@ -88,10 +92,6 @@ hf_etcd_session_metadata(const struct hf_etcd_session *session);
 
 /* Assert what must be true of a session whenever none of its functions runs. */
 void hf_etcd_session_check(const struct hf_etcd_session *session);
-
-/* The current server as HOST:PORT, for texts. */
-void hf_etcd_session_server_text(const struct hf_etcd_session *session,
-                                 char text[HF_ETCD_ADDRESS_TEXT_BYTES]);
 
 /* Begin an attempt at the next server of the list, as a new connection. */
 void hf_etcd_session_connect_next(struct hf_etcd_session *session);

@@ -4,6 +4,7 @@
  * them have about its state. */
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "etcd/session_private.h"
 
@@ -33,6 +34,17 @@ hf_etcd_session_metadata(const struct hf_etcd_session *session)
     return (struct hf_grpc_metadata){
         .token = session->token[0] != '\0' ? session->token : NULL,
         .hasleader = true};
+}
+
+void hf_etcd_session_server_text(const struct hf_etcd_session *session,
+                                 char text[HF_ETCD_ADDRESS_TEXT_BYTES])
+{
+    const struct hf_etcd_server *server =
+        &session->config->servers[session->server];
+
+    (void)snprintf(text, HF_ETCD_ADDRESS_TEXT_BYTES,
+                   strchr(server->host, ':') != NULL ? "[%s]:%u" : "%s:%u",
+                   server->host, (unsigned)server->port);
 }
 
 /* ---------------------------------------------------------------- upward -- */
