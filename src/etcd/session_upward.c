@@ -28,14 +28,6 @@ bool hf_etcd_session_is_usable(const struct hf_etcd_session *session)
            session->grpc != NULL && !hf_grpc_going_away(session->grpc);
 }
 
-struct hf_grpc_metadata
-hf_etcd_session_metadata(const struct hf_etcd_session *session)
-{
-    return (struct hf_grpc_metadata){
-        .token = session->token[0] != '\0' ? session->token : NULL,
-        .hasleader = true};
-}
-
 void hf_etcd_session_server_text(const struct hf_etcd_session *session,
                                  char text[HF_ETCD_ADDRESS_TEXT_BYTES])
 {
@@ -45,6 +37,14 @@ void hf_etcd_session_server_text(const struct hf_etcd_session *session,
     (void)snprintf(text, HF_ETCD_ADDRESS_TEXT_BYTES,
                    strchr(server->host, ':') != NULL ? "[%s]:%u" : "%s:%u",
                    server->host, (unsigned)server->port);
+}
+
+struct hf_grpc_metadata
+hf_etcd_session_metadata(const struct hf_etcd_session *session)
+{
+    return (struct hf_grpc_metadata){
+        .token = session->token[0] != '\0' ? session->token : NULL,
+        .hasleader = true};
 }
 
 /* ---------------------------------------------------------------- upward -- */
