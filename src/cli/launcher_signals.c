@@ -82,7 +82,8 @@ static void pass_signal(struct hf_launcher *launcher,
 /* A signal that would end the process.  While the command runs it is the
  * command's, and the terminal has sent its own to the command already.  Before
  * that it ends the wait: the supervisor cancels the acquire and reports the
- * outcome. */
+ * outcome.  One that ends no wait is passed on in any case, because the command
+ * may run although the report of that has not come. */
 static void on_ending_signal(struct hf_launcher *launcher,
                              const struct signalfd_siginfo *info)
 {
@@ -92,12 +93,10 @@ static void on_ending_signal(struct hf_launcher *launcher,
     if (hf_signals_is_duplicate(&launcher->arrivals[number], relayed,
                                 hf_clock_now_ms()))
         return;
-    if (launcher->started) {
+    if (launcher->started || !ends_wait(launcher, info)) {
         pass_signal(launcher, info);
         return;
     }
-    if (!ends_wait(launcher, info))
-        return;
     /* Asked a second time: die at once.  The supervisor sees that and cancels
      * the acquire by itself. */
     if (launcher->ending_signal) {
