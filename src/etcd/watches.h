@@ -46,9 +46,10 @@
 #define HF_ETCD_WATCHES_MAX (1 << 18)
 
 /* Milliseconds.  Short beside the tenth of a second after which the server
- * serves a late watch; long enough for a lock that changes hands all the time,
- * whose watches then cost no read. */
-#define HF_ETCD_WATCH_READ_MS 2
+ * serves a late watch.  Long enough for most waits of a lock that changes hands
+ * all the time: those cost no read then, and a wait that the read came too early
+ * for takes that tenth.  docs/speed.md has what 2, 4 and 8 ms give. */
+#define HF_ETCD_WATCH_READ_MS 8
 
 struct hf_etcd_session;
 
