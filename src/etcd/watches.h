@@ -47,8 +47,8 @@
 
 /* Milliseconds.  Short beside the tenth of a second after which the server
  * serves a late watch.  Long enough for most waits of a lock that changes hands
- * all the time: those cost no read then, and a wait that the read came too early
- * for takes that tenth.  docs/speed.md has what 2, 4 and 8 ms give. */
+ * all the time: those cost no read then, and a wait that the read came too
+ * early for takes that tenth.  docs/speed.md has what 2, 4 and 8 ms give. */
 #define HF_ETCD_WATCH_READ_MS 8
 
 struct hf_etcd_session;
