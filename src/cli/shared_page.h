@@ -27,7 +27,7 @@ enum hf_run_phase {
 struct hf_run_outcome {
     int exit_code;
     int cancelled;   /* the signal that ended the wait; 0: none */
-    int is_no_error; /* 1: so -q does not print .text */
+    int is_no_error; /* 1: -q does not print .text */
     char text[HF_ERROR_TEXT_BYTES]; /* "": nothing to print */
 };
 

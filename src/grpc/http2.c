@@ -173,9 +173,10 @@ static void acknowledge(struct hf_grpc *grpc, const uint8_t *ping)
         hf_grpc_http2_failed(grpc, rc);
 }
 
-/* An acknowledgement would be a packet of its own, as many as requests.  So
- * that of a measuring ping waits for the next output.  All others go out at
- * once: the server may end the connection if they do not come. */
+/* An acknowledgement at once would be a packet of its own, and there would be
+ * as many as requests.  So that of a measuring ping waits for the next output.
+ * All others go out at once: the server may end the connection if they do not
+ * come. */
 static void ping_received(struct hf_grpc *grpc, const nghttp2_ping *frame)
 {
     bool measuring =

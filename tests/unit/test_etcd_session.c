@@ -666,7 +666,8 @@ FIXTURE_TEST(a_call_that_hangs_at_an_earlier_leader)
     fixture_expect(f, "w UNSURE");
 }
 
-/* What is answered in that time does not hang. */
+/* A call from before the new leader that is answered in time ends no
+ * connection. */
 FIXTURE_TEST(calls_that_outlive_a_leader)
 {
     fixture_up(f);
