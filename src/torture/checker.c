@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "torture/open_intervals.h"
+#include "torture/hold_interval.h"
 #include "torture/overtakers.h"
 
 /* The state of hf_check_history(). */
