@@ -105,3 +105,142 @@ size_t hf_grpc_stream_take(struct hf_grpc_stream *stream, void *bytes,
         stream->sending = HF_GRPC_SENDING_DONE;
     return used;
 }
+
+/* ----------------------------------------------------- what has arrived -- */
+
+/* A first buffer: most messages are shorter. */
+#define FIRST_ROOM 512
+
+/* The bytes of the message that begins at ${prefix}, with its prefix. */
+static size_t framed_bytes(const uint8_t *prefix)
+{
+    return HF_GRPC_PREFIX_BYTES + ((size_t)prefix[1] << 24 |
+                                   (size_t)prefix[2] << 16 |
+                                   (size_t)prefix[3] << 8 | (size_t)prefix[4]);
+}
+
+/* May there be a message with this prefix? */
+static enum hf_grpc_reading
+check_prefix(const uint8_t *prefix, const struct hf_grpc_reader_limits *limits)
+{
+    /* Nobody asked for compression, so the server must not use it. */
+    if (prefix[0] != 0)
+        return HF_GRPC_READING_COMPRESSED;
+    if (framed_bytes(prefix) - HF_GRPC_PREFIX_BYTES > limits->message_bytes)
+        return HF_GRPC_READING_TOO_LONG;
+    return HF_GRPC_READING_MORE;
+}
+
+/* Have room for ${needed} bytes in all of a message that has ${framed}. */
+static enum hf_grpc_reading make_room(struct hf_grpc_reader *reader,
+                                      struct hf_grpc_reader_limits *limits,
+                                      size_t needed, size_t framed)
+{
+    size_t room = reader->room > 0 ? reader->room * 2 : FIRST_ROOM;
+    uint8_t *bytes;
+
+    if (needed <= reader->room)
+        return HF_GRPC_READING_MORE;
+    if (room > framed)
+        room = framed;
+    if (room < needed)
+        room = needed;
+    if (limits->buffered - reader->room + room > limits->buffered_bytes)
+        return HF_GRPC_READING_TOO_MANY;
+    if ((bytes = hf_realloc(reader->bytes, room)) == NULL)
+        return HF_GRPC_READING_NO_MEMORY;
+    limits->buffered += room - reader->room;
+    reader->bytes = bytes;
+    reader->room = room;
+    return HF_GRPC_READING_MORE;
+}
+
+/* Put bytes of the input behind those in the buffer, until that has ${framed}
+ * of them. */
+static enum hf_grpc_reading append(struct hf_grpc_reader *reader,
+                                   struct hf_grpc_reader_limits *limits,
+                                   const uint8_t **input, size_t *left,
+                                   size_t framed)
+{
+    size_t taken = framed - reader->count;
+    enum hf_grpc_reading reading;
+
+    if (taken > *left)
+        taken = *left;
+    if (taken == 0)
+        return HF_GRPC_READING_MORE;
+    reading = make_room(reader, limits, reader->count + taken, framed);
+    if (reading != HF_GRPC_READING_MORE)
+        return reading;
+    memcpy(reader->bytes + reader->count, *input, taken);
+    reader->count += taken;
+    *input += taken;
+    *left -= taken;
+    return HF_GRPC_READING_MORE;
+}
+
+/* A complete message at the beginning of the input, which need not be copied.
+ */
+static void take_from_input(const uint8_t **input, size_t *left,
+                            struct hf_grpc_read_message *message)
+{
+    size_t framed = framed_bytes(*input);
+
+    message->bytes = *input + HF_GRPC_PREFIX_BYTES;
+    message->count = framed - HF_GRPC_PREFIX_BYTES;
+    *input += framed;
+    *left -= framed;
+}
+
+enum hf_grpc_reading hf_grpc_reader_next(struct hf_grpc_reader *reader,
+                                         struct hf_grpc_reader_limits *limits,
+                                         const uint8_t **input, size_t *left,
+                                         struct hf_grpc_read_message *message)
+{
+    enum hf_grpc_reading reading;
+    size_t framed;
+
+    /* The message of the call before, which its user has read. */
+    if (!hf_grpc_reader_incomplete(reader))
+        hf_grpc_reader_end(reader, limits);
+    if (reader->count == 0 && *left >= HF_GRPC_PREFIX_BYTES) {
+        reading = check_prefix(*input, limits);
+        if (reading != HF_GRPC_READING_MORE)
+            return reading;
+        if (*left >= framed_bytes(*input)) {
+            take_from_input(input, left, message);
+            return HF_GRPC_READING_MESSAGE;
+        }
+    }
+    if (reader->count < HF_GRPC_PREFIX_BYTES) {
+        reading = append(reader, limits, input, left, HF_GRPC_PREFIX_BYTES);
+        if (reading != HF_GRPC_READING_MORE ||
+            reader->count < HF_GRPC_PREFIX_BYTES)
+            return reading;
+        if ((reading = check_prefix(reader->bytes, limits)) !=
+            HF_GRPC_READING_MORE)
+            return reading;
+    }
+    framed = framed_bytes(reader->bytes);
+    reading = append(reader, limits, input, left, framed);
+    if (reading != HF_GRPC_READING_MORE || reader->count < framed)
+        return reading;
+    message->bytes = reader->bytes + HF_GRPC_PREFIX_BYTES;
+    message->count = framed - HF_GRPC_PREFIX_BYTES;
+    return HF_GRPC_READING_MESSAGE;
+}
+
+bool hf_grpc_reader_incomplete(const struct hf_grpc_reader *reader)
+{
+    return reader->count > 0 && (reader->count < HF_GRPC_PREFIX_BYTES ||
+                                 reader->count < framed_bytes(reader->bytes));
+}
+
+void hf_grpc_reader_end(struct hf_grpc_reader *reader,
+                        struct hf_grpc_reader_limits *limits)
+{
+    assert(limits->buffered >= reader->room);
+    limits->buffered -= reader->room;
+    hf_free(reader->bytes);
+    *reader = (struct hf_grpc_reader){0};
+}
