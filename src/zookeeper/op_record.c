@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "zookeeper/op_codec.h"
+#include "zookeeper/protocol.h"
 #include "zookeeper/zk_acl.h"
-#include "zookeeper/zk_multi.h"
 #include "zookeeper/zk_path.h"
 
 /* The length and the header in front of a record. */

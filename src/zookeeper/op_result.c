@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "zookeeper/op_codec.h"
-#include "zookeeper/zk_multi.h"
+#include "zookeeper/protocol.h"
 #include "zookeeper/zk_path.h"
 
 /* The result that is made before the answer comes.  It gets a text, or else the

@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "zookeeper/protocol.h"
 #include "zookeeper/watch_set.h"
-#include "zookeeper/zk_multi.h"
 #include "zookeeper/zk_session.h"
 
 /* Each of these writes one request, whose answer goes to ${call}.  Strings are
