@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "command/exit_status.h"
 #include "command/ui.h"
-#include "zookeeper_tool/acl_text.h"
+#include "zookeeper_tool/operand.h"
 #include "zookeeper_tool/commands.h"
 #include "zookeeper_tool/output.h"
 #include "zookeeper_tool/tool.h"

@@ -9,7 +9,6 @@
 #include "base/memory.h"
 #include "base/quote.h"
 #include "base/utf8.h"
-#include "zookeeper_tool/acl_text.h"
 #include "zookeeper_tool/base64.h"
 #include "zookeeper_tool/input.h"
 #include "zookeeper_tool/operand.h"

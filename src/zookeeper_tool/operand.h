@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What stands on command lines and in files: paths of nodes, and versions. */
+/* What stands on command lines and in files: paths of nodes, versions, and
+ * entries of access lists. */
 #ifndef HF_ZOOKEEPER_TOOL_OPERAND_H
 #define HF_ZOOKEEPER_TOOL_OPERAND_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#include <holdfast/zookeeper.h>
 
 #include "command/command_line.h"
 
@@ -28,5 +31,13 @@ bool hf_tool_parse_version(const char *text, int32_t *version);
 /* The path of ${name} below ${path}, which the caller frees with hf_free();
  * NULL without memory. */
 char *hf_tool_join(const char *path, const char *name);
+
+/* --------------------------------------------------------- access lists -- */
+
+/* Read ${text}, an entry as people and zkCli.sh write it
+ * ("world:anyone:cdrwa"), into ${acl}, whose texts are in ${text} then.  The
+ * scheme ends at the first ':', and the id at the last one.  HF_EINVAL. */
+hf_status hf_tool_parse_acl(char *text, struct hf_zookeeper_acl *acl,
+                            struct hf_error *error);
 
 #endif
