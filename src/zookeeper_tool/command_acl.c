@@ -8,12 +8,11 @@
 #include "base/memory.h"
 #include "command/exit_status.h"
 #include "command/ui.h"
-#include "zookeeper_tool/operand.h"
 #include "zookeeper_tool/commands.h"
+#include "zookeeper_tool/operand.h"
 #include "zookeeper_tool/output.h"
 #include "zookeeper_tool/tool.h"
 #include "zookeeper_tool/tree_walk.h"
-#include "zookeeper_tool/window.h"
 
 struct options {
     struct hf_tool_common common;

@@ -24,7 +24,6 @@
 #include "zookeeper_tool/input.h"
 #include "zookeeper_tool/output.h"
 #include "zookeeper_tool/tool.h"
-#include "zookeeper_tool/window.h"
 
 /* The bounds of a transaction.  A node that is larger by itself is sent alone.
  */

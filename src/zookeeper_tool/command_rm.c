@@ -12,7 +12,6 @@
 #include "zookeeper_tool/output.h"
 #include "zookeeper_tool/tool.h"
 #include "zookeeper_tool/tree_walk.h"
-#include "zookeeper_tool/window.h"
 
 struct options {
     struct hf_tool_common common;

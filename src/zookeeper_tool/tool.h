@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the commands of `holdfast zk` share: their common options, the session
- * with the servers, and how a failure is printed.
+ * with the servers, the operations under way in it, and how a failure is
+ * printed.
  *
  * A command reads its words first, so that a wrong one is refused before a
  * connection is made.  All callbacks of the library run in hf_tool_dispatch(),
@@ -107,5 +108,42 @@ hf_status hf_tool_create_parents(struct hf_tool *tool, const char *path);
 
 /* Sort ${count} ${names}, byte by byte. */
 void hf_tool_sort(const char **names, size_t count);
+
+/* ---------------------------------------- operations under way together -- */
+
+/*
+ * At most 256 operations of a command are under way at the same time.
+ *
+ * The servers carry out the operations of a session in the order in which they
+ * were started, so a command need not wait for one before it starts the next:
+ * a round trip is paid once for a window and not for each node.
+ */
+
+/* Notified of each result of a window; ${tag} is that of the operation. */
+typedef void hf_tool_on_result(void *arg, size_t tag,
+                               const struct hf_zookeeper_result *result);
+
+struct hf_tool_window {
+    struct hf_tool *tool;
+    hf_tool_on_result *on_result;
+    void *arg;
+    size_t pending;        /* operations that have not ended */
+    hf_status ignored;     /* a status that is no failure here; HF_OK: none */
+    struct hf_error error; /* of the first operation that failed */
+};
+
+/* Make ${window} empty.  ${on_result} may be NULL. */
+void hf_tool_window_init(struct hf_tool_window *window, struct hf_tool *tool,
+                         hf_status ignored, hf_tool_on_result *on_result,
+                         void *arg);
+
+/* Wait until there is room, and start ${op}.  Fails, with ${window}->error, if
+ * an operation of it has failed; ${op} is then not started. */
+hf_status hf_tool_window_start(struct hf_tool_window *window,
+                               const struct hf_zookeeper_op *op, size_t tag);
+
+/* Wait until all have ended.  To be called before ${window} ends.  Returns
+ * ${window}->error.status. */
+hf_status hf_tool_window_finish(struct hf_tool_window *window);
 
 #endif
