@@ -12,8 +12,8 @@
 #include "cmocka/runner.h"
 #include "conformance/conformance_file.h"
 #include "conformance/engine_client.h"
-#include "engines/file/boot.h"
 #include "engines/file/file_names.h"
+#include "engines/file/state_dir.h"
 #include "engines/file/syscalls.h"
 #include "file_fixture.h"
 

@@ -158,3 +158,21 @@ hf_status hf_file_state_write(int dir, const char *path, const char *name,
     (void)hf_file_sys_unlinkat(dir, new_name);
     return status;
 }
+
+/* ------------------------------------------------------------- the boot -- */
+
+/* The kernel makes a random id for each boot. */
+struct hf_ticket_id hf_file_boot(void)
+{
+    struct hf_ticket_id boot = {{0}};
+    char text[HF_TICKET_ID_TEXT_BYTES - 1];
+    int fd = hf_file_sys_open("/proc/sys/kernel/random/boot_id", O_RDONLY, 0);
+
+    if (fd < 0)
+        return boot;
+    if (hf_file_sys_pread(fd, text, sizeof(text), 0) != (ssize_t)sizeof(text) ||
+        !hf_ticket_id_parse(&boot, text, sizeof(text)))
+        memset(&boot, 0, sizeof(boot));
+    (void)close(fd);
+    return boot;
+}

@@ -12,6 +12,7 @@
 
 #include <holdfast/status.h>
 
+#include "core/ticket.h"
 #include "engines/file/token_floor.h"
 
 /* Room for the name of a file in the directory, with its NUL. */
@@ -40,5 +41,11 @@ hf_status hf_file_state_read(int dir, const char *path, const char *name,
  *   Fails      HF_EDIR HF_EDENIED HF_EFULL HF_ELIMIT. */
 hf_status hf_file_state_write(int dir, const char *path, const char *name,
                               const char *text, struct hf_error *error);
+
+/* ------------------------------------------------------------- the boot -- */
+
+/* The id of this boot, from which CLOCK_BOOTTIME counts; all zero, which no
+ * boot has, if it cannot be read. */
+struct hf_ticket_id hf_file_boot(void);
 
 #endif

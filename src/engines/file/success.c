@@ -14,7 +14,6 @@
 #include "base/error.h"
 #include "base/sha256.h"
 #include "core/ticket.h"
-#include "engines/file/boot.h"
 #include "engines/file/state_dir.h"
 #include "engines/file/syscalls.h"
 

@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "core/ticket.h"
-#include "engines/file/boot.h"
+#include "engines/file/state_dir.h"
 #include "engines/file/syscalls.h"
 #include "engines/file/token_counter_file.h"
 
