@@ -188,8 +188,6 @@ const struct hf_lock *hf_grant_asked_lock(const struct hf_grant *grant);
 /* Its name, which is the lock's.  For callbacks, without the client's lock. */
 const char *hf_grant_asked_name(struct hf_grant *grant);
 
-/* --------------------------------------------------------- grant_loss.c -- */
-
 /* It was lost: remember which lock that is. */
 void hf_grant_set_lost(struct hf_grant *grant);
 
