@@ -6,7 +6,9 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "base/hash.h"
 #include "base/state_machine.h"
 #include "base/time_math.h"
 
@@ -250,16 +252,7 @@ hf_connectivity_due(const struct hf_connectivity *connectivity, uint64_t now_ms)
 /* -------------------------------------------------- the connection's error --
  */
 
-/* The FNV-1a hash.  Two texts with the same hash cost one line of the log. */
-static uint64_t fnv1a(const char *text)
-{
-    uint64_t hash = 0xcbf29ce484222325;
-
-    for (; *text != '\0'; text++)
-        hash = (hash ^ (unsigned char)*text) * 0x100000001b3;
-    return hash;
-}
-
+/* Two texts with the same hash cost one line of the log. */
 bool hf_connectivity_text_changed(struct hf_connectivity *connectivity,
                                   size_t server, const char *text)
 {
@@ -267,7 +260,7 @@ bool hf_connectivity_text_changed(struct hf_connectivity *connectivity,
 
     assert(server < HF_CONNECTIVITY_SERVERS_MAX);
     before = connectivity->logged[server];
-    connectivity->logged[server] = fnv1a(text);
+    connectivity->logged[server] = hf_hash64(text, strlen(text));
     return connectivity->logged[server] != before;
 }
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A hash of a text: FNV-1a (Fowler, Noll, Vo), which files may rely on.  It
- * spreads names that differ in few letters, and is no defence against somebody
- * who looks for names with equal hashes. */
+/* Hashes of texts and bytes: FNV-1a (Fowler, Noll, Vo), which files may rely
+ * on.  It spreads names that differ in few letters, and is no defence against
+ * somebody who looks for names with equal hashes. */
 #ifndef HF_BASE_HASH_H
 #define HF_BASE_HASH_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 static inline uint32_t hf_hash_text(const char *text)
@@ -13,6 +14,17 @@ static inline uint32_t hf_hash_text(const char *text)
 
     for (; *text != '\0'; text++)
         hash = (hash ^ (uint8_t)*text) * UINT32_C(16777619);
+    return hash;
+}
+
+/* 64 bits of ${count} ${bytes}. */
+static inline uint64_t hf_hash64(const void *bytes, size_t count)
+{
+    const uint8_t *at = bytes;
+    uint64_t hash = UINT64_C(14695981039346656037);
+
+    for (size_t i = 0; i < count; i++)
+        hash = (hash ^ at[i]) * UINT64_C(1099511628211);
     return hash;
 }
 

@@ -3,15 +3,11 @@
 
 #include <assert.h>
 
-/* FNV-1a of 64 bits (Fowler, Noll, Vo). */
+#include "base/hash.h"
+
 static uint64_t hash_of(struct hf_etcd_bytes value)
 {
-    const uint8_t *bytes = value.bytes;
-    uint64_t hash = UINT64_C(14695981039346656037);
-
-    for (size_t i = 0; i < value.count; i++)
-        hash = (hash ^ bytes[i]) * UINT64_C(1099511628211);
-    return hash;
+    return hf_hash64(value.bytes, value.count);
 }
 
 /* What is there now is accounted for. */

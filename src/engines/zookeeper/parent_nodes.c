@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/memory.h"
 #include "engines/zookeeper/zk_request.h"
 
@@ -231,14 +232,11 @@ void hf_zk_engine_delete_parent(struct hf_zk_engine *zk,
 /* The table is indexed by the digest: each digest has one place, which the last
  * path there keeps.
  *
- * FNV-1a of 64 bits, and never 0.  Paths that collide would leave out a trial,
- * no more. */
+ * Never 0.  Paths that collide would leave out a trial, no more. */
 static uint64_t digest_of(const char *path)
 {
-    uint64_t digest = UINT64_C(14695981039346656037);
+    uint64_t digest = hf_hash64(path, strlen(path));
 
-    for (; *path != '\0'; path++)
-        digest = (digest ^ (unsigned char)*path) * UINT64_C(1099511628211);
     return digest != 0 ? digest : 1;
 }
 
