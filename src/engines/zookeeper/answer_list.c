@@ -121,7 +121,8 @@ static void complete(struct hf_zk_engine *zk, struct hf_zk_engine_request *req,
 
     assert(req->error == HF_ZK_OK && req->pending == 0);
     assert(own_ticket == NULL || hf_ticket_id_equal(&own_ticket->id, id));
-    if (hf_zk_engine_participants_ask(zk, req, details_known))
+    if (req->request->ticket_kind == HF_TICKET_PARTICIPANT &&
+        hf_zk_engine_participants_ask(zk, req, details_known))
         return;
     if (req->queue->unsorted || !is_partial(req->request)) {
         hf_zk_engine_children_sort(req->queue);

@@ -91,8 +91,7 @@ bool hf_zk_engine_participants_ask(
     struct hf_zk_engine *zk, struct hf_zk_engine_request *req,
     void (*then)(struct hf_zk_engine *zk, struct hf_zk_engine_request *req))
 {
-    if (req->request->ticket_kind != HF_TICKET_PARTICIPANT)
-        return false;
+    assert(req->request->ticket_kind == HF_TICKET_PARTICIPANT);
     hf_zk_engine_request_step(req, then);
     if (!hf_zk_session_usable(&zk->session))
         return false;
