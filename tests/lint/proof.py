@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check docs/proof.md: every test that it names exists, it lists every
 mutation and no others, and every patch applies.  Check docs/architecture.md:
-its table lists the functions that say "Invariant N" in the code.  Prints the
-errors, and the number of tests."""
+its table lists the functions that say "Invariant N" in the code, and each file
+of src has one row.  Prints the errors, and the number of tests."""
 
 import os
 import re
@@ -74,10 +74,51 @@ def misplaced():
             "the table" if (number, path, function) in rows else "the code")
 
 
+def files_of_rows(page):
+    """The files that the rows of the tables "file | noun" name, without .c."""
+    for section in page.split("\n## "):
+        folder = re.match(r"[^\n]*`src/([\w/]+)`\n", section)
+        table = re.search(r"^\| file \| noun \|\n\|---\|---\|\n((?:\|.*\n)+)",
+                          section, re.MULTILINE)
+        if folder and table:
+            for name in re.findall(r"^\| ([^|]*) \|", table.group(1),
+                                   re.MULTILINE):
+                yield "%s/%s" % (folder.group(1), name.strip("`"))
+
+
+def files_of_src():
+    """A .c and its .h are one file, "x"; a header alone is "x.h"."""
+    root = os.path.join(known_failures.ROOT, "src")
+    for folder, _, names in os.walk(root):
+        for name in names:
+            stem, kind = os.path.splitext(name)
+            path = os.path.relpath(os.path.join(folder, stem), root)
+            if kind in (".c", ".sql"):
+                yield path
+            elif kind == ".lua" or kind == ".h" and stem + ".c" not in names:
+                yield path + kind
+
+
+def without_row():
+    """The files without one row of their own, and rows without a file."""
+    rows = list(files_of_rows(known_failures.text_of("docs/architecture.md")))
+    files = set(files_of_src())
+    for path in sorted(files.difference(rows)):
+        yield "src/%s has no row in the table of its folder" % path
+    for path in sorted(set(rows) - files):
+        if not os.path.isfile(os.path.join(known_failures.ROOT, "src", path)):
+            yield ("a row names src/%s, which is no file; expected one file in "
+                   "each row, without .c" % path)
+    for path in sorted(set(rows)):
+        if rows.count(path) > 1:
+            yield "src/%s has %d rows; expected one" % (path, rows.count(path))
+
+
 def main():
     document = known_failures.text_of(DOC)
     wrong = ["%s: %s" % (DOC, what) for what in complaints(document)]
-    wrong += ["docs/architecture.md: %s" % what for what in misplaced()]
+    wrong += ["docs/architecture.md: %s" % what
+              for what in [*misplaced(), *without_row()]]
     wrong += mutants.complaints()
     for what in wrong:
         print(what)
