@@ -8,7 +8,8 @@
  *                   least that a queue of tickets has to do
  *   prove COUNT     a transaction that compares a key and deletes another one
  *                   that is never there
- *   handoff COUNT   a deletion, and its event at a watch of another connection
+ *   handoff COUNT MS  a deletion, and its event at a watch of another connection;
+ *                   MS before each deletion nothing happens
  */
 #include <netdb.h>
 #include <netinet/in.h>
@@ -265,7 +266,7 @@ static void start_watch(void)
 }
 
 /* The deletion is written, and its event comes; its own answer after that. */
-static void handoffs(unsigned count)
+static void handoffs(unsigned count, unsigned pause_ms)
 {
     struct hf_etcd_buffer request = {0};
     uint64_t began_ns;
@@ -276,6 +277,7 @@ static void handoffs(unsigned count)
     bench_begin();
     for (unsigned i = 0; i < count; i++) {
         put(&main_link, &request);
+        bench_pause(pause_ms);
         before = watcher.events;
         write_deletion(&main_link, &request, KEY);
         began_ns = bench_now_ns();
@@ -317,7 +319,7 @@ int main(int argc, char **argv)
         else if (strcmp(asked.word, "prove") == 0)
             proofs(asked.first);
         else if (strcmp(asked.word, "handoff") == 0)
-            handoffs(asked.first);
+            handoffs(asked.first, asked.second);
         else
             bench_fail("expected pair, prove or handoff");
     }

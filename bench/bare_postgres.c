@@ -12,8 +12,8 @@
  *                       takes that lock and gives it back, again and again; a
  *                       sample is from the call of a release to the grant of
  *                       another client
- *   handoff COUNT       DELETE with a NOTIFY, the notice at another connection,
- *                       and its INSERT
+ *   handoff COUNT MS    DELETE with a NOTIFY, the notice at another connection,
+ *                       and its INSERT; MS before each DELETE nothing happens
  */
 #include <libpq-fe.h>
 #include <poll.h>
@@ -192,7 +192,7 @@ static void receive(PGconn *listener)
     PQfreemem(notice);
 }
 
-static void handoffs(unsigned count)
+static void handoffs(unsigned count, unsigned pause_ms)
 {
     PGconn *listener = dial();
     uint64_t began_ns;
@@ -202,6 +202,7 @@ static void handoffs(unsigned count)
     run(conn, "insert");
     bench_begin();
     for (unsigned i = 0; i < count; i++) {
+        bench_pause(pause_ms);
         began_ns = bench_now_ns();
         run(conn, "leave");
         receive(listener);
@@ -232,7 +233,7 @@ int main(int count, char **arguments)
         else if (strcmp(request.word, "contend") == 0)
             contest(request.first, request.second);
         else if (strcmp(request.word, "handoff") == 0)
-            handoffs(request.first);
+            handoffs(request.first, request.second);
         else
             bench_fail("a request that is not known");
     }

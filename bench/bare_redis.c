@@ -13,7 +13,8 @@
  *                   sleeps until one of them is ready, as the library's do
  *   handed COUNT    the same, with a loop of a thread of its own, to which the
  *                   caller hands each request and which wakes it
- *   handoff COUNT   PUBLISH, and wait for the message at another connection
+ *   handoff COUNT MS  PUBLISH, and wait for the message at another connection; MS
+ *                   before each PUBLISH nothing happens
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -216,12 +217,14 @@ static void pairs(exchange_fn *exchange, int fd, const char *release,
     bench_end(count);
 }
 
-static void handoffs(int fd, int listener, unsigned count)
+static void handoffs(int fd, int listener, unsigned count,
+                     unsigned pause_ms)
 {
     uint64_t began_ns;
 
     bench_begin();
     for (unsigned i = 0; i < count; i++) {
+        bench_pause(pause_ms);
         began_ns = bench_now_ns();
         send_all(fd, publish);
         receive(listener);
@@ -255,7 +258,7 @@ int main(int count, char **arguments)
         else if (strcmp(request.word, "handed") == 0)
             pairs(exchange_handed, fd, compare, request.first);
         else if (strcmp(request.word, "handoff") == 0)
-            handoffs(fd, listener, request.first);
+            handoffs(fd, listener, request.first, request.second);
         else
             bench_fail("a request that is not known");
     }

@@ -26,6 +26,8 @@ PAIRS = 1000
 WARM_UP_PAIRS = 500
 PROCESSES = 30
 HANDOFFS = 500
+SETTLED_HANDOFFS = 100
+SETTLED_MS = 20  # a waiter is in the queue then, and has its watches
 CONTEST_MS = 1500
 CLIENTS = (2, 8, 50)
 
@@ -129,6 +131,15 @@ def print_pairs(kind, results):
            for name, iterations in results.items()])
 
 
+def print_handoffs(kind, results):
+    table("Released while another client waits: handoff, us",
+          ["", "p50", "p99", "p50 / baseline"],
+          [[name, spread(r.p50 for r in iterations),
+            spread(r.p99 for r in iterations),
+            ratio(results, name, kind.notice)]
+           for name, iterations in results.items()])
+
+
 def print_contest(kind, results, clients):
     table("%d clients, a session each: handoff, us" % clients,
           ["", "grants/s", "p50", "p99", "CPU per grant", "p50 / baseline"],
@@ -147,6 +158,11 @@ def measure(kind, server, build, iterations):
         for contender in (bare, rivals[0]):
             contender.ask("pair", WARM_UP_PAIRS)
         print_pairs(kind, interleave(iterations, pairs))
+        print_handoffs(kind, interleave(iterations, {
+            kind.notice: lambda: bare.ask("handoff", SETTLED_HANDOFFS,
+                                          SETTLED_MS),
+            "holdfast": lambda: rivals[0].ask("handoff", SETTLED_HANDOFFS,
+                                              SETTLED_MS)}))
         for clients in CLIENTS:
             works = {kind.notice: lambda: bare.ask("handoff", HANDOFFS)}
             for name, rival in zip(kind.rivals, rivals):

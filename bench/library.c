@@ -7,6 +7,9 @@
  *                       acquires and releases at once, again and again; a
  *                       sample is from the call of a release to the grant of
  *                       another client
+ *   handoff COUNT MS    COUNT times a client releases what another one, of
+ *                       another session, has been waiting for since MS ago; a
+ *                       sample is from the call of the release to that grant
  *   queue COUNT         acquire once, and begin to COUNT times more; returns
  *                       before they are all in the queue
  *   drain               release; each waiter that is granted releases at once;
@@ -152,6 +155,62 @@ static void contest(unsigned clients, unsigned ms)
     (void)pthread_barrier_destroy(&finish);
 }
 
+/* --------------------------------------------------------------- handoff -- */
+
+struct waiter {
+    struct hf_grant *grant;
+    uint64_t granted_at_ns;
+    sem_t granted;
+};
+
+static void on_handed_over(void *arg, const struct hf_result *result)
+{
+    struct waiter *waiter = arg;
+
+    waiter->granted_at_ns = bench_now_ns();
+    if (result->status != HF_OK)
+        bench_fail(result->text);
+    waiter->grant = result->grant;
+    (void)sem_post(&waiter->granted);
+}
+
+/* ${held} goes to ${next}. */
+static struct hf_grant *hand_over(struct hf_grant *held,
+                                  const struct contender *next,
+                                  unsigned pause_ms)
+{
+    struct waiter waiter;
+    const struct hf_done done = {.fn = on_handed_over, .arg = &waiter};
+    uint64_t began_ns;
+
+    (void)sem_init(&waiter.granted, 0, 0);
+    if (hf_lock_acquire_start(next->lock, NULL, done, NULL) != HF_OK)
+        bench_fail("an acquire could not be started");
+    bench_pause(pause_ms);
+    began_ns = bench_now_ns();
+    release(held);
+    (void)sem_wait(&waiter.granted);
+    bench_sample(waiter.granted_at_ns - began_ns);
+    (void)sem_destroy(&waiter.granted);
+    return waiter.grant;
+}
+
+static void handoffs(const struct contender *first, unsigned count,
+                     unsigned pause_ms)
+{
+    struct contender second = {.number = 2};
+    const struct contender *turn[2] = {first, &second};
+    struct hf_grant *held = acquire(first);
+
+    contender_open(&second);
+    bench_begin();
+    for (unsigned i = 1; i <= count; i++)
+        held = hand_over(held, turn[i % 2], pause_ms);
+    bench_end(count);
+    release(held);
+    contender_close(&second);
+}
+
 /* ----------------------------------------------------------------- queue -- */
 
 static struct hf_grant *head; /* what the queue waits for */
@@ -221,6 +280,8 @@ int main(int count, char **arguments)
             pairs(&contender, request.first);
         else if (strcmp(request.word, "contend") == 0)
             contest(request.first, request.second);
+        else if (strcmp(request.word, "handoff") == 0)
+            handoffs(&contender, request.first, request.second);
         else if (strcmp(request.word, "queue") == 0)
             fill_queue(&contender, queued = request.first);
         else if (strcmp(request.word, "drain") == 0)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #define SAMPLES_MAX 200000
@@ -46,6 +47,15 @@ void bench_begin(void)
     atomic_store(&taken, 0);
     began_cpu_ns = cpu_ns();
     began_ns = bench_now_ns();
+}
+
+void bench_pause(unsigned ms)
+{
+    const struct timespec pause = {.tv_sec = ms / 1000,
+                                   .tv_nsec = ms % 1000 * 1000000L};
+
+    if (ms > 0)
+        (void)nanosleep(&pause, NULL);
 }
 
 void bench_sample(uint64_t ns)
