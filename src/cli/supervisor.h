@@ -105,6 +105,9 @@ struct hf_supervised_command {
     uint32_t instance;        /* how often it was started */
     int exit_code;            /* as a shell gives it */
     unsigned changes;         /* how often it was seen to stop or to continue */
+    bool continued;           /* it was seen to run again after a stop, and no
+                                 CONTINUED of the launcher has come since */
+    int stop_signal;          /* STOPPED: by this one */
     unsigned launcher_checks; /* checks of the launcher that are left, see
                                  hf_supervisor_check_launcher() */
     uint64_t launcher_check_at_ms;
@@ -220,6 +223,10 @@ bool hf_supervisor_command_runs(const struct hf_supervisor *supervisor);
 
 /* Does it run, or has it run? */
 bool hf_supervisor_has_started(const struct hf_supervisor *supervisor);
+
+/* Report to the launcher that the command has stopped, with the epoch that is
+ * known now. */
+void hf_supervisor_report_stop(const struct hf_supervisor *supervisor);
 
 /* Collect what has happened to children: to the command, and to orphans that
  * this subreaper inherited.  True if it stopped at its limit: do not sleep. */

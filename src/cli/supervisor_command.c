@@ -84,6 +84,7 @@ void hf_supervisor_forget_command(struct hf_supervisor *supervisor)
         move(supervisor, HF_COMMAND_NONE);
     command->pid = 0;
     command->changes = 0;
+    command->continued = false;
     command->launcher_checks = 0;
     sigemptyset(&command->passed);
 }
@@ -267,12 +268,11 @@ bool hf_supervisor_start_command(struct hf_supervisor *supervisor)
 
 /* ------------------------------------------------- what happens to it -- */
 
-/* Report to the launcher that the command was stopped by signal ${number}. */
-static void report_stop(struct hf_supervisor *supervisor, int number)
+void hf_supervisor_report_stop(const struct hf_supervisor *supervisor)
 {
     struct hf_ipc_message message = {.kind = HF_IPC_STOPPED};
 
-    message.as.signal.number = number;
+    message.as.signal.number = supervisor->command.stop_signal;
     message.as.signal.epoch = supervisor->epoch;
     message.as.signal.process = supervisor->command.pid;
     (void)hf_ipc_send(supervisor->run->supervisor_end, &message, -1);
@@ -345,12 +345,17 @@ static void on_command(struct hf_supervisor *supervisor, const siginfo_t *info)
 {
     switch (info->si_code) {
     case CLD_STOPPED:
+        /* A second stop says that it ran in between, which nobody saw. */
+        if (supervisor->command.state == HF_COMMAND_STOPPED)
+            supervisor->command.continued = true;
         set_stopped(supervisor, HF_COMMAND_STOPPED);
         supervisor->command.launcher_checks = 0;
-        report_stop(supervisor, info->si_status);
+        supervisor->command.stop_signal = info->si_status;
+        hf_supervisor_report_stop(supervisor);
         break;
     case CLD_CONTINUED:
         set_stopped(supervisor, HF_COMMAND_RUNNING);
+        supervisor->command.continued = true;
         supervisor->command.launcher_checks = HF_LAUNCHER_CHECKS;
         supervisor->command.launcher_check_at_ms = 0;
         break;

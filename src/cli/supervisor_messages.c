@@ -108,6 +108,24 @@ static void on_pause(struct hf_supervisor *supervisor)
         kill(supervisor->command.pid, SIGTSTP);
 }
 
+/* The launcher got a SIGCONT, and the command is stopped.  ${reported}: this
+ * stop was seen just now, and reported with the new epoch.  It may have
+ * happened before the SIGCONT, or after one for the whole job. */
+static void on_continued_but_stopped(const struct hf_supervisor *supervisor,
+                                     bool no_job_control, bool reported)
+{
+    const struct hf_supervised_command *command = &supervisor->command;
+    bool stopped_anew = reported || command->continued;
+
+    /* The SIGCONT was for the launcher alone; or nobody else continues the
+     * command. */
+    if (!stopped_anew || no_job_control)
+        kill(command->pid, SIGCONT);
+    /* The launcher has ignored the report, because its epoch was old. */
+    else if (!reported)
+        hf_supervisor_report_stop(supervisor);
+}
+
 /* The launcher got a SIGCONT.  Should the command get one too?  ${epoch} and
  * ${no_job_control}: as in struct hf_ipc_message. */
 static void on_continued(struct hf_supervisor *supervisor, uint32_t epoch,
@@ -118,13 +136,10 @@ static void on_continued(struct hf_supervisor *supervisor, uint32_t epoch,
     supervisor->epoch = epoch;
     hf_supervisor_set_launcher(supervisor, HF_LAUNCHER_READY);
     (void)hf_supervisor_reap(supervisor);
-    /* It is still stopped, and has not stopped anew: the SIGCONT was for the
-     * launcher alone.  A stop that was just reported may have happened
-     * before the SIGCONT, or after one for the whole job; without job control
-     * continue the command in both cases. */
-    if (supervisor->command.state == HF_COMMAND_STOPPED &&
-        (no_job_control || supervisor->command.changes == changes))
-        kill(supervisor->command.pid, SIGCONT);
+    if (supervisor->command.state == HF_COMMAND_STOPPED)
+        on_continued_but_stopped(supervisor, no_job_control,
+                                 supervisor->command.changes != changes);
+    supervisor->command.continued = false;
 }
 
 /* The launcher has passed on all signals that it got until the command ended:

@@ -48,6 +48,8 @@ CATCHERS = {
     "KILL_WAITS_FOR_PARENT": (
         "tree", "Tree.test_a_child_is_killed_though_its_parent_cannot_exit"),
     "LOSS_NOT_HASTENED": ("tree", "Tree.test_a_loss_during_the_grace_ends_it"),
+    "STOP_ANEW_UNDONE": (
+        "terminal", "Shell.test_a_stop_just_after_the_foreground_counts"),
     "LAUNCHER_WAITS_FOR_READER": ("unread",
                                   "OnFiles.test_a_signal_ends_the_wait"),
 }

@@ -125,6 +125,36 @@ class Shell(harness.Case):
         self.type("echo status $?")
         self.shell.expect("status 0")
 
+    def test_a_stop_just_after_the_foreground_counts(self):
+        """The supervisor, which was late, sees the second stop before it hears
+        that the job was continued after the first."""
+        checks = [os.environ.get("ASAN_OPTIONS", ""), "verify_asan_link_order=0"]
+        late = self.path("late")
+        self.type("LD_PRELOAD=%s HF_LATE=%s ASAN_OPTIONS=%s $T run lock -- cat" % (
+            os.environ["LATE"], late, ":".join(filter(None, checks))))
+        launcher, supervisor, command = self.tree()
+        self.shell.write("\x1a")
+        self.shell.expect("Stopped")
+        self.shell.expect(PROMPT)
+        self.stopped(launcher, command)
+        with open(late, "w", encoding="ascii") as file:
+            file.write(str(supervisor))
+        os.kill(supervisor, signal.SIGCONT)  # which only wakes it
+        waiting.eventually("the supervisor to be late",
+                           lambda: os.path.exists(late + ".waits"))
+        self.type("fg")
+        self.running(launcher, command)
+        waiting.eventually("the launcher to have read that it was continued",
+                           lambda: harness.has_taken_signals(launcher))
+        self.shell.write("line\n")
+        self.shell.expect("line\r\nline\r\n")
+        self.shell.write("\x1a")
+        self.stopped(command)
+        os.unlink(late)
+        self.shell.expect("Stopped")
+        self.shell.expect(PROMPT)
+        self.stopped(launcher, command)
+
     def test_stop_and_foreground_of_nested_runs(self):
         """Between the inner launcher and the shell is a supervisor, whose
         session is another."""
