@@ -8,8 +8,8 @@
  *                   least that a queue of tickets has to do
  *   prove COUNT     a transaction that compares a key and deletes another one
  *                   that is never there
- *   handoff COUNT MS  a deletion, and its event at a watch of another connection;
- *                   MS before each deletion nothing happens
+ *   handoff COUNT MS  a deletion, and its event at a watch of another
+ * connection; MS before each deletion nothing happens
  */
 #include <netdb.h>
 #include <netinet/in.h>

@@ -13,8 +13,8 @@
  *                   sleeps until one of them is ready, as the library's do
  *   handed COUNT    the same, with a loop of a thread of its own, to which the
  *                   caller hands each request and which wakes it
- *   handoff COUNT MS  PUBLISH, and wait for the message at another connection; MS
- *                   before each PUBLISH nothing happens
+ *   handoff COUNT MS  PUBLISH, and wait for the message at another connection;
+ * MS before each PUBLISH nothing happens
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -217,8 +217,7 @@ static void pairs(exchange_fn *exchange, int fd, const char *release,
     bench_end(count);
 }
 
-static void handoffs(int fd, int listener, unsigned count,
-                     unsigned pause_ms)
+static void handoffs(int fd, int listener, unsigned count, unsigned pause_ms)
 {
     uint64_t began_ns;
 
