@@ -11,7 +11,8 @@
 
 /* What one event adds. */
 struct addition {
-    bool acquired, waited, failed, lost, revoked;
+    enum hf_lock_event_kind kind;
+    bool waited;
     struct hf_metrics_duration wait, hold, handoff;
 };
 
@@ -28,16 +29,24 @@ static bool is_measured(const struct hf_grant *grant)
 static void add(struct hf_metrics_series *series,
                 const struct addition *addition)
 {
-    if (addition->acquired)
+    switch (addition->kind) {
+    case HF_LOCK_EVENT_ACQUIRED:
         series->acquired++;
+        break;
+    case HF_LOCK_EVENT_FAILED:
+        series->failed++;
+        break;
+    case HF_LOCK_EVENT_LOST:
+        series->lost++;
+        break;
+    case HF_LOCK_EVENT_REVOKED:
+        series->revoked++;
+        break;
+    case HF_LOCK_EVENT_RELEASED:
+        break; /* its hold counts */
+    }
     if (addition->waited)
         series->waited++;
-    if (addition->failed)
-        series->failed++;
-    if (addition->lost)
-        series->lost++;
-    if (addition->revoked)
-        series->revoked++;
     if (addition->wait.known)
         hf_metrics_observe(&series->wait, &addition->wait);
     if (addition->hold.known)
@@ -119,7 +128,8 @@ static void count_end(struct hf_grant *grant, hf_status status,
 void hf_grant_metrics_granted(struct hf_grant *grant)
 {
     struct hf_grant_metrics *metrics = &grant->metrics;
-    struct addition addition = {.acquired = true, .waited = metrics->waited};
+    struct addition addition = {.kind = HF_LOCK_EVENT_ACQUIRED,
+                                .waited = metrics->waited};
     uint64_t now_us;
 
     if (!is_measured(grant))
@@ -139,7 +149,7 @@ void hf_grant_metrics_granted(struct hf_grant *grant)
 void hf_grant_metrics_ended(struct hf_grant *grant)
 {
     hf_status status = grant->acquisition.status;
-    struct addition addition = {.failed = true};
+    struct addition addition = {.kind = HF_LOCK_EVENT_FAILED};
 
     if (!is_measured(grant))
         return;
@@ -154,36 +164,35 @@ void hf_grant_metrics_ended(struct hf_grant *grant)
 }
 
 /* It is held no more. */
-static void end_hold(struct hf_grant *grant, bool lost)
+static void end_hold(struct hf_grant *grant, enum hf_lock_event_kind kind)
 {
     struct hf_grant_metrics *metrics = &grant->metrics;
-    struct addition addition = {.lost = lost};
+    struct addition addition = {.kind = kind};
 
     if (!is_measured(grant) || metrics->granted_us == 0)
         return;
     addition.hold = hf_metrics_duration(hf_boottime_us() - metrics->granted_us);
     metrics->granted_us = 0;
     count(grant, &addition);
-    report(grant, (struct hf_lock_event){.kind = lost ? HF_LOCK_EVENT_LOST
-                                                      : HF_LOCK_EVENT_RELEASED,
+    report(grant, (struct hf_lock_event){.kind = kind,
                                          .duration_us = addition.hold.us});
 }
 
 void hf_grant_metrics_released(struct hf_grant *grant)
 {
-    end_hold(grant, false);
+    end_hold(grant, HF_LOCK_EVENT_RELEASED);
 }
 
 void hf_grant_metrics_lost(struct hf_grant *grant)
 {
-    end_hold(grant, true);
+    end_hold(grant, HF_LOCK_EVENT_LOST);
 }
 
 /* A release that nothing confirmed counts as a loss, unless that was counted
  * before. */
 void hf_grant_metrics_release_ended(struct hf_grant *grant)
 {
-    const struct addition addition = {.lost = true};
+    const struct addition addition = {.kind = HF_LOCK_EVENT_LOST};
 
     if (!is_measured(grant) || grant->acquisition.status != HF_ELOST ||
         grant->lost_lock != NULL)
@@ -194,7 +203,7 @@ void hf_grant_metrics_release_ended(struct hf_grant *grant)
 
 void hf_grant_metrics_revoked(struct hf_grant *grant)
 {
-    const struct addition addition = {.revoked = true};
+    const struct addition addition = {.kind = HF_LOCK_EVENT_REVOKED};
 
     if (!is_measured(grant))
         return;
