@@ -147,7 +147,7 @@ static void notify_end(struct hf_core *core, struct hf_acquisition *a)
 
 const char *hf_acquisition_text(const struct hf_acquisition *a)
 {
-    if (!a->message_missing)
+    if (a->message != NULL || a->status == HF_OK)
         return hf_shared_text_get(a->message);
     return a->may_remain ? "there is no memory to say why" MAY_REMAIN
                          : "there is no memory to say why";
@@ -156,8 +156,7 @@ const char *hf_acquisition_text(const struct hf_acquisition *a)
 void hf_acquisition_set_text(struct hf_core *core, struct hf_acquisition *a,
                              const char *text)
 {
-    a->message_missing =
-        !hf_shared_text_set(&core->messages, &a->message, text);
+    (void)hf_shared_text_set(&core->messages, &a->message, text);
 }
 
 void hf_acquisition_set_error(struct hf_core *core, struct hf_acquisition *a,

@@ -78,6 +78,8 @@ struct hf_acquisition_ops {
     void (*session_over)(struct hf_core *core, struct hf_acquisition *a);
     /* It stops waiting, or holding; the state is not changed yet. */
     void (*leave)(struct hf_core *core, struct hf_acquisition *a);
+    /* It is WAITING: does its own deadline end the wait?  NULL: yes. */
+    bool (*has_deadline)(const struct hf_acquisition *a);
     /* Must the report of its end wait for an answer of the engine? */
     bool (*must_wait)(const struct hf_acquisition *a);
     /* Can one of its tickets be in a queue, or appear there? */
@@ -107,6 +109,8 @@ struct hf_acquisition_ops {
  * the other functions note is worked off when the step ends (schedule.h).
  */
 struct hf_acquisition_listener {
+    bool has_deadlines; /* those of the listener end the wait, and not that of
+                           the acquisition */
     /* It waits: .ahead and .holder are set. */
     void (*waiting)(struct hf_core *core, struct hf_acquisition *a);
     /* It is HELD. */
@@ -217,8 +221,9 @@ struct hf_acquisition {
 
     /* To be read when the named effect is carried out. */
     hf_status status;               /* ENDED, RELEASED */
-    struct hf_shared_text *message; /* by hf_acquisition_text() */
-    bool message_missing;           /* there was no memory for it */
+    struct hf_shared_text *message; /* by hf_acquisition_text(); NULL with a
+                                       status other than HF_OK: there was no
+                                       memory for it */
     bool may_remain; /* ENDED: a ticket of it may be in the queue, or appear
                         there, until the session ends; the text says so */
     uint64_t started_at_ms; /* CLOCK_BOOTTIME */
@@ -234,9 +239,6 @@ struct hf_acquisition {
 
     /* For the core only. */
     unsigned state; /* enum hf_acquisition_state, by hf_acquisition_move() */
-    /* Independent of each other. */
-    bool no_deadline;   /* its deadline is another's: that of the child that
-                           waits, or of the waiters of the cohort */
     bool position_lost; /* WAITING: it has lost its position and has no new one
                            yet; the loss of that is counted with the new one */
     uint64_t connect_by_ms; /* CLOCK_BOOTTIME; the deadline as long as there

@@ -401,6 +401,7 @@ static bool ticket_is_relied_on(const struct hf_acquisition *ticket)
 }
 
 const struct hf_acquisition_listener hf_acquisition_cohort_listener = {
+    .has_deadlines = true, /* those of the waiters */
     .waiting = ticket_waiting,
     .granted = ticket_changed,
     .revoked = ticket_revoked,
@@ -433,7 +434,6 @@ static void enqueue_ticket(struct hf_core *core, struct hf_cohort *cohort)
         .cohort = cohort,
         .ops = &hf_acquisition_ticket_ops,
         .listener = &hf_acquisition_cohort_listener,
-        .no_deadline = true,
     };
     cohort->grants = 0;
     cohort->revoked = cohort->was_behind = false;

@@ -160,7 +160,6 @@ static void roll_back(struct hf_core *core, struct hf_acquisition *parent)
     assert(parent->state == STATE(WAITING) &&
            !parent->multi_lock->rolling_back);
     parent->multi_lock->rolling_back = true;
-    parent->no_deadline = false;
     hf_schedule_touch(core, &parent->entry);
     hf_acquisition_lose_position(parent);
     parent->multi_lock->revoked = NULL; /* it was about these tickets */
@@ -197,7 +196,6 @@ static void restart(struct hf_core *core, struct hf_acquisition *parent)
         reset_child(core, child_at(parent, i));
     multi_lock->current = 0;
     multi_lock->rolling_back = false;
-    parent->no_deadline = true;
     hf_schedule_touch(core, &parent->entry);
 }
 
@@ -404,8 +402,7 @@ static bool must_wait(const struct hf_acquisition *parent)
     return !children_notified(parent);
 }
 
-/* Connect the parent with its children.  Its deadline is that of the child that
- * waits. */
+/* Connect the parent with its children. */
 static void begin(struct hf_core *core, struct hf_acquisition *parent)
 {
     hf_schedule_enter(core, &parent->entry, &hf_acquisition_schedule_ops);
@@ -414,7 +411,12 @@ static void begin(struct hf_core *core, struct hf_acquisition *parent)
     for (size_t i = 0; i < parent->multi_lock->count; i++)
         child_at(parent, i)->parent = parent;
     parent->multi_lock->deferred.run = run_deferred;
-    parent->no_deadline = true;
+}
+
+/* Otherwise it is that of the child that waits. */
+static bool has_deadline(const struct hf_acquisition *parent)
+{
+    return parent->multi_lock->rolling_back;
 }
 
 /* See first_child_notify_at_ms(). */
@@ -452,6 +454,7 @@ const struct hf_acquisition_ops hf_acquisition_multi_lock_ops = {
     .begin = begin,
     .pump = defer_pump,
     .leave = leave,
+    .has_deadline = has_deadline,
     .must_wait = must_wait,
     .may_remain = may_remain,
     .release_status = release_status,
