@@ -335,7 +335,7 @@ static void proven(struct hf_core *core, const struct hf_event *event)
         hf_session_proven(&core->session, event->as.answer.anchor_ms);
     publish_safe_until(core);
     if (event->as.answer.request != NULL) {
-        hf_session_proof_answered(&core->session, true, core->now_ms);
+        hf_session_proof_answered(&core->session, NULL, core->now_ms);
         hf_session_answer_check(&core->session, core->now_ms);
     }
     safe_until_moved(core);
@@ -344,14 +344,14 @@ static void proven(struct hf_core *core, const struct hf_event *event)
 
 /* FAILED, for a request of the session: END or PROVE. */
 static void request_failed(struct hf_core *core,
-                           const struct hf_request *request)
+                           const struct hf_request *request, const char *text)
 {
     if (request == &core->session.end) {
         closed(core); /* the engine cannot end the session in a better way */
         return;
     }
     assert(request == &core->session.prove);
-    hf_session_proof_answered(&core->session, false, core->now_ms);
+    hf_session_proof_answered(&core->session, text, core->now_ms);
     hf_core_prove(core);
 }
 
@@ -389,7 +389,7 @@ void hf_core_session_event(struct hf_core *core, const struct hf_event *event)
         proven(core, event);
         break;
     case HF_EVENT_FAILED:
-        request_failed(core, event->as.answer.request);
+        request_failed(core, event->as.answer.request, event->as.answer.text);
         break;
     case HF_EVENT_CHECK:
         if (core->held.first != NULL)

@@ -239,27 +239,39 @@ void hf_session_connect_again(struct hf_session *session)
 void hf_session_explain_not_renewed(const struct hf_session *session,
                                     struct hf_error *why)
 {
-    const char *colon = session->connection_error.text[0] != '\0' ? ": " : "";
+    bool unreached = session->connection_error.text[0] != '\0';
+    bool refused = !unreached && session->proof_error[0] != '\0';
+    const char *text =
+        unreached ? session->connection_error.text : session->proof_error;
 
     hf_error_set(why, HF_ELOST,
-                 "the lease of %" PRIu64
-                 " ms was not renewed in time, because the engine did not "
-                 "answer or this process stood still; the session is %s%s%s",
-                 session->timeout_ms, hf_state_name(session->state), colon,
-                 session->connection_error.text);
+                 "the lease of %" PRIu64 " ms was not renewed in time, because "
+                 "%s; the session is %s%s%s",
+                 session->timeout_ms,
+                 refused ? "the engine did not confirm the session"
+                         : "the engine did not answer or this process stood "
+                           "still",
+                 hf_state_name(session->state), text[0] != '\0' ? ": " : "",
+                 text);
+}
+
+/* Copy ${text}, cut between two characters. */
+static void copy_text(char copy[HF_CONNECTION_ERROR_BYTES], const char *text)
+{
+    size_t bytes = strlen(text);
+
+    if (bytes >= HF_CONNECTION_ERROR_BYTES)
+        bytes = hf_utf8_cut(text, HF_CONNECTION_ERROR_BYTES - 1);
+    memcpy(copy, text, bytes);
+    copy[bytes] = '\0';
 }
 
 void hf_session_connection_error(struct hf_session *session, hf_status status,
                                  bool final, const char *text)
 {
-    size_t bytes = strlen(text);
-
     session->connection_error.status = status;
     session->connection_error.final = final;
-    if (bytes >= sizeof session->connection_error.text)
-        bytes = hf_utf8_cut(text, sizeof session->connection_error.text - 1);
-    memcpy(session->connection_error.text, text, bytes);
-    session->connection_error.text[bytes] = '\0';
+    copy_text(session->connection_error.text, text);
 }
 
 /* A resume was sent: the server counts ${timeout_ms} anew from some instant
@@ -306,6 +318,7 @@ void hf_session_connected(struct hf_session *session, uint64_t timeout_ms,
     session->proof_ms =
         proof_ms > 0 ? proof_ms : timeout_ms / PROOFS_PER_TIMEOUT;
     session->connection_error = (struct hf_session_error){.status = HF_OK};
+    session->proof_error[0] = '\0';
     session->gave_up = false; /* another user of the session began again */
     if (timeout_ms == HF_FOREVER)
         session->safe_until_ms = HF_FOREVER;
@@ -407,9 +420,10 @@ void hf_session_answer_check(struct hf_session *session, uint64_t now_ms)
         notify_proven(session);
 }
 
-void hf_session_proof_answered(struct hf_session *session, bool proven,
+void hf_session_proof_answered(struct hf_session *session, const char *error,
                                uint64_t now_ms)
 {
+    bool proven = error == NULL;
     bool suffices = proven && hf_session_may_admit(session, now_ms);
     uint64_t soon_ms =
         hf_max_ms(session->timeout_ms / PROOFS_PER_TIMEOUT_AFTER_FAILURE, 1);
@@ -417,6 +431,7 @@ void hf_session_proof_answered(struct hf_session *session, bool proven,
 
     assert(session->prove.busy);
     session->prove.busy = false;
+    copy_text(session->proof_error, proven ? "" : error);
     /* After a pause the first proof of an engine may not be enough, and
      * somebody may wait for the second.  A third one is not sent at once. */
     session->prove_again = proven && !suffices && !session->prove_again;

@@ -47,6 +47,8 @@ struct hf_session {
     uint64_t connect_by_ms; /* deadline of the first connection; HF_FOREVER once
                                there was one */
     struct hf_session_error connection_error;
+    /* Why the last PROVE on this connection failed; "": it did not. */
+    char proof_error[HF_CONNECTION_ERROR_BYTES];
     bool gave_up; /* in any state without a connection: the engine makes no
                      attempt until CONNECT */
     /* The lease. */
@@ -183,11 +185,11 @@ void hf_session_begin_check(struct hf_session *session, uint64_t now_ms);
  * CHECK, however little time is left. */
 void hf_session_answer_check(struct hf_session *session, uint64_t now_ms);
 
-/* The PROVE under way was answered, with PROVEN if ${proven}; set when the next
- * one is due.  If safe-until is now enough to admit by: at the usual time, or
+/* The PROVE under way was answered, with PROVEN if ${error} is NULL, else it
+ * has failed with that text; set when the next one is due.  If safe-until is now enough to admit by: at the usual time, or
  * when half of what is left is over, if that is sooner.  If PROVEN was not
  * enough: at once, the first time.  Else after a sixteenth of the timeout. */
-void hf_session_proof_answered(struct hf_session *session, bool proven,
+void hf_session_proof_answered(struct hf_session *session, const char *error,
                                uint64_t now_ms);
 
 /* Begin to close: no request but END from now on. */

@@ -301,6 +301,18 @@ CORE_TEST(who_is_first_enters_with_the_proof, HF_ENGINE_GONE_ADMITS)
 
 /* ------------------------------------------------------------------ loss -- */
 
+CORE_TEST(a_loss_says_why_no_proof_came, 0)
+{
+    hold_a_until_proof(f);
+    failed_as(f, "PROVE", HF_FAILURE_RETRY, HF_EUNREACHABLE, "corrupt cluster");
+    advance_to(f, CORE_SAFE_MS);
+    expect(f, "a LOST; a UNWATCH a1; a REMOVE a1");
+    assert_string_equal(
+        hf_acquisition_text(&f->a),
+        "the lease of 10000 ms was not renewed in time, because the engine did "
+        "not confirm the session; the session is CONNECTED: corrupt cluster");
+}
+
 CORE_TEST(loss_is_reported_when_safe_until_passes, 0)
 {
     hold_a_until_proof(f);
