@@ -315,12 +315,13 @@ def exceptions(headers):
         yield (f"\n\nclass {exception}({camel(class_[len('HF_CLASS_'):])}):\n"
                f'    """{text[0].upper()}{text[1:]}."""\n\n\n'
                f"BY_STATUS[{number}] = {exception}\n")
-    # What "from holdfast import *" gives, and mypy re-exports.
+    # What "from holdfast import *" gives, and mypy re-exports.  It has to be a
+    # list of words: mypy looks at no other value.
     names = [camel(name[len("HF_CLASS_"):]) for name in classes][1:]
-    yield "\n\nEXCEPTIONS = [\n"
+    yield "\n\n__all__ = [\n"
     for name in sorted([*names, *NAMED.values()]):
         yield f'    "{name}",\n'
-    yield "]\n__all__ = EXCEPTIONS\n"
+    yield "]\n"
 
 
 def describe(headers):

@@ -34,4 +34,5 @@ __all__ = ["BUCKET_BOUNDS", "AsyncBarrier", "AsyncClient",
            "AsyncRWLock", "Barrier", "Client", "ClientStats", "DoubleBarrier",
            "Election", "Error", "Grant", "Histogram", "Lock", "LockEvent",
            "LockStats", "Locks", "Mutex", "Name", "Names", "RWLock",
-           "ReentrantLock", "Status", "Ticket", "Wait", *_c.__all__]
+           "ReentrantLock", "Status", "Ticket", "Wait"]
+__all__ += _c.__all__  # so written, mypy exports the exceptions, too

@@ -16,7 +16,7 @@ from typing import (Any, Callable, List, Optional, Sequence, Set, Tuple, Type,
 from . import _c
 from ._barrier import AsyncBarrier, AsyncDoubleBarrier
 from ._base import (BaseClient, BaseElection, BaseGrant, BaseLock, BaseLocks,
-                    LockHandle, Ticket, Wait)
+                    SIDES, Kind, LockHandle, Ticket, Wait)
 from ._call import Call
 from ._error import Error
 from ._library import c, check
@@ -53,7 +53,7 @@ class AsyncClient(BaseClient):
         self._loop.add_reader(self._fd, _dispatch, self._handle)
 
     def lock(self, name: str, timeout: Optional[float] = None,
-             kind: str = "mutex", *,
+             kind: Kind = "mutex", *,
              permits: Optional[Tuple[int, int]] = None,
              text: Optional[str] = None, on_loss: OnGrant = None,
              on_wait: Optional[Callable[[Wait], Any]] = None,
@@ -75,7 +75,7 @@ class AsyncClient(BaseClient):
         return AsyncLocks(self, parts, timeout, text, on_loss, on_wait,
                           on_revoke)
 
-    def election(self, name: str, *, kind: str = "election",
+    def election(self, name: str, *, kind: Kind = "election",
                  id: Optional[str] = None,  # pylint: disable=redefined-builtin
                  text: Optional[str] = None, on_elected: OnElection = None,
                  on_deposed: OnElection = None, on_revoke: OnElection = None,
@@ -106,7 +106,7 @@ class AsyncClient(BaseClient):
         read, write = (self.lock(name, timeout, kind, text=text,
                                  on_loss=on_loss, on_wait=on_wait,
                                  on_revoke=on_revoke)
-                       for kind in ("read", "write"))
+                       for kind in SIDES)
         return AsyncRWLock(read, write, detect_deadlock)
 
     def barrier(self, name: str) -> AsyncBarrier:

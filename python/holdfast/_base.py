@@ -15,8 +15,8 @@ import os
 import threading
 import warnings
 import weakref
-from typing import (Any, Callable, Dict, Generic, List, NamedTuple, Optional,
-                    Sequence, Tuple, Type, TypeVar, Union)
+from typing import (Any, Callable, Dict, Generic, List, Literal, NamedTuple,
+                    Optional, Sequence, Tuple, Type, TypeVar, Union)
 
 from . import _c
 from ._call import (Call, callback, event_callback, log_callback, register,
@@ -31,6 +31,10 @@ _log = logging.getLogger("holdfast")
 _log.addHandler(logging.NullHandler())
 _LEVELS = {_c.HF_LOG_ERROR: logging.ERROR, _c.HF_LOG_WARNING: logging.WARNING,
            _c.HF_LOG_INFO: logging.INFO, _c.HF_LOG_DEBUG: logging.DEBUG}
+
+# What a lock or an election can be, by the words of _KINDS.
+Kind = Literal["mutex", "read", "write", "semaphore", "election"]
+SIDES: Tuple[Kind, Kind] = ("read", "write")  # of a read/write lock
 
 _KINDS = {"mutex": _c.HF_KIND_MUTEX, "read": _c.HF_KIND_READ,
           "write": _c.HF_KIND_WRITE, "semaphore": _c.HF_KIND_SEMAPHORE,
@@ -48,6 +52,14 @@ def _one_of(table: Dict[str, int], value: str, what: str) -> int:
         raise ValueError(f"{what} is {value!r}; expected one of "
                          f"{', '.join(table)}")
     return table[value]
+
+
+def _two_of(permits: Tuple[int, int]) -> Tuple[int, int]:
+    """The permits that are wanted, and how many there are."""
+    if not isinstance(permits, (tuple, list)) or len(permits) != 2:
+        raise TypeError(f"permits is {permits!r}; expected two numbers, such as "
+                        f"(2, 5) for two of five")
+    return permits[0], permits[1]
 
 
 class Ticket(NamedTuple):
@@ -257,7 +269,7 @@ class LockHandle:
 
     handle: Any = None  # what __del__() finds if __init__() was interrupted
 
-    def __init__(self, client: BaseClient, name: str, kind: str,
+    def __init__(self, client: BaseClient, name: str, kind: Kind,
                  permits: Optional[Tuple[int, int]]) -> None:
         self.handle = ctypes.c_void_p()
         opts = _c.hf_lock_opts_default()
@@ -266,7 +278,7 @@ class LockHandle:
                 raise ValueError(f"permits are for a semaphore, not for "
                                  f"kind={kind!r}")
             kind = "semaphore"
-            opts.permits, opts.limit = permits
+            opts.permits, opts.limit = _two_of(permits)
         opts.kind = _one_of(_KINDS, kind, "kind")
         self.client = client
         with client._guard:
@@ -566,7 +578,7 @@ class BaseElection(Generic[C]):
 
     _handle: Any = None
 
-    def __init__(self, client: C, name: str, kind: str, text: Optional[str],
+    def __init__(self, client: C, name: str, kind: Kind, text: Optional[str],
                  candidate_id: Optional[str],
                  callbacks: Dict[str, Optional[Callable[..., Any]]]) -> None:
         self._handle = ctypes.c_void_p()

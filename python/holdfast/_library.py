@@ -88,6 +88,8 @@ def milliseconds(timeout: Optional[float]) -> int:
     """${timeout} in seconds; None is no limit."""
     if timeout is None:
         return _c.HF_FOREVER
+    if not isinstance(timeout, (int, float)):
+        raise TypeError(f"a timeout is a number of seconds, not {timeout!r}")
     if not timeout >= 0:
         raise ValueError(f"a timeout is at least 0 seconds, not {timeout!r}")
     return int(min(-(-timeout * 1000 // 1), _c.HF_FOREVER - 1))

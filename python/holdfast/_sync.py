@@ -10,7 +10,7 @@ from typing import (Any, Callable, List, Optional, Sequence, Tuple, Type,
 from . import _c
 from ._barrier import Barrier, DoubleBarrier
 from ._base import (BaseClient, BaseElection, BaseGrant, BaseLock, BaseLocks,
-                    LockHandle, Ticket, Wait)
+                    SIDES, Kind, LockHandle, Ticket, Wait)
 from ._call import wait
 from ._error import Error
 from ._library import c, check
@@ -28,7 +28,7 @@ class Client(BaseClient):
     _delivery = _c.HF_DELIVER_THREAD
 
     def lock(self, name: str, timeout: Optional[float] = None,
-             kind: str = "mutex", *,
+             kind: Kind = "mutex", *,
              permits: Optional[Tuple[int, int]] = None,
              text: Optional[str] = None, on_loss: OnGrant = None,
              on_wait: Optional[Callable[[Wait], Any]] = None,
@@ -55,7 +55,7 @@ class Client(BaseClient):
             raise ValueError("there is no lock to acquire")
         return Locks(self, parts, timeout, text, on_loss, on_wait, on_revoke)
 
-    def election(self, name: str, *, kind: str = "election",
+    def election(self, name: str, *, kind: Kind = "election",
                  id: Optional[str] = None,  # pylint: disable=redefined-builtin
                  text: Optional[str] = None, on_elected: OnElection = None,
                  on_deposed: OnElection = None, on_revoke: OnElection = None,
@@ -90,7 +90,7 @@ class Client(BaseClient):
         read, write = (self.lock(name, timeout, kind, text=text,
                                  on_loss=on_loss, on_wait=on_wait,
                                  on_revoke=on_revoke)
-                       for kind in ("read", "write"))
+                       for kind in SIDES)
         return RWLock(read, write, detect_deadlock)
 
     def barrier(self, name: str) -> Barrier:

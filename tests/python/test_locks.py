@@ -62,6 +62,12 @@ class Locks(Case):
             with self.subTest(name=name, words=words):
                 with self.assertRaises((ValueError, holdfast.Usage)):
                     self.client.lock(name, **words)
+        for words, text in (({"permits": 3}, "expected two numbers"),
+                            ({"permits": (1, 2, 3)}, "expected two numbers"),
+                            ({"timeout": "30s"}, "a number of seconds")):
+            with self.subTest(words=words):
+                with self.assertRaisesRegex(TypeError, text):
+                    self.client.lock("x", **words)
         with self.assertRaises(holdfast.BadURL) as raised:
             holdfast.Client("file:/tmp?nonsense=1")
         self.assertIn("nonsense", str(raised.exception))

@@ -91,6 +91,28 @@ class Package(Case):
             self.directory + "/mypy", "-p", "holdfast", cwd=PACKAGE)
         self.assertIn("Success", said)
 
+    @unittest.skipUnless(has("mypy"), "there is no mypy")
+    def test_types_of_a_program(self):
+        """It finds each exception, and sees a mistake."""
+        names = sorted(name for name in holdfast.__all__
+                       if isinstance(getattr(holdfast, name), type))
+        self.assertIn("Timeout", names)
+        program = pathlib.Path(self.directory) / "program.py"
+        program.write_text(
+            "import holdfast\n"
+            + "".join(f"print(holdfast.{name})\n" for name in names)
+            + "with holdfast.Client() as client:\n"
+            "    client.lock('a', kind='shared')\n")
+        done = subprocess.run(
+            [sys.executable, "-m", "mypy", "--strict", "--cache-dir",
+             self.directory + "/mypy", str(program)], text=True, check=False,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            env={**os.environ, "MYPYPATH": str(PACKAGE)})
+        lines = done.stdout.splitlines()
+        self.assertRegex(lines[0], r"program\.py:%d: error: .*\"kind\""
+                         % (len(names) + 3))
+        self.assertRegex(lines[-1], "^Found 1 error ")
+
     @unittest.skipUnless(has("setuptools") and has("wheel"),
                          "there is no setuptools")
     def test_wheel_without_a_compiler(self):
