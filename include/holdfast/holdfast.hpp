@@ -51,9 +51,18 @@
 #include <utility>
 #include <vector>
 
+/* gcc takes a function for a constructor of the struct that has its name, as
+ * hf_client_stats(), and says with -Wshadow that it hides one. */
+#if defined(__GNUC__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
+#endif
 #include <holdfast/election.h>
 #include <holdfast/holdfast.h>
 #include <holdfast/mutex.h>
+#if defined(__GNUC__)
+#pragma GCC diagnostic pop
+#endif
 
 #if __cplusplus >= 202002L && __has_include(<stop_token>)
 #include <stop_token>
