@@ -136,8 +136,10 @@ static void fail_success(struct hf_etcd_engine *engine,
     hf_etcd_engine_fail(
         engine, request, HF_FAILURE_FATAL, HF_EUNSUPPORTED,
         "etcd tells no time, so it cannot be known how long ago "
-        "the last success was; expected another engine for jobs "
-        "that are to run once in a period");
+        "the last success was; expected another engine, such as "
+        "redis: or postgresql:, for jobs that are to run once in "
+        "a period; or let 'holdfast run -n --at-least' keep the "
+        "lock for a while");
 }
 
 /* Carry out ${request}; the session is usable. */
