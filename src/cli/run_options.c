@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/url.h"
 #include "cli/suggestion.h"
 #include "client/owner_text.h"
 #include "command/ui.h"
@@ -29,7 +30,8 @@ static hf_status read_duration(const struct hf_option_row *row,
     return hf_option_duration(row, name, text, field, error);
 }
 
-/* The period of --once-per: a duration, or "day". */
+/* The period of --once-per: a duration, or "day".  The period that is meant is
+ * hardly ever one of seconds. */
 static hf_status read_period(const struct hf_option_row *row, const char *name,
                              const char *text, void *field,
                              struct hf_error *error)
@@ -37,10 +39,14 @@ static hf_status read_period(const struct hf_option_row *row, const char *name,
     uint64_t *period_ms = field;
     hf_status status = HF_OK;
 
+    (void)row;
     if (strcmp(text, "day") == 0)
         *period_ms = HF_ONCE_PER_DAY;
-    else
-        status = read_duration(row, name, text, field, error);
+    else if (!hf_duration_parse(text, field))
+        status = hf_error_set(error, HF_EINVAL,
+                              "%s '%.40s': not a period; expected a number and "
+                              "a unit (d h m s ms), for instance 20h, or day",
+                              name, text);
     if (status == HF_OK &&
         (*period_ms == 0 || *period_ms > HF_ONCE_PER_MAX_MS) &&
         *period_ms != HF_ONCE_PER_DAY)

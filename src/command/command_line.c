@@ -173,18 +173,77 @@ static void name_option(const struct hf_command *command, int option,
         (void)snprintf(name, OPTION_NAME_BYTES, "-%c", option);
 }
 
+/* How many bytes have to be changed, added or left out to make ${other} of the
+ * first ${length} bytes of ${word}, both shorter than OPTION_NAME_BYTES: the
+ * distance of Levenshtein, row by row. */
+static size_t distance(const char *word, size_t length, const char *other)
+{
+    size_t row[OPTION_NAME_BYTES];
+    size_t width = strlen(other);
+
+    assert(width < OPTION_NAME_BYTES);
+    for (size_t k = 0; k <= width; k++)
+        row[k] = k;
+    for (size_t i = 0; i < length; i++) {
+        size_t diagonal = row[0];
+
+        row[0] = i + 1;
+        for (size_t k = 0; k < width; k++) {
+            size_t changed = diagonal + (word[i] != other[k]);
+            size_t either = row[k] < row[k + 1] ? row[k] : row[k + 1];
+
+            diagonal = row[k + 1];
+            row[k + 1] = changed < either + 1 ? changed : either + 1;
+        }
+    }
+    return row[width];
+}
+
+/* The long option that ${word}, "--timout" or "--timout=5", was to be: one or
+ * two mistakes, and fewer than half of its name; NULL: there is none. */
+static const char *find_meant(const struct hf_command *command,
+                              const char *word)
+{
+    size_t length = strcspn(word, "="), nearest = 3;
+    const char *meant = NULL;
+
+    if (length >= OPTION_NAME_BYTES || strncmp(word, "--", 2) != 0)
+        return NULL;
+    for (size_t i = 0; i <= command->row_count; i++) {
+        const char *name = row_at(command, i)->name;
+        size_t apart = distance(word + 2, length - 2, name);
+
+        if (apart < nearest && 2 * apart < strlen(name)) {
+            nearest = apart;
+            meant = name;
+        }
+    }
+    return meant;
+}
+
+/* ${word} is no option. */
+static hf_status refuse_unknown(const struct reading *reading, const char *word)
+{
+    const char *meant = find_meant(reading->command, word);
+
+    return hf_error_set(
+        reading->error, HF_EINVAL,
+        "%.80s: no such option; %s%s%ssee 'holdfast %s --help'", word,
+        meant != NULL ? "expected --" : "", meant != NULL ? meant : "",
+        meant != NULL ? " or another one; " : "", reading->command->name);
+}
+
 /* getopt_long() has refused optopt; that is 0 if it is an unknown long option.
  */
 static hf_status refuse(const struct reading *reading, int answer)
 {
     const struct hf_command *command = reading->command;
     const char *word = reading->line.argv[optind - 1];
-    const char *why = "no such option";
+    const char *why = "its value is missing";
     char name[OPTION_NAME_BYTES];
 
     name_option(command, optopt, name);
     if (answer == ':') {
-        why = "its value is missing";
         word = name;
     } else if (optopt >= LONG_OPTION) {
         if (!command->options_first)
@@ -192,8 +251,8 @@ static hf_status refuse(const struct reading *reading, int answer)
                                 "%.80s: this option takes no value; write %s",
                                 word, name);
         why = "it takes no value";
-    } else if (optopt != 0) {
-        word = name;
+    } else {
+        return refuse_unknown(reading, optopt != 0 ? name : word);
     }
     return hf_error_set(reading->error, HF_EINVAL,
                         "%.80s: %s; see 'holdfast %s --help'", word, why,

@@ -287,6 +287,17 @@ class OnFiles(engines.File, Future, OnAll, Case):
                 self.assertEqual(status, 64)
                 self.assertIn("--once-per", err)
 
+    def test_no_period(self):
+        """The text has an example that is a period, and the word "day"."""
+        for text in ("", "20", "week", "1h1d", "0s"):
+            with self.subTest(text):
+                status, _, err = self.run_tool("--once-per", text, "a", "--",
+                                               "true")
+                self.assertEqual(status, 64)
+                self.assertRegex(err, "^holdfast: --once-per .*expected a "
+                                      "(period|number and a unit).*, for "
+                                      "instance 20h, or day\n$")
+
     def test_a_writer(self):
         self.is_due()
         before = self.count()
@@ -328,7 +339,8 @@ class OnZooKeeper(engines.ZooKeeper, OnAll, Case):
 class OnEtcd(engines.Etcd, Case):
     """No answer has a time, so it is refused, and nothing is started or held."""
 
-    NO_TIME = "etcd tells no time, so it cannot be known how long ago the last"
+    NO_TIME = ("etcd tells no time, so it cannot be known how long ago the last"
+               " success was; expected another engine, such as redis:")
 
     def test_it_is_refused(self):
         for options in ((), ("-n",)):

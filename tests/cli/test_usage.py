@@ -182,6 +182,23 @@ class Usage(harness.Case):
         self.assertIn("-o: no such option",
                       self.refused("-qo", "job", "--", "true"))
 
+    def test_misspelt_options(self):
+        """The one that was meant is named; where it is another word, none is."""
+        for written, meant in (("--timout", "timeout"), ("--timeuot", "timeout"),
+                               ("--tmeout=5", "timeout"), ("--perms", "permits"),
+                               ("--permitts", "permits"),
+                               ("--onceper", "once-per"), ("--trz", "try"),
+                               ("--hepl", None), ("--h\u00e9lp", None),
+                               ("--nonblock", None), ("--" + "t" * 2000, None)):
+            with self.subTest(written):
+                done = self.run_tool(written, "job", "--", "true")
+                self.assertEqual((done[0], done[1]), (64, ""))
+                text = f"; expected --{meant} or another one; see 'holdfast " \
+                    "run --help'"
+                if meant is None:
+                    text = ": no such option; see 'holdfast run --help'"
+                self.assertIn(text, done[2])
+
     def test_missing_values(self):
         self.assertIn("-w: its value is missing", self.refused("-w"))
         self.assertIn("--grace: its value is missing", self.refused("--grace"))
