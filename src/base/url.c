@@ -166,6 +166,11 @@ static hf_status parse_scheme(struct url_parser *parser, struct url_span *rest)
     struct url_span in = cut_at(rest, ':');
     size_t bytes = (size_t)(in.end - in.from);
 
+    if (*in.from == '@')
+        return hf_error_set(parser->error, HF_EURL,
+                            "a profile (@NAME) stands for a URL in the "
+                            "commands of holdfast only; expected the URL "
+                            "itself");
     if (has_colon && bytes <= SCHEME_BYTES) {
         for (size_t i = 0; i < bytes; i++)
             scheme[i] = to_lower(in.from[i]);

@@ -75,7 +75,8 @@ hf_status hf_module_find(const struct hf_module_dirs *dirs,
     return hf_error_set(
         error, HF_EUNSUPPORTED,
         "%s, and there is no module %s/%s.so%s%s; install the "
-        "package libholdfast" HF_SOVERSION "-%s if there is one",
+        "package libholdfast" HF_SOVERSION "-%s if there is one; "
+        "'holdfast --version -v' lists the engines",
         module->what, dirs->configured, module->name,
         two ? ", nor one in " : "", two ? dirs->beside : "", module->package);
 }

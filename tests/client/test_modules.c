@@ -44,9 +44,9 @@ static void assert_open_refused(const char *url, const char *const wanted[])
 
 TEST(a_module_that_is_not_there)
 {
-    static const char *const wanted[] = {HF_TESTED_MODULE_DIR
-                                         "/engine-missing.so",
-                                         HF_TESTED_PACKAGE "-missing", NULL};
+    static const char *const wanted[] = {
+        HF_TESTED_MODULE_DIR "/engine-missing.so", HF_TESTED_PACKAGE "-missing",
+        "'holdfast --version -v'", NULL};
 
     assert_open_refused("missing://host", wanted);
 }

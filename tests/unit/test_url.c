@@ -148,6 +148,7 @@ TEST(test_malformed)
         {"", "scheme"},
         {":", "scheme"},
         {"/run/holdfast", "scheme"},
+        {"@prod", "profile"},
         {"1file:/run", "scheme"},
         {"fi le:/run", "scheme"},
         {"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa:/", "scheme"},
