@@ -173,9 +173,9 @@ void resp_script_read(struct resp_script *script, char *key, char **words,
         (struct resp_script){.word = word, .numbered = operation->numbered};
     script->call.kind = operation->kind;
     script->call.queue = take_queue(key);
-    script->call.not_after_ms =
-        words[1][0] == '\0' ? 0 : strtoull(words[1], NULL, 10);
-    script->call.ttl_ms = strtoull(words[2], NULL, 10);
-    take_ticket(script, words[3]);
-    take_own(script, words + 4, count - 4);
+    MUST(strcmp(strsep(&words[1], " "), "2") == 0);
+    script->call.not_after_ms = strtoull(strsep(&words[1], " "), NULL, 10);
+    script->call.ttl_ms = strtoull(words[1], NULL, 10);
+    take_ticket(script, words[2]);
+    take_own(script, words + 3, count - 3);
 }

@@ -259,7 +259,7 @@ static void run_script(struct hf_connection *link,
     resp_script_read(&script, words[-(ptrdiff_t)keys], words,
                      command->count - 3 - keys);
     if (strcmp(words[0], "commit") == 0)
-        commit(link->leases, script.call.queue, words[4], words[5]);
+        commit(link->leases, script.call.queue, words[3], words[4]);
     if (net.reply != NULL) {
         bytes_print(&link->in, "%s\r\n", net.reply);
         net.reply = NULL;
@@ -268,7 +268,7 @@ static void run_script(struct hf_connection *link,
     lease_fake_answer(link->leases, &script.call, &answer);
     if (strcmp(words[0], "repair") == 0) {
         hf_ticket_id_format(&script.call.ticket, id);
-        commit(link->leases, script.call.queue, id, words[4]);
+        commit(link->leases, script.call.queue, id, words[3]);
     }
     if (script.numbered)
         mark_proposed(link->leases, script.call.queue, &answer);

@@ -4,6 +4,7 @@ own.  Debian's package redis-tools has the program too, under another name and
 without a service that would be started."""
 
 import os
+import re
 import shutil
 import signal
 import socket
@@ -215,6 +216,13 @@ class Server:
                 name, _, rest = line[len("cmdstat_"):].partition(":")
                 found[name] = int(rest.split(",")[0].partition("=")[2])
         return found
+
+    def usec(self, command):
+        """The microseconds of all calls of this command."""
+        with self.client() as client:
+            text = client.ask("INFO", "commandstats")
+        return int(re.search(r"cmdstat_%s:calls=\d+,usec=(\d+)" % command,
+                             text).group(1))
 
 
 class Several:

@@ -21,10 +21,10 @@ MUTATIONS = {
         "if by then notify_watchers() end end"),
     # A renewal prolongs tickets, and not the keys that they are in.
     "REDIS_KEYS_NOT_PROLONGED": (
-        "        if #ARGV >= 6 then -- flags stay\n"
+        "        if #ARGV >= 5 then -- flags stay\n"
         "            prolong_keys(ttl)\n        end\n", ""),
     # The only ticket of its name has the clock as its token.
-    "REDIS_SOLE_TOKEN_OF_CLOCK": ("if before and micros > before then",
+    "REDIS_SOLE_TOKEN_OF_CLOCK": ("if before and before < clock then",
                                   "if before then"),
     # The servers of a quorum receive the highest number and do not keep it.
     "REDIS_NUMBER_NOT_KEPT": ("            call('SET', last, number)", ""),

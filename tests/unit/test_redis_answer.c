@@ -178,6 +178,8 @@ FIXTURE_TEST(a_payload_that_is_no_text_is_left_out)
     assert_string_equal(a->tickets[0].payload, "");
 }
 
+#define SHORT(number) "$18\r\n2 " number "\r\n"
+
 /* A queue that nobody else uses: what was asked for is what is there. */
 FIXTURE_TEST(the_clock_alone_is_a_short_answer)
 {
@@ -191,7 +193,7 @@ FIXTURE_TEST(the_clock_alone_is_a_short_answer)
     call.ticket.bytes[0] = 1;
     for (unsigned mutexes = 0; mutexes < 2; mutexes++) {
         call.ticket_kind = mutexes ? HF_TICKET_WRITE : HF_TICKET_LEASE;
-        begin_answer(":1764000000123456\r\n");
+        begin_answer(SHORT("1764000000123456"));
         hf_redis_answer_add_reply(answer, &call, reply);
         a = &answer->answer;
         assert_int_equal(a->status, HF_OK);
@@ -208,13 +210,19 @@ FIXTURE_TEST(the_clock_alone_is_a_short_answer)
         assert_int_equal(a->partial, mutexes);
         assert_int_equal(a->more_ahead, 0);
     }
-    a = take(HF_STORE_REMOVE, ":1764000000123456\r\n");
+    a = take(HF_STORE_REMOVE, SHORT("1764000000123456"));
     assert_int_equal(a->status, HF_OK);
     assert_true(a->found);
     assert_int_equal(a->server_ms, 1764000000123);
-    a = take(HF_STORE_DOWNGRADE, ":1764000000123456\r\n");
+    a = take(HF_STORE_DOWNGRADE, SHORT("1764000000123456"));
     assert_int_equal(a->status, HF_EPROTOCOL);
-    a = take(HF_STORE_REMOVE, ":9007199254740992\r\n");
+    a = take(HF_STORE_REMOVE, SHORT("9007199254740992"));
+    assert_int_equal(a->status, HF_EPROTOCOL);
+    a = take(HF_STORE_REMOVE, SHORT("0176400000012345"));
+    assert_int_equal(a->status, HF_EPROTOCOL);
+    a = take(HF_STORE_REMOVE, "$18\r\n3 1764000000123456\r\n");
+    assert_int_equal(a->status, HF_EPROTOCOL);
+    a = take(HF_STORE_REMOVE, "$17\r\n2 176400000012345\r\n");
     assert_int_equal(a->status, HF_EPROTOCOL);
 }
 

@@ -44,8 +44,12 @@ void hf_redis_key(const char *queue, const char *word,
 /* The keys that every call may use; the first one is always sent. */
 #define KEYS 7
 #define REDIS_PY_KEYS 2
-/* operation, not_after, ttl, session with the ticket */
-#define ARGUMENTS 4
+/* operation, not_after with ttl, session with the ticket */
+#define ARGUMENTS 3
+
+/* The script compares not_after with the server's clock as texts, which have as
+ * many digits until the year 2286. */
+#define NOT_AFTER_DIGITS 13
 
 /* Before the operation, with layout=redis-py. */
 #define REDIS_PY "redis-py:"
@@ -172,6 +176,29 @@ static void put_keys(struct hf_resp *resp, const struct hf_store_call *call,
     }
 }
 
+/* Write ${number} with zeros in front somewhere into ${text}; returns where. */
+static const char *padded(char text[HF_RESP_NUMBER_BYTES], uint64_t number)
+{
+    const char *all = text + HF_RESP_NUMBER_BYTES - 1 - NOT_AFTER_DIGITS;
+    const char *digits;
+
+    memset(text, '0', HF_RESP_NUMBER_BYTES);
+    digits = hf_resp_number(text, number);
+    return digits < all ? digits : all;
+}
+
+/* Append "2 not_after ttl", see prologue.lua. */
+static void put_times(struct hf_resp *resp, const struct hf_store_call *call)
+{
+    char not_after[HF_RESP_NUMBER_BYTES], ttl[HF_RESP_NUMBER_BYTES];
+    uint64_t not_after_ms =
+        hf_store_call_writes(call) ? call->not_after_ms : UINT64_MAX;
+    const char *const words[] = {"2", padded(not_after, not_after_ms),
+                                 hf_resp_number(ttl, call->ttl_ms)};
+
+    hf_resp_put_joined(resp, words, sizeof words / sizeof words[0]);
+}
+
 /* Append the command up to the last argument that all operations have, the
  * ${count} words of ${ticket} as one; ${more} arguments follow. */
 static void put_command(struct hf_resp *resp, const struct hf_store_call *call,
@@ -189,11 +216,7 @@ static void put_command(struct hf_resp *resp, const struct hf_store_call *call,
     hf_resp_put_text(resp, script->sha);
     put_keys(resp, call, script, queue);
     hf_resp_put_text(resp, operation);
-    if (hf_store_call_writes(call))
-        hf_resp_put_number(resp, call->not_after_ms);
-    else
-        hf_resp_put_text(resp, "");
-    hf_resp_put_number(resp, call->ttl_ms);
+    put_times(resp, call);
     hf_resp_put_joined(resp, ticket, count);
 }
 

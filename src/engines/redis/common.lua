@@ -12,8 +12,13 @@ local tickets, watchers = prefix .. 'tickets', prefix .. 'watchers'
 -- The WRITE tickets of the queue, by their sequence; and the separate tickets,
 -- which are not in the queue.
 local writers, participants = prefix .. 'writers', prefix .. 'participants'
-local ttl = tonumber(ARGV[3])
-local session, own_id = sub(ARGV[4], 1, 32), sub(ARGV[4], 34, 69)
+local not_after, ttl_text = string.match(ARGV[2], '^2 (%d+) (%d+)$')
+local ttl = tonumber(ttl_text)
+local session, own_id = sub(ARGV[3], 1, 32), sub(ARGV[3], 34, 69)
+
+-- The server's clock in microseconds and in milliseconds.
+time = time or call('TIME')
+local micros = time[1] * 1000000 + time[2]
 local now = math.floor(micros / 1000)
 
 local MUTEX, READ, WRITE, LEASE = '1', '2', '3', '4'
@@ -41,7 +46,7 @@ if sub(op, 1, 9) == 'redis-py:' then
     redis_py_key, holder_key = name, prefix .. 'holder'
 end
 
-if ARGV[2] ~= '' and now > tonumber(ARGV[2]) then
+if now > tonumber(not_after) then
     return {text(now), 'late'}
 end
 

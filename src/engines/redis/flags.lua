@@ -28,10 +28,10 @@ if not operations[op] then
 
     -- ARGV: kind, id.  Returns whether the flag was set before.
     function operations.set_flag()
-        local found = #ids_of_kind(ARGV[5])
+        local found = #ids_of_kind(ARGV[4])
 
         if found == 0 then
-            add_flag(ARGV[6], ARGV[5])
+            add_flag(ARGV[5], ARGV[4])
         end
         return found
     end
@@ -41,10 +41,10 @@ if not operations[op] then
     function operations.clear_flag()
         local found
 
-        if ARGV[5] == READY and #ids_of_kind(PARTICIPANT) > 0 then
+        if ARGV[4] == READY and #ids_of_kind(PARTICIPANT) > 0 then
             return 0
         end
-        found = ids_of_kind(ARGV[5])
+        found = ids_of_kind(ARGV[4])
         remove_tickets(found, nil)
         return #found
     end
@@ -52,14 +52,14 @@ if not operations[op] then
     -- ARGV: id of a participant, how many participants there must be, id of the
     -- new flag.  Returns whether so many are there, and so READY was replaced.
     function operations.new_generation()
-        local participant = ticket(ARGV[5])
+        local participant = ticket(ARGV[4])
 
         if not participant or participant.kind ~= PARTICIPANT or
-                #ids_of_kind(PARTICIPANT) < tonumber(ARGV[6]) then
+                #ids_of_kind(PARTICIPANT) < tonumber(ARGV[5]) then
             return 0
         end
         remove_tickets(ids_of_kind(READY), nil)
-        add_flag(ARGV[7], READY)
+        add_flag(ARGV[6], READY)
         notify_watchers()
         return 1
     end

@@ -8,10 +8,14 @@
 --           the queue from it.  A Redis Cluster has to see them, so there they
 --           follow, and all are of one hash slot; with layout=redis-py also the
 --           key that redis-py SETs
---     ARGV  operation, "redis-py:" before it with layout=redis-py; not_after or
---           ''; ttl; "session", or with a ticket "session id", or with a new
---           ticket "session id kind weight payload"; and what the operation
---           takes besides
+--     ARGV  operation, "redis-py:" before it with layout=redis-py;
+--           "2 not_after ttl"; "session", or with a ticket "session id", or with
+--           a new ticket "session id ttl kind weight payload"; and what the
+--           operation takes besides
+--
+-- not_after has 13 digits or more, with zeros in front, and the 2 before it is
+-- that of the key last, so that the two can be compared as texts.  Calls that
+-- only read have a not_after that is never over.
 --
 -- The answer is {now, 'ok', ...}, with 'more' at the end if it shows a part of
 -- a queue.  If nothing was done, it is {now, 'late'}, {now, 'unsupported'}, or
@@ -21,12 +25,9 @@
 -- which are microseconds since 1970 and stay below 2^53 until the year 2255.
 --
 -- The server takes longer for each word of a call, for each command and for
--- each function, table and text that the script makes than for what is done
--- with them.  So calls have few words, and what only some operations need is
--- made behind the short path.
+-- each function, table, text and number that the script makes than for what is
+-- done with them.  So calls have few words, and what only some operations need
+-- is made behind the short path.
 
 local call, sub = redis.call, string.sub
 local op = ARGV[1]
-
-local time = call('TIME')
-local micros = time[1] * 1000000 + time[2]

@@ -5,9 +5,9 @@
 
 -- The ticket that an enqueue is to add.
 local new = (op == 'enqueue' or op == 'participate') and
-    new_ticket(ARGV[4], now)
+    new_ticket(ARGV[3], now)
 local shows_all = new and (new.kind == LEASE or new.kind == PARTICIPANT) or
-    op == 'list' and ARGV[8] == '' or op == 'commit' or op == 'quorum_list'
+    op == 'list' and ARGV[7] == '' or op == 'commit' or op == 'quorum_list'
 local list, neighbours, watch, without_payload, append
 
 if new or shows_all or op == 'list' then
@@ -17,7 +17,7 @@ if new or shows_all or op == 'list' then
     end
 end
 
-if ARGV[5] == '1' and (op == 'list' or op == 'renew' or
+if ARGV[4] == '1' and (op == 'list' or op == 'renew' or
         op == 'quorum_list' or op == 'quorum_renew') then
     -- Notify this session when a ticket goes.
     function watch()
@@ -194,7 +194,7 @@ if new then
         end
         if call('HEXISTS', tickets, own_id) == 0 then
             number = append(own_id, kind, now + ttl)
-            own = {own_id, number, ARGV[3], put(own_id, new)}
+            own = {own_id, number, ttl_text, put(own_id, new)}
             prolong_keys(ttl)
             if redis_py_key then
                 pass_redis_py()
@@ -222,14 +222,14 @@ if op == 'list' then
     -- from which sequence on payloads are filled in, and for how many tickets,
     -- 0: for all
     function operations.list()
-        if ARGV[5] == '1' then
+        if ARGV[4] == '1' then
             watch()
         end
         if neighbours then
-            return neighbours(ARGV[8], ARGV[7])
+            return neighbours(ARGV[7], ARGV[6])
         end
-        return list(ARGV[6] == '1', ARGV[7], tonumber(ARGV[9]),
-                    tonumber(ARGV[10]))
+        return list(ARGV[5] == '1', ARGV[6], tonumber(ARGV[8]),
+                    tonumber(ARGV[9]))
     end
 end
 
@@ -239,7 +239,7 @@ if op == 'exists' or op == 'quorum_exists' then
         local rows = {}
         local until_ms, data
 
-        for i = 5, #ARGV do
+        for i = 4, #ARGV do
             if redis_py_key and ARGV[i] == other_program() then
                 rows[#rows + 1] = {ARGV[i], text(CHECK_MS), MUTEX}
             end
@@ -258,7 +258,7 @@ if op == 'remove' then
     -- Returns whether it was there.
     function operations.remove()
         if call('ZSCORE', expiries, own_id) then
-            remove_tickets({own_id}, session, ARGV[5])
+            remove_tickets({own_id}, session, ARGV[4])
             return 1
         end
         return redis_py_key and evict_other_program(own_id) or 0

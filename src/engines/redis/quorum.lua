@@ -33,7 +33,7 @@ if not operations[op] then
     local function add(score)
         call('ZADD', queue, score, own_id)
         call('ZADD', expiries, text(now + ttl), own_id)
-        put(own_id, (new_ticket(ARGV[4], now)))
+        put(own_id, (new_ticket(ARGV[3], now)))
         prolong_keys(ttl)
     end
 
@@ -89,26 +89,26 @@ if not operations[op] then
 
     -- ARGV: id, number.  Returns the queue.
     function operations.commit()
-        commit_number(ARGV[5], ARGV[6], true)
+        commit_number(ARGV[4], ARGV[5], true)
         return numbered(list(false))
     end
 
     -- A new ticket.  ARGV: number
     function operations.repair()
-        receive_number(ARGV[5])
+        receive_number(ARGV[4])
         if call('HEXISTS', tickets, own_id) == 0 then
-            add(ARGV[5])
+            add(ARGV[4])
         end
         return {}
     end
 
     -- ARGV: watches the queue, detailed ('1' or '0'), number
     function operations.quorum_list()
-        if ARGV[5] == '1' then
+        if ARGV[4] == '1' then
             watch()
         end
-        receive_number(ARGV[7])
-        return numbered(list(ARGV[6] == '1', nil, 0, 0))
+        receive_number(ARGV[6])
+        return numbered(list(ARGV[5] == '1', nil, 0, 0))
     end
 
     -- ARGV: watches the queue, and ids, each followed by its number, or by '0'
@@ -116,7 +116,7 @@ if not operations[op] then
     function operations.quorum_renew()
         local rows = operations.renew(2)
 
-        for i = 6, #ARGV, 2 do
+        for i = 5, #ARGV, 2 do
             if ARGV[i + 1] ~= '0' then
                 commit_number(ARGV[i], ARGV[i + 1], false)
             end
@@ -138,16 +138,16 @@ if not operations[op] then
     -- ARGV: id, how often the owner will have been asked.  Returns whether the
     -- ticket is there.
     function operations.quorum_revoke()
-        local found = ticket(ARGV[5])
+        local found = ticket(ARGV[4])
 
         if not found then
             return 0
         end
-        if tonumber(found.revoked) < tonumber(ARGV[6]) then
-            found.revoked = ARGV[6]
-            put(ARGV[5], found)
+        if tonumber(found.revoked) < tonumber(ARGV[5]) then
+            found.revoked = ARGV[5]
+            put(ARGV[4], found)
             notify(found.session,
-                   table.concat({'revoked', found.revoked, ARGV[5],
+                   table.concat({'revoked', found.revoked, ARGV[4],
                                  name}, ' '))
         end
         return 1

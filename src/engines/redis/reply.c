@@ -474,12 +474,18 @@ static void add_body(struct hf_redis_answer *answer,
     }
 }
 
-/* Is it the server's clock in microseconds, as the script's short path answers
- * it, with 16 digits? */
-static bool is_clock(long long number)
+/* Parse the server's clock in microseconds as the script's short path answers
+ * it, "2 " and 16 digits. */
+static bool parse_clock(const struct redisReply *reply, uint64_t *micros)
 {
-    return number >= 1000000000000000 &&
-           number <= (long long)HF_STORE_NUMBER_MAX;
+    const char *at;
+
+    if (!is_text(reply) || reply->len != 18 ||
+        strncmp(reply->str, "2 ", 2) != 0)
+        return false;
+    at = reply->str + 2;
+    return *at != '0' && parse_number(&at, '\0', micros) &&
+           *micros <= HF_STORE_NUMBER_MAX;
 }
 
 /* May the script's short path answer ${call}? */
@@ -492,11 +498,11 @@ static bool has_short_answer(const struct hf_store_call *call)
 /* Such an answer, the server's clock in microseconds: nothing else was in the
  * queue.  It is the sequence of the new ticket, too. */
 static void add_short_answer(struct hf_redis_answer *answer,
-                             const struct hf_store_call *call, long long micros)
+                             const struct hf_store_call *call, uint64_t micros)
 {
     struct hf_ticket *ticket;
 
-    answer->answer.server_ms = (uint64_t)micros / 1000;
+    answer->answer.server_ms = micros / 1000;
     answer->answer.found = true;
     if (call->kind == HF_STORE_REMOVE)
         return;
@@ -508,7 +514,7 @@ static void add_short_answer(struct hf_redis_answer *answer,
     ticket->id = call->ticket;
     ticket->kind = call->ticket_kind;
     ticket->weight = call->weight;
-    ticket->sequence = ticket->token = (uint64_t)micros;
+    ticket->sequence = ticket->token = micros;
     ticket->created_utc_ms = answer->answer.server_ms;
     ticket->payload = call->payload;
     answer->leases[0].expires_in_ms = call->ttl_ms;
@@ -565,15 +571,16 @@ void hf_redis_answer_add_reply(struct hf_redis_answer *answer,
                                const struct hf_store_call *call,
                                const struct redisReply *reply)
 {
+    uint64_t micros;
+
     if (reply->type == REDIS_REPLY_ERROR) {
         add_error(answer, reply,
                   hf_store_call_writes(call) &&
                       hf_redis_error_classify(reply->str).partial);
         return;
     }
-    if (reply->type == REDIS_REPLY_INTEGER && is_clock(reply->integer) &&
-        has_short_answer(call)) {
-        add_short_answer(answer, call, reply->integer);
+    if (has_short_answer(call) && parse_clock(reply, &micros)) {
+        add_short_answer(answer, call, micros);
         keep_payload(answer);
         return;
     }

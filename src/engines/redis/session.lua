@@ -14,7 +14,7 @@ if not operations[op] then
         -- memory, it refuses the first write of a script, but not the later
         -- ones.  So no ticket is lost because of that.
         call('ZREMRANGEBYSCORE', watchers, '-inf', text(now))
-        for i = 6, #ARGV, step or 1 do
+        for i = 5, #ARGV, step or 1 do
             found = call('ZSCORE', expiries, ARGV[i]) and ticket(ARGV[i])
             if not found then
                 rows[#rows + 1] = {ARGV[i], '-1'}
@@ -28,10 +28,10 @@ if not operations[op] then
                 end
             end
         end
-        if ARGV[5] == '1' then
+        if ARGV[4] == '1' then
             watch()
         end
-        if #ARGV >= 6 then -- flags stay
+        if #ARGV >= 5 then -- flags stay
             prolong_keys(ttl)
         end
         return rows
@@ -41,7 +41,7 @@ if not operations[op] then
     function operations.close_session()
         local found = {}
 
-        for i = 5, #ARGV do
+        for i = 4, #ARGV do
             if call('ZSCORE', expiries, ARGV[i]) then
                 found[#found + 1] = ARGV[i]
             end

@@ -19,13 +19,13 @@ if not operations[op] then
     -- ARGV: id, token.  Writes the success of a ticket of this session, unless
     -- a later ticket has succeeded.  Returns whether it was done.
     function operations.write_success()
-        local found = ticket(ARGV[5])
+        local found = ticket(ARGV[4])
 
         if not found or found.session ~= session or
-                tonumber(read() or '0') > tonumber(ARGV[6]) then
+                tonumber(read() or '0') > tonumber(ARGV[5]) then
             return 0
         end
-        call('SET', key, ARGV[6] .. ' ' .. text(now))
+        call('SET', key, ARGV[5] .. ' ' .. text(now))
         return 1
     end
 end

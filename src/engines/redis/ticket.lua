@@ -5,44 +5,44 @@
 if not operations[op] then
     -- ARGV: id.  Returns whether it is a read ticket now.
     function operations.downgrade()
-        local found = ticket(ARGV[5])
+        local found = ticket(ARGV[4])
 
         if not found or found.session ~= session then
             return 0
         end
         if found.kind == WRITE then
-            notify_waiters(ARGV[5], WRITE, {}, WRITE)
+            notify_waiters(ARGV[4], WRITE, {}, WRITE)
             found.kind = READ
-            put(ARGV[5], found)
-            call('ZREM', writers, ARGV[5])
+            put(ARGV[4], found)
+            call('ZREM', writers, ARGV[4])
         end
         return found.kind == READ and 1 or 0
     end
 
     -- ARGV: id.  Requests the release.  Returns whether the ticket is there.
     function operations.revoke()
-        local found = ticket(ARGV[5])
+        local found = ticket(ARGV[4])
 
         if not found then
             return 0
         end
         found.revoked = text(tonumber(found.revoked) + 1)
-        put(ARGV[5], found)
+        put(ARGV[4], found)
         notify(found.session,
-               table.concat({'revoked', found.revoked, ARGV[5], name}, ' '))
+               table.concat({'revoked', found.revoked, ARGV[4], name}, ' '))
         return 1
     end
 
     -- ARGV: id, payload.  Replaces the payload of a ticket of this session, and
     -- notifies nobody.  Returns whether it was done.
     function operations.describe()
-        local found = ticket(ARGV[5])
+        local found = ticket(ARGV[4])
 
         if not found or found.session ~= session then
             return 0
         end
-        found.payload = ARGV[6]
-        put(ARGV[5], found)
+        found.payload = ARGV[5]
+        put(ARGV[4], found)
         return 1
     end
 end
