@@ -186,9 +186,10 @@ void hf_session_begin_check(struct hf_session *session, uint64_t now_ms);
 void hf_session_answer_check(struct hf_session *session, uint64_t now_ms);
 
 /* The PROVE under way was answered, with PROVEN if ${error} is NULL, else it
- * has failed with that text; set when the next one is due.  If safe-until is now enough to admit by: at the usual time, or
- * when half of what is left is over, if that is sooner.  If PROVEN was not
- * enough: at once, the first time.  Else after a sixteenth of the timeout. */
+ * has failed with that text; set when the next one is due.  If safe-until is
+ * now enough to admit by: at the usual time, or when half of what is left is
+ * over, if that is sooner.  If PROVEN was not enough: at once, the first time.
+ * Else after a sixteenth of the timeout. */
 void hf_session_proof_answered(struct hf_session *session, const char *error,
                                uint64_t now_ms);
 
