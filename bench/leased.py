@@ -26,8 +26,8 @@ PAIRS = 1000
 WARM_UP_PAIRS = 500
 PROCESSES = 30
 HANDOFFS = 500
-SETTLED_HANDOFFS = 100
-SETTLED_MS = 20  # a waiter is in the queue then, and has its watches
+PAUSED_HANDOFFS = 100
+PAUSE_MS = 20  # a waiter is in the queue then, and has its watches
 CONTEST_MS = 1500
 CLIENTS = (2, 8, 50)
 
@@ -159,10 +159,10 @@ def measure(kind, server, build, iterations):
             contender.ask("pair", WARM_UP_PAIRS)
         print_pairs(kind, interleave(iterations, pairs))
         print_handoffs(kind, interleave(iterations, {
-            kind.notice: lambda: bare.ask("handoff", SETTLED_HANDOFFS,
-                                          SETTLED_MS),
-            "holdfast": lambda: rivals[0].ask("handoff", SETTLED_HANDOFFS,
-                                              SETTLED_MS)}))
+            kind.notice: lambda: bare.ask("handoff", PAUSED_HANDOFFS,
+                                          PAUSE_MS),
+            "holdfast": lambda: rivals[0].ask("handoff", PAUSED_HANDOFFS,
+                                              PAUSE_MS)}))
         for clients in CLIENTS:
             works = {kind.notice: lambda: bare.ask("handoff", HANDOFFS)}
             for name, rival in zip(kind.rivals, rivals):

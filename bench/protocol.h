@@ -23,7 +23,7 @@ bool bench_next_request(struct bench_request *request);
 /* Forget all samples and start the clocks. */
 void bench_begin(void);
 
-/* Let ${ms} pass; 0: nothing.  What was begun is settled then, and the caches
+/* Let ${ms} pass; 0: nothing.  What was begun has ended then, and the caches
  * of the processor are as cold as they are for who waits. */
 void bench_pause(unsigned ms);
 

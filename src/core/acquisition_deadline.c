@@ -19,13 +19,6 @@
 
 #define STATE(name) HF_ACQUISITION_##name
 
-/* WAITING: does its own deadline end the wait? */
-static bool has_deadline(const struct hf_acquisition *a)
-{
-    return !a->listener->has_deadlines &&
-           (a->ops->has_deadline == NULL || a->ops->has_deadline(a));
-}
-
 /* WAITING: when the wait ends although nothing happens (CLOCK_BOOTTIME).  That
  * is the deadline, or for a try the time that the engine has for an answer;
  * without a first connection no later than .connect_by_ms, and at once if all
@@ -36,7 +29,8 @@ static uint64_t wait_ends_at_ms(const struct hf_core *core,
     uint64_t at_ms = a->deadline_at_ms;
 
     assert(a->state == STATE(WAITING));
-    if (core->session.closing || !has_deadline(a))
+    if (core->session.closing || a->listener->has_deadlines ||
+        (a->ops->has_deadline != NULL && !a->ops->has_deadline(a)))
         return HF_FOREVER;
     if (a->only_try)
         at_ms = hf_after_ms(a->started_at_ms, core->config.connect_ms);

@@ -126,7 +126,7 @@ class Shell(harness.Case):
         self.shell.expect("status 0")
 
     def test_a_stop_just_after_the_foreground_counts(self):
-        """The supervisor, which was late, sees the second stop before it hears
+        """The supervisor, which was late, sees the second stop before it learns
         that the job was continued after the first."""
         checks = [os.environ.get("ASAN_OPTIONS", ""), "verify_asan_link_order=0"]
         late = self.path("late")
