@@ -344,10 +344,10 @@ static void advance_granted(struct hf_supervisor *supervisor, uint64_t now_ms)
         finish_instance(supervisor, now_ms);
 }
 
-/* RESTARTING: start the command when it is time, unless what would end it has
- * come.  A lease that is not renewed in time is given up as if the command ran,
- * because the launcher would take us for frozen.  Returns when to look again.
- */
+/* RESTARTING: start the command when it is time, or give the grant back if
+ * something has come that would end a running command.  A lease that is not
+ * renewed is given up at the same instant as under a running command: later the
+ * launcher would take us for frozen.  Returns when to look again. */
 static uint64_t advance_restarting(struct hf_supervisor *supervisor,
                                    uint64_t now_ms)
 {

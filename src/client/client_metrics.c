@@ -196,8 +196,9 @@ void hf_client_metrics_name(const struct hf_client *client, const char *name,
 
 /* ------------------------------------------------------------- counting -- */
 
-/* The counters are in memory; a file that cannot be written to is behind them
- * until it can be.  It is said once each time that this begins. */
+/* What could not be written is written with the next call.
+ * hf_metrics_file_write() fails only the first time of several, so there is one
+ * warning for each time that the file falls behind. */
 void hf_client_metrics_keep(struct hf_client *client)
 {
     struct hf_error why;

@@ -14,7 +14,7 @@
 /* Digits in the name of a permit of kazoo. */
 #define KAZOO_PERMIT_BYTES 32
 
-static const enum hf_kind kinds[HF_QUEUE_VIEW_PARTICIPANTS] = {
+static const enum hf_kind kinds[HF_QUEUE_VIEW_LOCKS] = {
     [HF_QUEUE_VIEW_LOCK] = HF_KIND_MUTEX,
     [HF_QUEUE_VIEW_SEMAPHORE] = HF_KIND_SEMAPHORE,
 };
@@ -77,7 +77,7 @@ void hf_queue_view_free(struct hf_queue_view *queue)
 {
     for (int i = 0; i < HF_QUEUE_VIEWS; i++)
         hf_tickets_free(queue->tickets[i]);
-    for (int i = 0; i < HF_QUEUE_VIEW_PARTICIPANTS; i++)
+    for (int i = 0; i < HF_QUEUE_VIEW_LOCKS; i++)
         hf_lock_free(queue->locks[i]);
     hf_double_barrier_free(queue->barrier);
     hf_free(queue->views);
@@ -174,8 +174,7 @@ static bool index_tickets(struct hf_queue_view *queue)
     for (int i = 0; i < HF_QUEUE_VIEWS; i++) {
         for (size_t k = 0; k < views[i]; k++)
             add_view(queue, i, hf_tickets_at(queue->tickets[i], k));
-        for (size_t k = 0; i < HF_QUEUE_VIEW_PARTICIPANTS && k < unknown[i];
-             k++)
+        for (size_t k = 0; i < HF_QUEUE_VIEW_LOCKS && k < unknown[i]; k++)
             add_unknown(queue, i, hf_tickets_unknown(queue->tickets[i], k));
     }
     return true;
@@ -190,7 +189,7 @@ hf_status hf_queue_view_load(struct hf_client *client, const char *name,
     hf_status status = HF_OK;
 
     *queue = (struct hf_queue_view){0};
-    for (int i = 0; i < HF_QUEUE_VIEW_PARTICIPANTS && status == HF_OK; i++)
+    for (int i = 0; i < HF_QUEUE_VIEW_LOCKS && status == HF_OK; i++)
         status = load_queue(client, name, i, which, until_ms, queue, error);
     if (status == HF_OK && which == HF_TICKETS_ALL)
         status = load_participants(client, name, until_ms, queue, error);

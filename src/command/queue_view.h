@@ -13,14 +13,16 @@
 enum {
     HF_QUEUE_VIEW_LOCK, /* mutex, read/write lock, election */
     HF_QUEUE_VIEW_SEMAPHORE,
-    HF_QUEUE_VIEW_PARTICIPANTS, /* of a double barrier; not every engine has
+    HF_QUEUE_VIEW_LOCKS, /* how many of them are locks */
+    HF_QUEUE_VIEW_PARTICIPANTS =
+        HF_QUEUE_VIEW_LOCKS, /* of a double barrier; not every engine has
                                    them */
-    HF_QUEUE_VIEWS              /* how many there are */
+    HF_QUEUE_VIEWS           /* how many there are */
 };
 
 struct hf_queue_view {
     const char *name; /* of .locks[0]: without a leading '/' */
-    struct hf_lock *locks[HF_QUEUE_VIEW_PARTICIPANTS];
+    struct hf_lock *locks[HF_QUEUE_VIEW_LOCKS];
     struct hf_double_barrier *barrier;
     struct hf_tickets *tickets[HF_QUEUE_VIEWS]; /* NULL: none */
     /* All of them, in order, because there may be a hundred thousand. */

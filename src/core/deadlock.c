@@ -347,7 +347,7 @@ static void reach_lock(struct reached *reached,
     struct hf_deadlock_queue *queue =
         &graph->locks[held->lock].queues[HF_DEADLOCK_LOCK];
 
-    size_t i = queue->reached_all;
+    size_t i = queue->reached_from;
 
     /* Those from there on were reached before, from this ticket or, if readers
      * hold the lock, from another one of them. */
@@ -357,8 +357,8 @@ static void reach_lock(struct reached *reached,
         if (is_blocked(ticket) && hf_deadlock_stands_in_way(held, ticket))
             reach(reached, ticket, blocker);
     }
-    if (i < queue->reached_all)
-        queue->reached_all = i;
+    if (i < queue->reached_from)
+        queue->reached_from = i;
 }
 
 /* Reach the blocked tickets that want permits of the semaphore of ${held}, of
@@ -371,13 +371,13 @@ static void reach_entry(struct reached *reached,
     struct hf_deadlock_queue *entry =
         &graph->locks[held->lock].queues[HF_DEADLOCK_ENTRY];
 
-    for (size_t i = 0; i < entry->reached_all; i++) {
+    for (size_t i = 0; i < entry->reached_from; i++) {
         struct hf_deadlock_ticket *ticket = &entry->tickets[i];
 
         if (is_blocked(ticket) && lacks_permits(graph, ticket))
             reach(reached, ticket, blocker);
     }
-    entry->reached_all = 0;
+    entry->reached_from = 0;
 }
 
 /* Reach those that wait for what ${blocker} holds. */
@@ -407,7 +407,7 @@ bool hf_deadlock_find_cycle(struct hf_deadlock_graph *graph,
     FOR_EACH_TICKET (waiter, graph) {
         struct hf_deadlock_queue *queue = hf_deadlock_queue_of(graph, waiter);
 
-        queue->reached_all = queue->count;
+        queue->reached_from = queue->count;
         waiter->waits_for = waiter->next = NULL;
     }
     waiter = ticket;

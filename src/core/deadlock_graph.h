@@ -140,8 +140,8 @@ struct hf_deadlock_queue {
     size_t first;
     /* For the reading and for hf_deadlock_find_cycle(): the tickets from here
      * on were reached: all, and those that are no readers. */
-    size_t reached_all;
-    size_t reached_writers;
+    size_t reached_from;
+    size_t reached_writers_from;
 };
 
 struct hf_deadlock_lock {

@@ -87,8 +87,8 @@ static void reach_behind(struct hf_deadlock_reading *reading,
                          struct hf_deadlock_queue *queue, size_t index)
 {
     const struct hf_deadlock_ticket *ahead = &queue->tickets[index];
-    size_t *end = ahead->kind == HF_TICKET_READ ? &queue->reached_writers
-                                                : &queue->reached_all;
+    size_t *end = ahead->kind == HF_TICKET_READ ? &queue->reached_writers_from
+                                                : &queue->reached_from;
     size_t from = index + 1, to = *end;
 
     if (from >= to)
@@ -100,14 +100,15 @@ static void reach_behind(struct hf_deadlock_reading *reading,
     }
 }
 
-/* Reach all of ${queue} that wait; ${holders}: and those that hold. */
+/* Reach all tickets of ${queue} that were not reached yet: those that wait, and
+ * with ${holders} those that hold. */
 static void reach_all(struct hf_deadlock_reading *reading,
                       struct hf_deadlock_queue *queue, bool holders)
 {
-    size_t count = queue->reached_all;
+    size_t end = queue->reached_from;
 
-    queue->reached_all = 0;
-    for (size_t i = 0; i < count; i++) {
+    queue->reached_from = 0;
+    for (size_t i = 0; i < end; i++) {
         if (holders || queue->tickets[i].state != HF_DEADLOCK_ADMITTED)
             reach(reading, &queue->tickets[i]);
     }
@@ -226,21 +227,22 @@ static bool is_subject(const struct hf_deadlock_reading *reading,
            hf_ticket_id_equal(&ticket->id, &reading->subject->id);
 }
 
-/* The subject was reached: its text comes next, because that may close a circle
- * and then nothing else need be read. */
+/* The subject was reached.  Ask for its text before all that was not asked yet,
+ * because it may close a circle, and then nothing else need be read: the new
+ * request, which is the last, changes places with the next one. */
 static void request_subject(struct hf_deadlock_reading *reading,
                             const struct hf_deadlock_ticket *ticket)
 {
-    struct hf_deadlock_request *next, first;
+    struct hf_deadlock_request *next, newest;
 
     request(reading, ticket->lock, ticket->role,
             (struct hf_text_range){ticket->sequence, 1});
     if (reading->graph.status != HF_OK)
         return;
     next = &reading->requests[reading->next_request];
-    first = reading->requests[reading->request_count - 1];
+    newest = reading->requests[reading->request_count - 1];
     reading->requests[reading->request_count - 1] = *next;
-    *next = first;
+    *next = newest;
 }
 
 /* Ask for a page of the texts of the queue of ${ticket}, from that one on. */
@@ -455,7 +457,7 @@ static void read_queue(struct hf_deadlock_reading *reading,
         find_first(queue);
     else
         queue->first = queue->count;
-    queue->reached_all = queue->reached_writers = queue->count;
+    queue->reached_from = queue->reached_writers_from = queue->count;
     queue->state = HF_DEADLOCK_QUEUE_READ;
     if (of->lock < reading->asked)
         reach_all(reading, queue, true);

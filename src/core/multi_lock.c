@@ -217,7 +217,8 @@ static bool earlier_children_held(const struct hf_acquisition *parent)
     return true;
 }
 
-/* All children are HELD: grant the parent. */
+/* The last child is HELD, and so are all others but an entry mutex, which was
+ * released: grant the parent. */
 static void grant(struct hf_core *core, struct hf_acquisition *parent)
 {
     const struct hf_multi_lock *multi_lock = parent->multi_lock;

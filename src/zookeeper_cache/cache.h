@@ -134,7 +134,7 @@ void hf_cache_report(struct hf_zookeeper_cache *cache);
 
 /* Drop the user's reference of ${cache}, which is freed; its reader has been
  * stopped.  With the lock, as hf_monitor_leave(), which it calls. */
-void hf_cache_report_free_and_leave(struct hf_zookeeper_cache *cache);
+void hf_cache_drop_and_leave(struct hf_zookeeper_cache *cache);
 
 /* --------------------------------------------- queries: zookeeper_cache.c --
  */

@@ -75,7 +75,7 @@ static void dereference_in_callback(struct hf_zookeeper_cache *cache)
 
 /* .drop is called here, because the caller may free what it is about, although
  * a callback that is queued may keep the cache itself for a while. */
-void hf_cache_report_free_and_leave(struct hf_zookeeper_cache *cache)
+void hf_cache_drop_and_leave(struct hf_zookeeper_cache *cache)
 {
     struct hf_monitor *monitor = cache->zookeeper->monitor;
     struct hf_user_drop drop;

@@ -90,10 +90,10 @@ void hf_zookeeper_cache_free(struct hf_zookeeper_cache *cache)
 
     if (cache == NULL ||
         hf_monitor_enter(cache->zookeeper->monitor, NULL) != HF_OK)
-        return;
+        return; /* in the child of a fork: it stays allocated */
     hf_cache_reader_stop(cache);
     hf_zookeeper_waits_end(&cache->waits, &freed);
-    hf_cache_report_free_and_leave(cache);
+    hf_cache_drop_and_leave(cache);
 }
 
 /* ----------------------------------------------------------------- waits -- */

@@ -301,8 +301,8 @@ static hf_status probe_participant(struct hf_file_locked_section *s,
     return HF_OK;
 }
 
-/* Count living participants in .participants, up to ${max}, without the one at
- * ${own_index}. */
+/* Count in .participants, up to ${max}, the living participants other than that
+ * at ${own_index}; SIZE_MAX: all. */
 static hf_status count_others(struct hf_file_locked_section *s,
                               size_t own_index, uint32_t max)
 {

@@ -36,7 +36,8 @@ hf_file_locked_section_enqueue(struct hf_file_locked_section *s);
 enum hf_file_locked_section_answer
 hf_file_locked_section_finish_enqueue(struct hf_file_locked_section *s);
 
-/* Start a generation, or remove READY; under the lock. */
+/* Start a generation; or remove READY if no participant lives, and set .found
+ * if it was there.  Both under the lock. */
 enum hf_file_locked_section_answer
 hf_file_locked_section_start_generation(struct hf_file_locked_section *s);
 enum hf_file_locked_section_answer

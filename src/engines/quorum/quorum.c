@@ -293,10 +293,11 @@ static void link_lost(struct hf_quorum *quorum, size_t index, hf_status status,
 
 /* ------------------------------------------ called by the servers' links -- */
 
-/* From when on a server counts that has served for ${served_ms}.  Every lease
- * that it may have forgotten has run out by then.  Our clock may be fast, and
- * so may the one by which the server has served: by as much the holders of such
- * leases have given them up sooner. */
+/* The instant from which a server counts that has served for ${served_ms}; 0:
+ * it counts already.  Every lease that it may have forgotten has run out by
+ * then.  Our clock may be fast, so what is left is stretched.  If the server's
+ * clock is fast, it has served for less than it says; that needs no allowance,
+ * because a holder subtracts hf_margin_ms() of its lease for the clocks. */
 static uint64_t counts_at_ms(const struct hf_quorum *quorum, uint64_t served_ms)
 {
     uint64_t rejoin_ms =
