@@ -268,7 +268,7 @@ void check_lost(struct attempt *attempt)
         client->cluster->loss_at == HF_LOSS_AT_LOST)
         cluster_broken(client->cluster, 7, "%s was lost, and nothing was wrong",
                        attempt->name);
-    if (hf_acquisition_text(&attempt->a)[0] == '\0')
+    if (attempt->a.message == NULL)
         cluster_broken(client->cluster, 10, "%s was lost without a reason",
                        attempt->name);
     attempt->lost = true;
@@ -482,7 +482,7 @@ void check_ended(struct attempt *attempt)
     if (!may_end(attempt))
         cluster_broken(cluster, 9, "%s ended with %s, which has no cause",
                        attempt->name, hf_status_name(attempt->a.status));
-    if (hf_acquisition_text(&attempt->a)[0] == '\0')
+    if (attempt->a.message == NULL)
         cluster_broken(cluster, 10, "%s ended with %s and no message",
                        attempt->name, hf_status_name(attempt->a.status));
     check_removed(attempt);
@@ -516,8 +516,7 @@ void check_released(struct attempt *attempt)
     if (attempt->a.status != HF_OK && attempt->a.status != HF_ELOST)
         cluster_broken(cluster, 9, "%s was released with %s", attempt->name,
                        hf_status_name(attempt->a.status));
-    if (attempt->a.status != HF_OK &&
-        hf_acquisition_text(&attempt->a)[0] == '\0')
+    if (attempt->a.status != HF_OK && attempt->a.message == NULL)
         cluster_broken(cluster, 10, "%s was released with %s and no message",
                        attempt->name, hf_status_name(attempt->a.status));
     if (attempt->group != NULL && check_group_needs(attempt))
