@@ -66,8 +66,8 @@ static void set_valid(struct hf_acquisition *a, bool valid)
 }
 
 /* The flag of the grant changes together with the list of what is HELD, so that
- * safe-until counts for no grant that is not in the list.  In that list grants
- * that depend on others are behind these: a parent behind its children, a
+ * safe-until counts for no grant that is not in the list.  A grant that depends
+ * on other grants is behind them in that list: a parent behind its children, a
  * waiter behind the ticket of its cohort. */
 void hf_acquisition_move(struct hf_core *core, struct hf_acquisition *a,
                          enum hf_acquisition_state state)
@@ -353,8 +353,9 @@ void hf_acquisition_start(struct hf_core *core, struct hf_acquisition *a)
     hf_acquisition_pump(core, a);
 }
 
-/* The report waits for the removal of the ticket, but not beyond .notify_at_ms.
- * The listener knows at once that the wait is over. */
+/* The report waits for the removal of the ticket, but not beyond .notify_at_ms,
+ * unless the acquisition waits for removal.  The listener knows at once that
+ * the wait is over. */
 void hf_acquisition_give_up(struct hf_core *core, struct hf_acquisition *a,
                             const struct hf_error *why)
 {

@@ -50,14 +50,14 @@ struct hf_deadlock_detection;
 
 /* How many earlier tickets of one acquisition may be under removal while it
  * tries again.  With this many the next retry waits until one of them is GONE.
- * Tickets whose enqueue got no answer, and those that a list does not show,
- * are such tickets. */
+ * Among them are tickets whose enqueue got no answer, and tickets that a list
+ * did not show. */
 #define HF_EARLIER_TICKETS_MAX 4
 
 /* A wait that ends without a grant is reported once the engine has answered
  * that the ticket is removed, but after this time at the latest: a deadline has
  * to end the wait although the connection is down.  The report then says that a
- * ticket may remain. */
+ * ticket may remain.  Not if .waits_for_removal: then the report waits. */
 #define HF_REMOVAL_WAIT_MS 1000
 
 struct hf_acquisition;
@@ -71,12 +71,13 @@ struct hf_acquisition_ops {
     void (*begin)(struct hf_core *core, struct hf_acquisition *a);
     /* Something has changed: do what can be done now. */
     void (*pump)(struct hf_core *core, struct hf_acquisition *a);
-    /* There is a connection again; the session is over.  A pump follows the
-     * first, hf_acquisition_finish() the second.  NULL: nothing else is to be
-     * done. */
+    /* .connected: there is a connection, new or resumed; a pump follows.
+     * .session_over: the session is over; hf_acquisition_finish() follows.
+     * Either may be NULL: nothing has to be done before that. */
     void (*connected)(struct hf_core *core, struct hf_acquisition *a);
     void (*session_over)(struct hf_core *core, struct hf_acquisition *a);
-    /* It stops waiting, or holding; the state is not changed yet. */
+    /* Its wait or its grant ends, or its release after a loss begins; the state
+     * is still WAITING, HELD or LOST. */
     void (*leave)(struct hf_core *core, struct hf_acquisition *a);
     /* It is WAITING: does its own deadline end the wait?  NULL: yes. */
     bool (*has_deadline)(const struct hf_acquisition *a);
@@ -84,19 +85,21 @@ struct hf_acquisition_ops {
     bool (*must_wait)(const struct hf_acquisition *a);
     /* Can one of its tickets be in a queue, or appear there? */
     bool (*may_remain)(const struct hf_acquisition *a);
-    /* The status of its release; unless HF_OK also sets the text. */
+    /* The status of its release.  If it is not HF_OK, the text is set too. */
     hf_status (*release_status)(struct hf_core *core, struct hf_acquisition *a);
-    /* Its end was reported: is nothing left of it, so that it can be DONE? */
+    /* Its end was reported: can it become DONE? */
     bool (*may_finish)(const struct hf_acquisition *a);
     /* It is DONE: take it out of the list that .begin has put it into. */
     void (*finish)(struct hf_core *core, struct hf_acquisition *a);
-    /* It is WAITING: set .ahead and .holder, and return true, if they come from
-     * elsewhere than its own ticket.  Set ${waits_by} to the acquisition that
-     * has the ticket by which it waits. */
+    /* It is WAITING.  True: .ahead and .holder were set from elsewhere than its
+     * own ticket.  False: they come from its own ticket, or are not known.
+     * Always sets ${waits_by}: for a waiter to the ticket of its cohort, if
+     * there is one; else to ${a}. */
     bool (*position)(struct hf_core *core, struct hf_acquisition *a,
                      const struct hf_acquisition **waits_by);
-    /* It is WAITING: the acquisition whose ticket is behind others, by which it
-     * waits; NULL: none.  NULL if it looks for no deadlocks. */
+    /* It is WAITING: return the acquisition by whose ticket it waits behind
+     * others; NULL: none.  The pointer is NULL if such acquisitions never look
+     * for deadlocks; they then get no DESCRIBE. */
     const struct hf_acquisition *(*behind)(const struct hf_acquisition *a);
     /* Assert what must be true of it and of its tickets.  NULL: nothing more
      * than of any. */
@@ -109,8 +112,8 @@ struct hf_acquisition_ops {
  * the other functions note is worked off when the step ends (schedule.h).
  */
 struct hf_acquisition_listener {
-    bool has_deadlines; /* those of the listener end the wait, and not that of
-                           the acquisition */
+    bool has_deadlines; /* deadlines of the listener end the wait; the times of
+                           the acquisition itself do not */
     /* It waits: .ahead and .holder are set. */
     void (*waiting)(struct hf_core *core, struct hf_acquisition *a);
     /* It is HELD. */
@@ -133,7 +136,8 @@ struct hf_acquisition_listener {
     void (*gave_up)(struct hf_core *core, struct hf_acquisition *a);
     /* An answer came, or something else has changed. */
     void (*changed)(struct hf_core *core, struct hf_acquisition *a);
-    /* It has lost its position in the queue; it has one again. */
+    /* .displaced: it has lost its position in the queue.  .queued: it has a
+     * position, its first one or another one. */
     void (*displaced)(struct hf_acquisition *a);
     void (*queued)(struct hf_acquisition *a);
 };
@@ -157,23 +161,24 @@ struct hf_acquisition_waiter {
     struct hf_cohort *cohort;    /* set before ACQUIRE, with .ops */
     struct hf_tree_node waiting; /* WAITING: in the tree of the cohort */
     /* RELEASING, GIVING_UP: the end is reported when this ticket has ended;
-     * NULL: now. */
+     * NULL: at the end of the step. */
     struct hf_acquisition *awaited_ticket;
 };
 
 /* The part of an acquisition whose listener is the user. */
 struct hf_acquisition_user {
-    /* Set before ACQUIRE, of a single ticket: ENDED, like RELEASED, comes when
-     * no ticket of it can be in the queue, or with HF_EDENIED if it may not be
-     * removed. */
+    /* Set before ACQUIRE, only if it takes tickets of its own: ENDED and
+     * RELEASED come when none of its tickets can be in the queue, or with
+     * HF_EDENIED if the engine refuses to remove one. */
     bool waits_for_removal;
-    /* From GRANTED until it is HELD no more: safe-until of the session is about
-     * this grant.  Written by the core; readers use hf_safe_until_read(). */
+    /* True exactly while it is HELD: safe-until of the session is about this
+     * grant.  Written by the core; readers use hf_safe_until_read(). */
     _Atomic bool valid;
     /* Where the core writes the same, with the client's lock held; NULL:
      * nowhere.  Must point to valid memory until it is NULL again. */
     _Atomic bool *valid_copy;
-    hf_status downgrade_status; /* DOWNGRADED; .kind then says what it is */
+    hf_status downgrade_status; /* DOWNGRADED: how it ended; .kind then says
+                                   whether it is a reader */
     /* Two effects share one struct if the first is carried out, or taken back,
      * before the second can come. */
     struct hf_effect answer;  /* GRANTED, then RELEASED; or ENDED */
@@ -204,7 +209,8 @@ struct hf_acquisition {
      * user allocates it with hf_alloc(); hf_acquisition_free() frees it. */
     struct hf_deadlock_detection *detection;
     /* How it gets its lock, and the data of that.  NULL before ACQUIRE: by
-     * tickets of its own.  Of a multi-lock and of a waiter both are set. */
+     * tickets of its own.  A multi-lock and a waiter have .ops and their data
+     * set before ACQUIRE. */
     const struct hf_acquisition_ops *ops;
     union {
         struct hf_acquisition_tickets tickets;
@@ -230,8 +236,8 @@ struct hf_acquisition {
     uint32_t ahead;         /* WAITING: tickets ahead */
     uint32_t displaced;     /* WAITING: how often it has lost its position
                                before it got the present one */
-    struct hf_shared_text *holder; /* WAITING: payload of the first ticket; ""
-                                      without the memory for it */
+    struct hf_shared_text *holder; /* WAITING: payload of the first ticket;
+                                      NULL: "", or no memory for it */
     struct hf_ticket_id ticket_id; /* GRANTED */
     uint64_t token;                /* GRANTED: the fencing token */
     uint64_t generation;           /* GRANTED to a PARTICIPANT: the generation
@@ -240,11 +246,12 @@ struct hf_acquisition {
     /* For the core only. */
     unsigned state; /* enum hf_acquisition_state, by hf_acquisition_move() */
     bool position_lost; /* WAITING: it has lost its position and has no new one
-                           yet; the loss of that is counted with the new one */
-    uint64_t connect_by_ms; /* CLOCK_BOOTTIME; the deadline as long as there
-                               never was a connection */
+                           yet; the loss is counted when it has one */
+    uint64_t connect_by_ms; /* CLOCK_BOOTTIME; a second deadline, until there
+                               was a first connection */
     uint64_t session;       /* HELD: the number of the session */
-    uint64_t notify_at_ms; /* GIVING_UP: ENDED is reported then at the latest */
+    uint64_t notify_at_ms;  /* GIVING_UP: ENDED is reported then at the latest,
+                               unless it waits for removal */
     struct hf_schedule_entry entry;
     struct hf_acquisition *next; /* in the list of .begin */
     struct hf_acquisition *previous;
@@ -253,7 +260,7 @@ struct hf_acquisition {
     struct hf_acquisition *previous_held;
 };
 
-/* Its current ticket; NULL: none, or none of its own. */
+/* Its current ticket; NULL: it has none now, or takes no tickets of its own. */
 static inline struct hf_own_ticket *
 hf_acquisition_ticket(const struct hf_acquisition *a)
 {
@@ -283,16 +290,16 @@ void hf_acquisition_free(struct hf_core *core, struct hf_acquisition *a);
 
 /* With ENDED, RELEASED or DOWNGRADED and a status other than HF_OK: the
  * message. With LOST: why.  Else "" or a failure that was retried.  Valid until
- * ${a} is freed or the core is called again: copy it before the lock is given
- * up. */
+ * ${a} is freed or the core is called again: copy it before the client's lock
+ * is released. */
 const char *hf_acquisition_text(const struct hf_acquisition *a);
 
 /* Set that text to a copy of ${text}. */
 void hf_acquisition_set_text(struct hf_core *core, struct hf_acquisition *a,
                              const char *text);
 
-/* Set ${why} to why ${a}, which waits, was not granted within ${waited_ms}, or,
- * with ${only_try}, within the time that a try may take. */
+/* Set ${why} to the reason why ${a}, which waits, was not granted: within
+ * ${waited_ms}, or with ${only_try} within the time that a try may take. */
 void hf_acquisition_explain_timeout(struct hf_core *core,
                                     struct hf_acquisition *a,
                                     uint64_t waited_ms, bool only_try,
@@ -367,7 +374,7 @@ void hf_acquisition_set_limit(struct hf_core *core, struct hf_acquisition *a,
                               uint32_t limit);
 
 /* DOWNGRADE: make the grant of a writer that of a reader.  No other downgrade
- * is under way, and LOST was not carried out. */
+ * is under way, and the user was not notified of a loss. */
 void hf_acquisition_downgrade(struct hf_core *core, struct hf_acquisition *a);
 
 /* DESCRIBE: write the text of the ticket by which ${a} waits behind others
@@ -447,7 +454,7 @@ void hf_acquisition_move(struct hf_core *core, struct hf_acquisition *a,
  * left. */
 void hf_acquisition_finish(struct hf_core *core, struct hf_acquisition *a);
 
-/* Is it IDLE, or DONE with no ticket of which the engine has something? */
+/* Is it IDLE, or is it DONE and has the engine nothing of its tickets? */
 bool hf_acquisition_can_be_freed(const struct hf_acquisition *a);
 
 /* Is a removal of one of its tickets, or the enqueue before that, still to be

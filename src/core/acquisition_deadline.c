@@ -22,7 +22,8 @@
 /* WAITING: when the wait ends although nothing happens (CLOCK_BOOTTIME).  That
  * is the deadline, or for a try the time that the engine has for an answer;
  * without a first connection no later than .connect_by_ms, and at once if all
- * servers refuse us. */
+ * servers refuse us.  HF_FOREVER: there is no deadline, or others end the wait.
+ */
 static uint64_t wait_ends_at_ms(const struct hf_core *core,
                                 const struct hf_acquisition *a)
 {
@@ -146,8 +147,9 @@ static void tick(struct hf_core *core, struct hf_schedule_entry *entry)
 }
 
 /* When the next request is due, of any of its tickets or of its look for
- * deadlocks.  An enqueue counts only if it became due after the last pump: that
- * pump has seen an earlier one, and it waits for something other than time. */
+ * deadlocks.  An enqueue counts only if it became due after the last pump: one
+ * that was due earlier and was not sent by that pump waits for something other
+ * than time. */
 static uint64_t request_at_ms(const struct hf_acquisition *a)
 {
     uint64_t at_ms = a->detection != NULL

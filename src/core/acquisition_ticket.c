@@ -214,8 +214,8 @@ static void retry(struct hf_core *core, struct hf_acquisition *a,
         hf_acquisition_give_up(core, a, why);
 }
 
-/* If the retry policy allows no further try, the wait ends with this message.
- */
+/* The message is kept: if the retry policy allows no further try, the wait ends
+ * with it. */
 static void ticket_unsure(struct hf_core *core, struct hf_own_ticket *ticket,
                           const struct hf_error *why)
 {
@@ -231,7 +231,8 @@ static void ticket_search_failed(struct hf_core *core,
     hf_enqueue_order_failed(core, &ticket->acquisition->tickets.turn);
 }
 
-/* The enqueue failed, or the search for its ticket did not find it. */
+/* The enqueue failed, or the search for its ticket did not find it: then ${why}
+ * is NULL, and the reason is what ticket_unsure() has kept. */
 static void ticket_failed(struct hf_core *core, struct hf_own_ticket *ticket,
                           const struct hf_error *why,
                           enum hf_own_ticket_end end)
@@ -321,8 +322,8 @@ static void end_downgrade(struct hf_core *core, struct hf_acquisition *a)
                      a->state == STATE(LOST) ? HF_ELOST : HF_ECANCELLED);
 }
 
-/* The answer to the downgrade; NULL: the ticket is a reader's now.  If that is
- * not known, the owner counts as a reader too. */
+/* The answer to the downgrade; NULL: the ticket is a reader's now.  HF_EUNSURE:
+ * it may be, and the owner counts as a reader too. */
 static void ticket_downgraded(struct hf_core *core,
                               struct hf_own_ticket *ticket,
                               const struct hf_error *why)
@@ -467,9 +468,10 @@ bool hf_acquisition_awaits_removal(const struct hf_acquisition *a)
     return awaits;
 }
 
-/* The end of a wait is reported after the removals that are under way; that of
- * a release, and of an acquisition that waits for removal, when no ticket can
- * be in the queue.  HF_EDENIED ends both: the ticket stays. */
+/* The end of a wait is reported after the removals that are under way.  The end
+ * of a release is reported when the current ticket cannot be in the queue; if
+ * the acquisition waits for removal, either end when none of its tickets can be
+ * there.  HF_EDENIED ends the last two waits: the ticket stays. */
 static bool must_wait(const struct hf_acquisition *a)
 {
     assert(a->state == STATE(RELEASING) || a->state == STATE(GIVING_UP));
@@ -516,9 +518,9 @@ static bool position(struct hf_core *core, struct hf_acquisition *a,
 
 /* -------------------------------------------------------------- session -- */
 
-/* A new connection begins the backoff anew, because neither an outage nor an
- * answer that it took with it is a failure of the engine.  What is known of the
- * queue may be out of date: its node may have been deleted in the outage. */
+/* A new connection begins the backoff anew, because an outage is no failure of
+ * the engine, nor is an answer that was lost in it.  What is known of the queue
+ * may be out of date: its node may have been deleted meanwhile. */
 static void connected(struct hf_core *core, struct hf_acquisition *a)
 {
     assert(core->session.state == HF_STATE_CONNECTED);

@@ -12,7 +12,7 @@
  * mutex, a write ticket or an election's, blocks every ticket behind it.  A
  * ticket ahead that certainly belongs to another kind of lock is HF_WRONG_KIND.
  *
- *     lease  no more permits ahead than leave room for its own
+ *     lease  the permits ahead leave room for its own
  *
  * A semaphore is a mutex queue whose first ticket may add a lease to a second
  * queue.  (The simpler rule, "the first n tickets of one queue, each watching
@@ -20,7 +20,7 @@
  * tests/simulator/test_semaphore.c.) No single ticket blocks a lease: it waits
  * for the queue to change.
  *
- *     participant  a generation that is newer than it
+ *     participant  a generation has begun that is newer than its ticket
  *
  * Each participant of a double barrier is a ticket.  A participant that counts
  * enough tickets begins a *generation* (as in a CyclicBarrier): the engine sets
@@ -51,7 +51,7 @@
 /* The meaning of a queue for a ticket in it. */
 enum hf_admission_answer {
     HF_ADMITTED,   /* nothing blocks it */
-    HF_WAIT_FOR,   /* .nearest does */
+    HF_WAIT_FOR,   /* something does: .nearest, or the number of permits */
     HF_MISSING,    /* it is not in the queue */
     HF_WRONG_KIND, /* a ticket ahead, .nearest, belongs to another kind of
                       lock */
@@ -66,9 +66,9 @@ struct hf_admission {
     size_t blocking;
     const struct hf_ticket *nearest;
     const struct hf_ticket *second;
-    /* May the end of the last blocking ticket admit without a new list?  Not
-     * behind a write ticket, or what may be one: if it was downgraded, a reader
-     * is in its place, ahead. */
+    /* May the end of the last blocking ticket admit without a new list?  A
+     * reader: yes.  A lease: no.  Others: not if a write ticket, or what may be
+     * one, is ahead: if it was downgraded, a reader is in its place. */
     bool gone_admits;
 };
 
@@ -84,8 +84,8 @@ struct hf_admission hf_admission_decide_lease(const struct hf_snapshot *leases,
                                               const struct hf_ticket_id *mine,
                                               uint32_t limit);
 
-/* The first ticket in the queue of leases that is none, so that the queue is in
- * use as something else.  NULL: there is none. */
+/* The first ticket in the queue of leases that is not a lease: the name is used
+ * by another kind of lock.  NULL: there is none. */
 const struct hf_ticket *
 hf_admission_not_a_lease(const struct hf_snapshot *leases);
 
@@ -139,7 +139,7 @@ struct hf_enter_decision {
 
 /* The answers to a leave. */
 enum hf_leave_answer {
-    HF_LEAVE_WAIT,  /* with its ticket or without it, as it is */
+    HF_LEAVE_WAIT,  /* wait; keep the ticket if it is still there */
     HF_LEAVE_YIELD, /* remove the ticket, then wait */
     HF_LEAVE_PASS,  /* no other participant of the round is left */
 };

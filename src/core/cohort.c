@@ -172,8 +172,9 @@ static void finish(struct hf_core *core, struct hf_acquisition *a)
 
 /* -------------------------------------------------- the end of a waiter -- */
 
-/* The last waiter stays until the tickets can be freed, because somebody has to
- * own them; with others that need a ticket it may go. */
+/* As long as another waiter needs a ticket, one that has left may go.  After
+ * that those that have left stay until the tickets can be freed, because
+ * somebody has to own them. */
 static bool may_finish(const struct hf_acquisition *a)
 {
     return is_needed(a->waiter.cohort) ||
@@ -352,7 +353,7 @@ static void grant(struct hf_core *core, struct hf_cohort *cohort)
     a->ticket_id = ticket->ticket_id;
     a->token = ticket->token;
     a->session = ticket->session;
-    hf_acquisition_grant(core, a, cohort->revoked); /* while it waited */
+    hf_acquisition_grant(core, a, cohort->revoked); /* before this grant */
 }
 
 /* Report the ends that are due. */

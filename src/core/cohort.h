@@ -56,8 +56,8 @@
 struct hf_cohort_ticket {
     struct hf_acquisition acquisition;
     struct hf_shared_text
-        *payload; /* that of the waiter that was the first one;
-                     "" if there was no memory for it */
+        *payload; /* of the first waiter when the ticket was requested; NULL:
+                     "", or no memory for it */
 };
 
 struct hf_cohort {

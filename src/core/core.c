@@ -30,8 +30,8 @@ void hf_core_init(struct hf_core *core, const struct hf_core_config *config,
 
 /* A list of ${queue} has come, for any request of this client.  If it shows a
  * ticket whose removal waits for the ticket to appear, request that removal.  A
- * list that shows a part of the queue may not show such a ticket; then it is
- * removed when its time is over. */
+ * list of a part of the queue may lack such a ticket; it is then removed when
+ * it can appear no longer (removal.h). */
 static void remove_appeared(struct hf_core *core, const char *queue,
                             const struct hf_snapshot *snapshot)
 {
@@ -79,7 +79,7 @@ static void tick(struct hf_core *core)
 }
 
 /* ACQUIRE, by the user.  A multi-lock, or a waiter of a cohort, has its ops
- * already; only hf_mutex and hf_rwlock join one (hf_lock_join_cohort()). */
+ * already; only an hf_mutex uses a cohort (hf_lock_join_cohort()). */
 static void start_acquisition(struct hf_core *core, struct hf_acquisition *a)
 {
     a->listener = &hf_acquisition_user_listener;
@@ -208,8 +208,8 @@ void hf_core_step(struct hf_core *core, const struct hf_event *event)
     finish_step(core);
 }
 
-/* The step has left nothing to do, except if an UNWATCH was handed out, whose
- * request can be used again now. */
+/* The step has left nothing to do.  But if an UNWATCH was handed out last, its
+ * request can be used again from now on. */
 struct hf_effect *hf_core_next_effect(struct hf_core *core)
 {
     struct hf_acquisition *a;

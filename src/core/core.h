@@ -7,8 +7,8 @@
  * A ticket of ours is allocated before its ENQUEUE is requested, together with
  * all that its removal may need, so a release, a loss and the end of a wait
  * never need memory.  Without memory for a ticket or a watch the core requests
- * none and retries later, as if the engine had answered that it has no room.
- * Texts are left out.
+ * none and retries later, as if the engine had answered that it has no room.  A
+ * text for which there is no memory is left out.
  *
  *     hf_core_step(core, &event);
  *     while ((effect = hf_core_next_effect(core)) != NULL)

@@ -93,9 +93,9 @@ void hf_core_expire(struct hf_core *core)
 }
 
 /* Show readers the present safe-until, by one store.  It must not revive a lost
- * grant: one that belongs to another session, or that was held when safe-until
- * passed, must have lost its flag before. hf_core_step() sees to the latter,
- * because it ends expired grants before it takes in an event.  A grant of a
+ * grant.  So the flag of a grant of another session, and of a grant that was
+ * held when safe-until passed, must be cleared before.  For the latter
+ * hf_core_step() ends expired grants before it takes in an event.  A grant of a
  * lazy session goes on after safe-until has passed; a later proof shows that
  * nobody was admitted in between. */
 static void publish_safe_until(struct hf_core *core)
@@ -120,8 +120,8 @@ static void safe_until_moved(struct hf_core *core)
         hf_core_expire(core);
 }
 
-/* Does anybody need the session to be proven?  In a lazy session only those
- * that wait for a proof do, and, after a resume, all that hold. */
+/* Does anybody need the session to be proven?  In a lazy session only a CHECK
+ * does, and those that wait for a proof; after a resume also all that hold. */
 static bool needs_proof(const struct hf_core *core)
 {
     const struct hf_session *session = &core->session;
@@ -142,7 +142,7 @@ void hf_core_prove(struct hf_core *core)
 
 /* -------------------------------------------------------------- session -- */
 
-/* Will no later session get another answer than ${status}? */
+/* Is ${status} an error that every later session would get again? */
 static bool is_final(hf_status status)
 {
     return status != HF_OK && status != HF_ELOST &&
@@ -285,8 +285,8 @@ static void resuming(struct hf_core *core, const struct hf_event *event)
     safe_until_moved(core);
 }
 
-/* GAVE_UP: no further attempt to connect is made.  Waits end.  Holders keep
- * what they have until safe-until passes. */
+/* GAVE_UP: no further attempt to connect is made.  Waits end.  Grants go on as
+ * in any outage. */
 static void gave_up(struct hf_core *core, const struct hf_event *event)
 {
     struct hf_error why;

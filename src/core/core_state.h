@@ -31,7 +31,7 @@ struct hf_core_config {
     unsigned traits;     /* HF_ENGINE_... of the engine in use */
     uint64_t connect_ms; /* for the first connection; the time of a try */
     struct hf_retry_policy retry; /* of enqueues; other requests have its
-                                     backoff, without its end */
+                                     backoff, but are repeated without an end */
     struct hf_random random;      /* seeded by the client; for ids and jitter */
     const char
         *engine_name; /* its URL without secrets, for error texts; NULL or
@@ -73,11 +73,12 @@ struct hf_core {
     struct hf_shared_texts messages; /* of acquisitions */
     uint64_t deadlocks_cut; /* looks for deadlocks that found more than they may
                                look at */
-    struct hf_shared_texts holders; /* payloads of first tickets */
-    struct hf_effect *unwatching;   /* the UNWATCH that was handed out last: its
-                                       request can be used again when the core is
-                                       called next */
-    uint64_t now_ms;                /* CLOCK_BOOTTIME; of the last event */
+    struct hf_shared_texts
+        holders; /* payloads of first tickets, and of tickets of cohorts */
+    struct hf_effect *unwatching; /* the UNWATCH that was handed out last: its
+                                     request can be used again when the core is
+                                     called next */
+    uint64_t now_ms;              /* CLOCK_BOOTTIME; of the last event */
     uint64_t visits; /* the number of objects that walks have visited, by which
                         tests measure the cost of a step */
 };

@@ -2,10 +2,10 @@
 /*
  * The reduction, and the shortest cycle in what remains.
  *
- * Each ticket counts the blocked tickets that hold it, so that taking one out
- * costs what it holds.  A queue is walked once: those ahead are decided before
- * those behind, and a queue is looked at again only where it stopped.  So all
- * of it costs what the queues have, whatever they say.
+ * Each ticket counts the blocked tickets that hold it, so a ticket is taken out
+ * in the time that a walk over its holds takes.  A queue is walked from the
+ * head to the tail, and later only from where the walk stopped.  So the time
+ * grows with the number of tickets and holds, whatever the tickets say.
  */
 #include "core/deadlock.h"
 
@@ -74,9 +74,9 @@ struct reduction {
     struct hf_deadlock_lock *changed; /* those to look at again */
 };
 
-/* Set what is known of ${ticket} by its place alone; ${possible}: if what is
- * possible is so.  Of the tickets of an entry queue only mutexes are waits, so
- * there are no readers among them. */
+/* Set what is known of ${ticket} by its place alone; ${possible}: what is only
+ * possible counts too.  A reader in an entry queue is of another kind of lock,
+ * and does not count as blocked. */
 static void classify(struct hf_deadlock_ticket *ticket, bool possible)
 {
     bool entry = ticket->role == HF_DEADLOCK_ENTRY;
@@ -107,7 +107,8 @@ static void note_change(struct reduction *reduction,
     reduction->changed = lock;
 }
 
-/* All tickets are classified: count ${ticket} at what it holds. */
+/* All tickets are classified: if ${ticket} is blocked, count it in
+ * .blocked_holders of each ticket that it holds. */
 static void count_holds(struct hf_deadlock_graph *graph,
                         struct hf_deadlock_ticket *ticket)
 {
@@ -122,8 +123,9 @@ static void count_holds(struct hf_deadlock_graph *graph,
     }
 }
 
-/* One of the blocked tickets that hold ${target} does so no longer, or is not
- * blocked.  True: it was the last one. */
+/* One of the blocked tickets that hold ${target} no longer counts, because it
+ * is blocked no more or its hold is only possible.  True: it was the last one.
+ */
 static bool let_go(struct hf_deadlock_graph *graph,
                    struct hf_deadlock_ticket *target)
 {
@@ -139,7 +141,7 @@ static bool let_go(struct hf_deadlock_graph *graph,
     return true;
 }
 
-/* A hold that is only possible does not count. */
+/* Take out the holds of ${ticket} that are only possible. */
 static void drop_possible(struct hf_deadlock_graph *graph,
                           struct hf_deadlock_ticket *ticket)
 {
@@ -153,7 +155,8 @@ static void drop_possible(struct hf_deadlock_graph *graph,
     }
 }
 
-/* It can go on, and then so can what its owner holds. */
+/* ${ticket} can go on, so it keeps nothing of what its owner holds.  Each lock
+ * in which this lets a ticket go is to be looked at again. */
 static void unblock(struct reduction *reduction,
                     struct hf_deadlock_ticket *ticket)
 {
@@ -167,7 +170,8 @@ static void unblock(struct reduction *reduction,
     }
 }
 
-/* All ahead of ${ticket} that stand in its way can go: can it go, then? */
+/* All ahead of ${ticket} that stand in its way can go: unblock it if it has its
+ * permits.  True: it can go itself. */
 static bool can_go(struct reduction *reduction,
                    struct hf_deadlock_ticket *ticket)
 {
@@ -176,9 +180,9 @@ static bool can_go(struct reduction *reduction,
     return !is_stuck(ticket);
 }
 
-/* Unblock each ticket of ${queue} that can go on: those that have nobody ahead
- * in their way.  A ticket is passed once, so all calls together cost what the
- * queue has. */
+/* Unblock each ticket of ${queue} that can go on, because nothing that cannot
+ * go is ahead in its way.  Each of the two indexes passes a ticket once, so all
+ * calls together take the time of two walks over the queue. */
 static void reduce(struct reduction *reduction, struct hf_deadlock_queue *queue)
 {
     size_t *first = &queue->first_stuck, *writer = &queue->first_stuck_writer;
@@ -265,8 +269,8 @@ void hf_deadlock_analyse(struct hf_deadlock_graph *graph, bool possible)
 
 /* ----------------------------------------------------------------- walks -- */
 
-/* The one that ${ticket}, which is blocked, waits for.  There is one: without
- * it the reduction would have taken ${ticket} out. */
+/* The ticket that ${ticket}, which is blocked, waits for.  NULL: none, because
+ * it asks for more permits than its semaphore has. */
 static struct hf_deadlock_ticket *
 waits_for(struct hf_deadlock_graph *graph,
           const struct hf_deadlock_ticket *ticket)
@@ -297,8 +301,8 @@ struct hf_deadlock_ticket *hf_deadlock_follow(struct hf_deadlock_graph *graph,
 
 /* ----------------------------------------------------------------- cycle -- */
 
-/* The tickets that a search has reached, those whose waiters are still to be
- * found at the end. */
+/* The tickets that a search has reached, linked by .next in that order; for the
+ * last of them the waiters are still to be found. */
 struct reached {
     struct hf_deadlock_ticket *first; /* where it began */
     struct hf_deadlock_ticket *last;
@@ -349,8 +353,8 @@ static void reach_lock(struct reached *reached,
 
     size_t i = queue->reached_from;
 
-    /* Those from there on were reached before, from this ticket or, if readers
-     * hold the lock, from another one of them. */
+    /* The tickets from index ${i} on were reached before, from this ticket or,
+     * if readers hold the lock, from another reader. */
     while (i > held->index + 1) {
         struct hf_deadlock_ticket *ticket = &queue->tickets[--i];
 

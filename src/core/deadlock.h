@@ -18,10 +18,10 @@
  * reduction of a wait-for graph with AND and OR (Holt, "Some deadlock
  * properties of computer systems", 1972).
  *
- * The sure side is that a ticket can go on.  So does every ticket whose owner
- * is not found, or that another program has enqueued (unless it is asked what
- * is possible, and its session holds something); candidates of elections,
- * which are no waits; and a semaphore's ticket that does not say its limit.
+ * In doubt a ticket counts as one that can go on: one whose owner is not found;
+ * one of another program, except if its session holds something and what is
+ * only possible counts too; a candidate of an election, which is no wait; and a
+ * semaphore's ticket that does not say its limit.
  *
  * Nothing here does I/O or allocates.
  */
@@ -41,13 +41,13 @@ struct hf_deadlock_cycle {
 };
 
 /* Find out which tickets of ${graph} are blocked: set .state and the last
- * fields of all of them.  ${possible}: if what is only possible (.possible) is
- * so. */
+ * fields of all of them.  ${possible}: holds that are only possible (.possible)
+ * count too. */
 void hf_deadlock_analyse(struct hf_deadlock_graph *graph, bool possible);
 
 /* After that: a ticket of a cycle that ${ticket}, which is blocked, is in or
  * waits behind; NULL: an earlier walk has come by it.  ${walk}: the number of
- * this walk, from 1 on.  All walks together cost what there are tickets. */
+ * this walk, from 1 on.  All walks together visit each ticket once. */
 struct hf_deadlock_ticket *hf_deadlock_follow(struct hf_deadlock_graph *graph,
                                               struct hf_deadlock_ticket *ticket,
                                               size_t walk);

@@ -29,8 +29,8 @@ static bool says_detect(const struct hf_deadlock_wait *wait)
     return hf_ticket_text_find(wait->text, "detect", &value, &length);
 }
 
-/* Write the name of the lock that is waited for, which is not that of the
- * queue if that is the entry queue of a semaphore. */
+/* Write to ${name} which lock is waited for: the name of the queue, which for
+ * the entry queue of a semaphore is cut before its "/locks". */
 static void write_lock(const struct hf_deadlock_wait *wait, char *name)
 {
     size_t bytes = strlen(wait->queue);
@@ -52,8 +52,8 @@ static void free_search(struct hf_deadlock_detection *detection)
     detection->search = NULL;
 }
 
-/* The look has ended: fail, if that is the verdict.  The wait ends last,
- * because that ends the look. */
+/* The look has ended: end the wait, if that is the verdict.  That comes last,
+ * because the end of the wait frees ${search}. */
 static void decide(struct hf_core *core,
                    struct hf_deadlock_detection *detection)
 {
@@ -76,7 +76,7 @@ static void decide(struct hf_core *core,
 
 static const struct hf_operation_listener listener;
 
-/* Hand the list of .queue to the core. */
+/* Have the core list .queue; list_done() follows. */
 static void list(struct hf_core *core, struct hf_deadlock_detection *detection)
 {
     detection->operation = (struct hf_operation){

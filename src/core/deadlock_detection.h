@@ -6,9 +6,9 @@
  * acquisition is the one of the cycle that is to fail, its wait ends with
  * HF_EDEADLK.
  *
- * It only looks if its own ticket says so (the word detect), so that all
- * owners of a cycle know who looks.  The host writes the word if the owner
- * holds something else; without that it makes no request.
+ * It only looks if its own ticket says so (the word detect), so that all owners
+ * of a cycle know who looks.  The client writes the word if the owner holds
+ * something else (client/owner_grants.c).  Without the word no request is made.
  */
 #ifndef HF_CORE_DEADLOCK_DETECTION_H
 #define HF_CORE_DEADLOCK_DETECTION_H
@@ -52,10 +52,10 @@ struct hf_deadlock_detection_listener {
 struct hf_deadlock_detection {
     const struct hf_deadlock_detection_listener *listener;
     struct hf_acquisition *acquisition;
-    struct hf_schedule_entry *entry;   /* of the acquisition */
-    bool ended;                        /* it looks no more */
-    uint64_t look_at_ms;               /* CLOCK_BOOTTIME; of the next look */
-    uint64_t interval_ms;              /* from that to the one after it */
+    struct hf_schedule_entry *entry; /* of the acquisition */
+    bool ended;                      /* it looks no more */
+    uint64_t look_at_ms;             /* CLOCK_BOOTTIME; of the next look */
+    uint64_t interval_ms; /* ms; from the next look to the one after it */
     struct hf_deadlock_search *search; /* the look under way; NULL: none */
     bool is_listing;                   /* .operation is handed to the core */
     struct hf_operation operation;
@@ -71,7 +71,7 @@ void hf_deadlock_detection_begin(
     struct hf_acquisition *a, struct hf_schedule_entry *entry);
 
 /* When to look next (CLOCK_BOOTTIME); HF_FOREVER: a look is under way, or there
- * is no other one. */
+ * is no further one, or ${detection} is NULL. */
 uint64_t
 hf_deadlock_detection_at_ms(const struct hf_deadlock_detection *detection);
 
@@ -83,8 +83,8 @@ void hf_deadlock_detection_tick(struct hf_core *core,
 void hf_deadlock_detection_end(struct hf_core *core,
                                struct hf_deadlock_detection *detection);
 
-/* Has the engine still a request of a look?  When it has answered one that has
- * ended, the listener is notified. */
+/* Does the engine still have a request of a look?  If the detection has ended
+ * meanwhile, .idle of the listener is called once that is answered. */
 bool hf_deadlock_detection_is_busy(
     const struct hf_deadlock_detection *detection);
 

@@ -21,7 +21,7 @@ struct hf_deadlock_block {
     max_align_t bytes[];
 };
 
-/* Something was not possible because of ${status}. */
+/* Set .status to ${status}, and return false. */
 static bool fail(struct hf_deadlock_graph *graph, hf_status status)
 {
     graph->status = status;
@@ -141,7 +141,7 @@ static size_t ticket_bucket(size_t lock, uint32_t id)
     return (hash >> 40) & (HF_DEADLOCK_BUCKETS - 1);
 }
 
-/* Readers stand in nobody's way but that of writers. */
+/* True, except for a reader behind a reader. */
 bool hf_deadlock_stands_in_way(const struct hf_deadlock_ticket *ahead,
                                const struct hf_deadlock_ticket *ticket)
 {
@@ -182,8 +182,8 @@ void hf_deadlock_index_all(struct hf_deadlock_graph *graph)
     }
 }
 
-/* The first of ${ticket} and those behind it in the bucket that is like that.
- */
+/* The first ticket of ${lock} that begins with ${id}, from ${ticket} on in its
+ * bucket; NULL: none. */
 static struct hf_deadlock_ticket *find_like(struct hf_deadlock_ticket *ticket,
                                             size_t lock, uint32_t id)
 {

@@ -5,8 +5,8 @@
  * meanwhile.  deadlock_reading.h fills it, deadlock.h finds out which tickets
  * can never be admitted.
  *
- * Everything in it is freed at once.  What it has is bounded, whatever the
- * texts of tickets say: some 40 MiB.
+ * Everything in it is freed together.  It takes at most about 40 MiB, whatever
+ * the texts of tickets say.
  */
 #ifndef HF_CORE_DEADLOCK_GRAPH_H
 #define HF_CORE_DEADLOCK_GRAPH_H
@@ -70,8 +70,8 @@ enum hf_deadlock_progress {
 struct hf_deadlock_hold {
     size_t lock;
     uint32_t id;
-    bool possible; /* it is not known that it waits with the owner (outer=), or
-                      that the owner is the same (HF_DEADLOCK_SESSION) */
+    bool possible; /* it is not known that its holder waits for the owner
+                      (outer=), or is the owner (HF_DEADLOCK_SESSION) */
     struct hf_deadlock_ticket *target; /* set by hf_deadlock_analyse(); NULL:
                                           no such ticket, or not only one */
     struct hf_deadlock_hold *next;     /* of the same lock, for the reading */
@@ -84,7 +84,8 @@ struct hf_deadlock_ticket {
     enum hf_ticket_kind kind;
     uint32_t weight; /* of a lease: its permits */
     enum hf_deadlock_owner owner;
-    uint64_t session; /* of another program's that is shown to people; or 0 */
+    uint64_t session; /* of a ticket of another program, where people are shown
+                         it; else 0 */
     bool detects;     /* its owner looks for deadlocks */
     uint32_t limit;   /* ENTRY: the permits of the semaphore; 0: not known */
     uint32_t permits; /* ENTRY: how many of them it wants */
@@ -92,7 +93,8 @@ struct hf_deadlock_ticket {
     size_t hold_count;
     const char *text; /* what it says of its owner */
 
-    /* Where it is: an index, a role, an index; and the next of its bucket. */
+    /* Where it is: the index of its lock, the queue of that, its index in the
+     * queue.  And the next ticket of its bucket. */
     size_t lock;
     enum hf_deadlock_role role;
     size_t index;
@@ -131,8 +133,8 @@ struct hf_deadlock_queue {
     struct hf_deadlock_ticket *tickets;
     size_t count;
     /* Set by hf_deadlock_analyse(): the first ticket that cannot go, and the
-     * first of those that is no reader.  Both only move back: no ticket that
-     * can go on is blocked again. */
+     * first of those that is no reader.  Both only move towards the tail,
+     * because no ticket that can go on is blocked again. */
     size_t first_stuck;
     size_t first_stuck_writer;
     /* For the reading: the one ticket that may be the first in the way of
@@ -162,7 +164,8 @@ struct hf_deadlock_graph {
     struct hf_deadlock_lock *locks;
     size_t count;
     size_t room;                            /* locks that fit */
-    size_t names[HF_DEADLOCK_NAME_BUCKETS]; /* one more than the first lock */
+    size_t names[HF_DEADLOCK_NAME_BUCKETS]; /* one more than the index of the
+                                               first lock; 0: none */
     struct hf_deadlock_ticket *tickets[HF_DEADLOCK_BUCKETS];
     size_t hold_count, byte_count;
     struct hf_deadlock_block *blocks; /* what was allocated */
@@ -186,15 +189,14 @@ bool hf_deadlock_add_lock(struct hf_deadlock_graph *graph, const char *name,
 bool hf_deadlock_begin_holds(struct hf_deadlock_graph *graph,
                              struct hf_deadlock_ticket *ticket, size_t count);
 
-/* Add one of them: the ticket of the lock called ${name} that begins with
- * ${id}.  False with .status, which may have been set before: nothing is added
- * any more then. */
+/* Add one of them: the ticket of the lock called ${name} whose id begins with
+ * ${id}.  False with .status; also if .status was set before. */
 bool hf_deadlock_add_hold(struct hf_deadlock_graph *graph,
                           struct hf_deadlock_ticket *ticket, const char *name,
                           uint32_t id, bool possible);
 
 /* ${queue}, of that lock and role, has the tickets that it will have: note
- * where each is and which are admitted, and have them be found. */
+ * where each is and which are admitted, and enter them into the hash table. */
 void hf_deadlock_index_queue(struct hf_deadlock_graph *graph, size_t lock,
                              enum hf_deadlock_role role);
 
@@ -215,8 +217,8 @@ hf_deadlock_find_ticket(const struct hf_deadlock_graph *graph, size_t lock,
                         enum hf_deadlock_role role,
                         const struct hf_ticket_id *id);
 
-/* The ticket behind ${ticket}, NULL being before the first: by locks, then
- * queues, in order.  NULL: there is no other. */
+/* The ticket that follows ${ticket}, lock by lock and queue by queue; the first
+ * one if ${ticket} is NULL.  NULL: there is no further one. */
 struct hf_deadlock_ticket *
 hf_deadlock_next_ticket(const struct hf_deadlock_graph *graph,
                         const struct hf_deadlock_ticket *ticket);

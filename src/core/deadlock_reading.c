@@ -27,8 +27,9 @@ static void request(struct hf_deadlock_reading *reading, size_t lock,
         (struct hf_deadlock_request){lock, role, texts};
 }
 
-/* The same for the first time.  Most tickets are not reached, so no text is
- * wanted but those of the first of an entry queue. */
+/* Have a queue be asked for that was not asked for yet; else nothing.  Most
+ * tickets are never reached, so no text is wanted, except the first page of an
+ * entry queue. */
 static void request_queue(struct hf_deadlock_reading *reading, size_t lock,
                           enum hf_deadlock_role role)
 {
@@ -42,8 +43,7 @@ static void request_queue(struct hf_deadlock_reading *reading, size_t lock,
     request(reading, lock, role, role == HF_DEADLOCK_ENTRY ? page : none);
 }
 
-/* ${lock} may be a semaphore: something of it is held by a ticket that is not
- * in its queue. */
+/* ${lock} may be a semaphore: have its two other queues be asked for. */
 static void request_semaphore(struct hf_deadlock_reading *reading, size_t lock)
 {
     request_queue(reading, lock, HF_DEADLOCK_LEASES);
@@ -81,8 +81,8 @@ static bool is_read(const struct hf_deadlock_queue *queue)
     return queue->state >= HF_DEADLOCK_QUEUE_READ;
 }
 
-/* Reach those behind the ticket at ${index} of ${queue} in whose way it is.  So
- * they wait. */
+/* Reach the tickets of ${queue} in whose way the one at ${index} is.  All of
+ * them wait. */
 static void reach_behind(struct hf_deadlock_reading *reading,
                          struct hf_deadlock_queue *queue, size_t index)
 {
@@ -115,8 +115,9 @@ static void reach_all(struct hf_deadlock_reading *reading,
 }
 
 /* The queue of the lock that ${hold} is about was read: reach those that wait
- * for it.  If there is no such ticket, it may be one of a semaphore; or it has
- * gone meanwhile, and then it does no harm to look at all that wait. */
+ * for it.  If no ticket of the lock has its id, ${hold} may be a lease of a
+ * semaphore.  Or the ticket has gone meanwhile, and then it does no harm to
+ * look at all that wait. */
 static void reach_waiters(struct hf_deadlock_reading *reading,
                           const struct hf_deadlock_hold *hold)
 {
@@ -155,8 +156,7 @@ static void follow(struct hf_deadlock_reading *reading,
     }
 }
 
-/* Read the word ${key} of ${ticket}, which lists locks, behind the holds that
- * it has. */
+/* Add the locks that the word ${key} of ${ticket} lists to its holds. */
 static void read_word(struct hf_deadlock_reading *reading,
                       struct hf_deadlock_ticket *ticket, const char *key,
                       bool possible)
@@ -210,7 +210,7 @@ static void read_holds(struct hf_deadlock_reading *reading,
     if (reading->asked == 0 ||
         hf_ticket_text_find(ticket->text, "ends", &value, &length))
         outer.length = 0;
-    /* Each takes more than its digits. */
+    /* Each hold takes more bytes than its digits, so this is enough. */
     if (!hf_deadlock_begin_holds(&reading->graph, ticket,
                                  (holds.length + outer.length) /
                                      HF_TICKET_HOLD_DIGITS))
@@ -324,15 +324,17 @@ static uint32_t small_number(const char *text, const char *key)
     return number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
 }
 
-/* Is ${text} one to keep?  Only those that lead on are needed, and to show a
- * deadlock to people all. */
+/* Must a copy of ${text} be kept?  Only if it says what is held; or any text,
+ * if a deadlock is to be shown to people. */
 static bool keeps(const struct hf_deadlock_reading *reading, const char *text)
 {
     return reading->asked > 0 || hf_ticket_text_list(text, "holds").length > 0;
 }
 
-/* Was the text of ${from} read, by a list with ${texts} that has ${taken} of
- * those ahead?  An engine that reads a queue at one instant need not say so. */
+/* Is the text of ${from} missing in a list that was asked for with ${texts}?
+ * ${*taken} counts the tickets so far whose text was wanted.  An engine that
+ * reads all texts at one instant need not set .unread; then an empty text that
+ * was not wanted counts as missing. */
 static bool is_unread(const struct hf_deadlock_reading *reading,
                       const struct hf_ticket *from,
                       const struct hf_text_range *texts, size_t *taken)
@@ -414,9 +416,9 @@ static void copy_tickets(struct hf_deadlock_reading *reading,
     hf_deadlock_index_queue(&reading->graph, of->lock, of->role);
 }
 
-/* Set .first of ${queue}, which is that of a lock: the first writer that may
- * be blocked, if readers are at the head.  Else none: who waits behind another
- * waits for the head too. */
+/* Set .first of ${queue}, which is that of a lock.  If readers are at the head,
+ * it is the first writer that may be blocked.  Else it is .count, for none: all
+ * that wait there wait for the head too. */
 static void find_first(struct hf_deadlock_queue *queue)
 {
     const struct hf_deadlock_ticket *tickets = queue->tickets;
@@ -469,7 +471,8 @@ static void read_queue(struct hf_deadlock_reading *reading,
         reach_waiters(reading, hold);
 }
 
-/* The free permits at which ${ticket} can go, of all that its semaphore has. */
+/* How many permits of its semaphore may be lost for good so that ${ticket} can
+ * still go on. */
 static int64_t goes_at(const struct hf_deadlock_ticket *ticket)
 {
     return (int64_t)ticket->limit - ticket->permits;

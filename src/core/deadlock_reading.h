@@ -9,15 +9,16 @@
  *    A ticket is reached if it waits behind one that the owner of a reached
  *    ticket holds.
  *  - A ticket that waits stands itself in the way of others only if it is the
- *    first writer behind readers, or the first of an entry queue.  Who waits
- *    behind any other waits for somebody ahead of it too.
- *  - The queue that the first ticket waits in is read at once only if that can
- *    stand in the way of others so.  Else it is part of a circle only if an
- *    owner is reached who holds that lock, and that leads there.
+ *    first writer behind readers, or the first of an entry queue.  A ticket
+ *    behind any other one that waits is also behind what that one waits for.
+ *  - The queue that the first ticket waits in is read at once only if that
+ *    ticket can stand in the way of others like that.  Otherwise it is part of
+ *    a circle only if an owner is reached who holds that lock, and then its
+ *    queue is read because of that.
  *  - The text of a ticket is read once it was reached, a page at a time.
  *
- * It copies what it needs of each list.  All that it does costs the logarithm
- * of what it has read, or less.
+ * It copies what it needs of each list.  Locks and tickets are found by hash
+ * tables, so its time grows about as the lists that it reads.
  */
 #ifndef HF_CORE_DEADLOCK_READING_H
 #define HF_CORE_DEADLOCK_READING_H
@@ -50,8 +51,8 @@ struct hf_session_hold {
 /* What is known of the sessions of other programs. */
 struct hf_deadlock_sessions {
     /* Set ${holds} to what ${session} holds, and return how much that is.  0:
-     * nothing, or more than there is room for, or ${lock} too: a ticket that
-     * waits for ${lock} then waits for its own session. */
+     * nothing; or more than there is room for; or ${lock} is among it, because
+     * the ticket that waits for ${lock} then waits for its own session. */
     size_t (*find)(void *arg, uint64_t session, const char *lock,
                    struct hf_session_hold holds[HF_DEADLOCK_SESSION_HOLDS]);
     void *arg;
@@ -66,13 +67,13 @@ struct hf_deadlock_reading {
     size_t ticket_count;
     /* Tickets that were reached and are to be followed. */
     struct hf_deadlock_ticket *first_reached, *last_reached;
-    /* The ticket that it begins with, as it was then; NULL: it begins with the
-     * first .asked locks.  Then it goes on from all of their tickets, and from
-     * what is only possible (outer=). */
+    /* The ticket that it begins with, as the caller has described it.  NULL: it
+     * begins with the first .asked locks, goes on from all of their tickets,
+     * and also follows what is only possible (outer=). */
     struct hf_deadlock_ticket *subject;
     size_t asked;
-    /* The subject was reached and is read, since the last look at this: so
-     * there may be a circle. */
+    /* The subject was reached, and its text is read: so there may be a circle.
+     * The search clears it when it has looked. */
     bool closed;
     const struct hf_deadlock_sessions *sessions; /* NULL: nothing is known */
 };

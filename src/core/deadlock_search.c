@@ -137,8 +137,8 @@ find_before(const struct hf_deadlock_graph *before, const char *name,
     return hf_deadlock_find_ticket(before, lock, ticket->role, &ticket->id);
 }
 
-/* Does ${old}, a ticket of ${before}, say ${hold}, which is about the lock
- * called ${name}, and that it is as certain? */
+/* Does ${old}, a ticket of ${before}, say what ${hold} says about the lock
+ * called ${name}, and no less surely? */
 static bool says(const struct hf_deadlock_graph *before,
                  const struct hf_deadlock_ticket *old,
                  const struct hf_deadlock_hold *hold, const char *name)
@@ -153,7 +153,8 @@ static bool says(const struct hf_deadlock_graph *before,
     return false;
 }
 
-/* Take out of ${ticket}, one of ${graph}, what it did not say before. */
+/* Take out of ${ticket}, one of ${graph}, the holds that ${old}, the same
+ * ticket in ${before}, did not say. */
 static void keep_holds(const struct hf_deadlock_graph *graph,
                        struct hf_deadlock_ticket *ticket,
                        const struct hf_deadlock_graph *before,
@@ -170,8 +171,8 @@ static void keep_holds(const struct hf_deadlock_graph *graph,
     ticket->hold_count = kept;
 }
 
-/* Take all tickets out of ${queue}, one of ${lock}, that ${before} has not
- * found, and what they did not say is held then. */
+/* Take out of ${queue}, one of ${lock}, the tickets that ${before} does not
+ * have, and out of the others the holds that they did not say there. */
 static void keep_tickets(const struct hf_deadlock_graph *graph,
                          const struct hf_deadlock_lock *lock,
                          struct hf_deadlock_queue *queue,

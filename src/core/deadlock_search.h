@@ -4,10 +4,10 @@
  * ended, and a verdict only about tickets that both have found.  Tickets do not
  * come back and what they say is held does not change while they wait.  So each
  * of them was there at the instant between the two readings, and all that the
- * verdict rests on stood at once.  What a ticket says is held counts if it said
- * so in both readings, because its text may be written again.  A reading ends
- * as soon as it has a verdict.  (One reading could put together what never
- * stood together.)
+ * verdict rests on stood at once.  What a ticket says is held counts only if it
+ * said so in both readings, because its text may have been written again
+ * between them.  A reading ends as soon as it has a verdict.  (One reading
+ * could put together what never stood together.)
  *
  * No I/O: it says which queue to list next.  Each list must show at least what
  * was there when it was asked for.
@@ -50,9 +50,10 @@ hf_status hf_deadlock_search_begin(struct hf_deadlock_search *search,
                                    const struct hf_ticket_id *subject,
                                    const char *text);
 
-/* The same: is there a cycle with somebody who waits for one of the ${count}
- * locks called ${names}, or else one that they wait behind, or that is found
- * beside it?  Also one that is only possible. */
+/* The same for the ${count} locks called ${names}: is there a cycle with a
+ * ticket that waits for one of them; or else one that such a ticket waits
+ * behind; or else any that was found?  A cycle that is only possible counts
+ * too.  HF_ENOMEM; HF_EFULL: too many locks. */
 hf_status hf_deadlock_search_begin_locks(struct hf_deadlock_search *search,
                                          const char *const *names,
                                          size_t count);
@@ -68,12 +69,12 @@ void hf_deadlock_search_listed(struct hf_deadlock_search *search,
                                const struct hf_snapshot *snapshot);
 
 /* After the end of a search that has found a cycle and has no subject: set
- * .cycle to another one; those that are only possible come last, and may have
+ * .cycle to another one; cycles that are only possible come last, and may have
  * tickets of earlier ones.  False: there is none. */
 bool hf_deadlock_search_next_cycle(struct hf_deadlock_search *search);
 
-/* It found no verdict because of this: HF_OK, HF_ENOMEM, or HF_EFULL if there
- * are more queues or tickets than are looked at. */
+/* Why there is no verdict: HF_ENOMEM, or HF_EFULL if there are more queues or
+ * tickets than are looked at.  HF_OK: the verdict is what .cycle says. */
 hf_status hf_deadlock_search_status(const struct hf_deadlock_search *search);
 
 /* How many lists the last reading has asked for, and what it has found. */

@@ -59,8 +59,8 @@ struct hf_effect *hf_effect_take(struct hf_effect_queue *queue)
 /* ------------------------------------------- the acquisitions of a user -- */
 
 /* The user as the listener of an acquisition: each report becomes an effect.
- * WAITING is queued at most once; it is read when it is carried out, so it is
- * never out of date. */
+ * WAITING is queued at most once; .ahead and .holder are read when it is
+ * carried out, so it is never out of date. */
 static void user_waiting(struct hf_core *core, struct hf_acquisition *a)
 {
     assert(a->state == HF_ACQUISITION_WAITING);

@@ -150,7 +150,7 @@ enum hf_request_kind {
      * Answer: LISTED. */
     HF_REQUEST_WATCH_QUEUE,
     /* Report when the ticket, which may be one's own, is gone or is no longer
-     * of that kind because a write ticket has become a read ticket.  Answer:
+     * of .ticket_kind because a write ticket has become a read ticket.  Answer:
      * WATCHING, or GONE. */
     HF_REQUEST_WATCH,
     /* Remove the ticket, wherever it is found by its id.  If .weight is given,
@@ -168,7 +168,7 @@ enum hf_request_kind {
     HF_REQUEST_DOWNGRADE,
     /* Ask the owner of the ticket to release it.  Answer: REVOKE_SENT. */
     HF_REQUEST_REVOKE,
-    /* Replace the text of a ticket of ours by .payload, together with what a
+    /* Write .payload in place of the text of a ticket of ours, and of what a
      * request to release may have written there.  For people only: sequence,
      * kind and token stay, and no watch fires.  May be repeated.  Answer:
      * DESCRIBED, or FAILED{FATAL} if the text cannot be changed. */
@@ -207,17 +207,17 @@ enum hf_request_kind {
 /* How long an EXAMINE waits for a server, in milliseconds. */
 #define HF_EXAMINE_SERVER_MS 3000
 
-/* An engine looks at about so many queues for a page of names.  One page is one
- * statement, or one reading of a directory. */
+/* An engine looks at about this many queues for a page of names.  One page is
+ * one statement, or one reading of a directory. */
 #define HF_NAMES_PAGE 4096
 
-/* With how many nodes a tree that is walked is refused, unless .all is set. */
+/* A walk over a tree of more nodes than this is refused, unless .all is set. */
 #define HF_NAMES_WALK_MAX 100000
 
 /* What a NAMES asks for. */
 struct hf_names_request {
-    const char *cursor;  /* of the page before; of the engine, and may have any
-                            bytes */
+    const char *cursor;  /* as the answer before has it; its meaning is the
+                            engine's, and it may have any bytes */
     size_t cursor_bytes; /* 0: the first page */
     bool all;            /* there is no bound to how much is looked at */
 };
@@ -244,7 +244,7 @@ struct hf_operation;
 struct hf_own_ticket;
 
 /* A request from the core to the engine.  Embedded in the object of the core
- * that makes it; the core sets every field but .engine_data. */
+ * that makes it.  The core sets every field but .engine_data and .host. */
 struct hf_request {
     enum hf_request_kind kind;
     /* ENQUEUE, WATCH, DESCRIBE: the kind of the ticket.  SET_FLAG, CLEAR_FLAG:
@@ -275,19 +275,19 @@ struct hf_request {
     /* LIST that is .detailed: the tickets whose texts are wanted. */
     struct hf_text_range texts;
     bool detailed; /* LIST of a whole queue for people; .ticket is unused */
-    /* For the core only; but an engine may look whether there is an
-     * .operation.  A REMOVE of one's own ticket that has none is the wish of
-     * its owner, who relies on it no more.  With one it is an eviction. */
+    /* For the core only; but an engine may look whether .operation is NULL.
+     * Then a REMOVE of one's own ticket is the wish of its owner, who relies on
+     * it no more; else it is an eviction. */
     bool busy;                        /* the engine has not answered it */
-    struct hf_own_ticket *own_ticket; /* whose it is; both NULL: it is the
-                                         session's */
+    struct hf_own_ticket *own_ticket; /* it is this ticket's, or an operation's;
+                                         both NULL: it is the session's */
     struct hf_operation *operation;
     struct hf_effect *effect; /* by which it is handed to the engine */
     /* For the engine only, from the request to its answer (of a WATCH or
      * WATCH_QUEUE: to its end).  The core sets it to NULL for each request. */
     void *engine_data;
-    /* For the host only: its list of requests without an answer.  The core sets
-     * both to NULL for each request. */
+    /* For the host only: its list of requests without an answer.  Both are NULL
+     * in a new request. */
     struct {
         struct hf_request *next;
         struct hf_request **link; /* NULL: it is not in the list */
@@ -332,7 +332,7 @@ enum hf_event_kind {
     HF_EVENT_SET_LIMIT,
     HF_EVENT_DOWNGRADE,
     HF_EVENT_DESCRIBE, /* what the ticket by which it waits says has changed */
-    HF_EVENT_CHECK,    /* is the session of our grants proven? */
+    HF_EVENT_CHECK,    /* have the session proven, if we hold something */
     HF_EVENT_CLOSE,
     /* From the clock. */
     HF_EVENT_TICK,
@@ -407,20 +407,19 @@ struct hf_event {
             const struct hf_names_answer *names;    /* NAMED */
             const struct hf_finding_list *findings; /* EXAMINED.  Memory of the
                                                        engine, as above */
-            uint64_t anchor_ms;        /* PROVEN: the session is confirmed as of
-                                          this instant */
-            bool found;                /* REMOVED, REVOKE_SENT: the ticket was
-                                          there.  FLAG_UPDATED: the flag was there
-                                          before.  DESCRIBED: the ticket is there.
-                                          SUCCESS_WRITTEN: the success was written
-                                        */
+            uint64_t anchor_ms; /* PROVEN: the session is confirmed as of
+                                   this instant */
+            /* REMOVED, REVOKE_SENT: the ticket was there.  FLAG_UPDATED: the
+             * flag was there before.  DESCRIBED: the ticket is there.
+             * SUCCESS_WRITTEN: the success was written. */
+            bool found;
             struct hf_success success; /* SUCCESS_READ */
             enum hf_failure failure;   /* FAILED */
             hf_status status;          /* FAILED, SESSION_LOST */
-            const char *text;          /* FAILED: the message, never NULL.
-                                          SESSION_LOST: why.  GONE of one's own
-                                          ticket: why, if more is known than that
-                                          it is gone.  Else NULL or "" */
+            /* FAILED: the message, never NULL.  SESSION_LOST: why.  GONE of
+             * one's own ticket: why, if more is known than that it is gone.
+             * Else NULL or "". */
+            const char *text;
         } answer;
         struct hf_acquisition *acquisition; /* ACQUIRE, CANCEL, RELEASE,
                                                DOWNGRADE, DESCRIBE */
@@ -483,8 +482,8 @@ struct hf_engine_ops {
     /* Begin to connect again after GAVE_UP; else do nothing.  NULL: the engine
      * never reports GAVE_UP. */
     void (*connect)(struct hf_engine *engine);
-    /* Set ${fd} to a new close-on-exec descriptor that keeps the ticket alive.
-     */
+    /* Set ${fd} to a new close-on-exec descriptor, the caller's, that keeps the
+     * ticket alive until it is closed.  NULL: tickets belong to a session. */
     hf_status (*hold)(struct hf_engine *engine,
                       const struct hf_ticket_id *ticket, int *fd);
     /* The URL without options and secrets: "file:/run/holdfast". */

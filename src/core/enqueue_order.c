@@ -69,7 +69,8 @@ static bool is_delayed(const struct hf_core *core,
     return turn->not_before_ms > core->now_ms;
 }
 
-/* The turn behind ${turn} may have come. */
+/* The turn behind ${turn} may have come; and the next one too if that one may
+ * not enqueue yet. */
 static void wake_next(struct hf_core *core, const struct hf_enqueue_turn *turn)
 {
     struct hf_enqueue_turn *next = turn->behind;
@@ -81,8 +82,8 @@ static void wake_next(struct hf_core *core, const struct hf_enqueue_turn *turn)
 }
 
 /* The queue took a ticket: all behind ${turn} may enqueue.  Stop at the first
- * turn that knows this already: those behind it learn it when that one leaves.
- * So N enqueues cost one walk and not N. */
+ * turn that knows this already: those behind it learn it when that one has its
+ * ticket in the queue.  So N enqueues cost one walk and not N. */
 static void allow_pipelining(const struct hf_core *core,
                              struct hf_enqueue_turn *turn)
 {

@@ -28,8 +28,9 @@ const char *hf_evicted_by_explain(const char *text, size_t bytes,
  * a notice. */
 void hf_evicted_by_encode(const char *text, char hex[HF_EVICTED_BY_HEX_BYTES]);
 
-/* The reverse, of the ${digits} at ${hex}, for hf_evicted_by_explain().  Digits
- * from the first one that is none, or beyond the longest text, are left out. */
+/* The reverse, of the ${digits} at ${hex}, for hf_evicted_by_explain().
+ * Reading ends at the first character that is no digit, and where the longest
+ * text ends. */
 const char *hf_evicted_by_explain_hex(const char *hex, size_t digits,
                                       char why[HF_EVICTED_WHY_BYTES]);
 

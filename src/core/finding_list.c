@@ -28,8 +28,8 @@ static size_t cut(const char *text)
     return strnlen(text, HF_FINDING_TEXT_BYTES - 1);
 }
 
-/* Copy ${text} to ${to}, cut, so that it cannot steer a terminal.  Returns what
- * is behind its NUL. */
+/* Copy ${text} to ${to}, cut, and made printable so that it cannot steer a
+ * terminal.  Returns the place behind its NUL. */
 static char *put(char *to, const char *text)
 {
     size_t bytes = cut(text);

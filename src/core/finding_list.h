@@ -28,7 +28,7 @@ struct hf_finding_list {
     bool failed; /* memory has run out, and findings are missing */
 };
 
-/* What a finding says besides ${format}: .id and .advice are copied too. */
+/* What a finding says besides ${format}.  All texts are copied. */
 struct hf_finding_head {
     enum hf_severity severity;
     const char *id;
@@ -41,13 +41,14 @@ void hf_finding_add(struct hf_finding_list *list,
                     const struct hf_finding_head *head, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Add whether what is sent to ${host}, a name or an address, can be read and
- * changed on the way, as the id "plain-text": ${tls} says that it cannot.
- * ${url}: what to write into the URL, "zks:". */
+/* Add the finding "plain-text": can what is sent to ${host}, a name or an
+ * address, be read and changed on the way?  Not with ${tls}, nor within this
+ * machine.  ${url}: what the advice says to write in the URL, such as "zks:".
+ */
 void hf_finding_add_transport(struct hf_finding_list *list, const char *host,
                               bool tls, const char *url);
 
-/* Add copies of those of ${more}. */
+/* Add copies of the findings of ${more}. */
 void hf_finding_list_append(struct hf_finding_list *list,
                             const struct hf_finding_list *more);
 

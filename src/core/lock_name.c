@@ -108,7 +108,7 @@ static bool looks_like_ticket(struct name_span span)
 
 /* ----------------------------------------------------------- characters -- */
 
-/* Is every character of ${name} valid UTF-8 and allowed? */
+/* Refuse a ${name} with a character that is not valid UTF-8 or not allowed. */
 static hf_status check_characters(struct name_span name, struct hf_error *error)
 {
     uint32_t code;
@@ -137,7 +137,7 @@ static hf_status check_characters(struct name_span name, struct hf_error *error)
 
 /* ----------------------------------------------------------- components -- */
 
-/* Is ${component} not empty, not too long, and neither "." nor ".."? */
+/* Refuse a ${component} that is empty, too long, "." or "..". */
 static hf_status check_shape(struct name_span name, struct name_span component,
                              struct hf_error *error)
 {
@@ -165,7 +165,8 @@ static hf_status check_shape(struct name_span name, struct name_span component,
     return HF_OK;
 }
 
-/* Is ${component} none that ZooKeeper or a ticket uses? */
+/* Refuse a ${component} that ZooKeeper or the node of a success uses, or that
+ * looks like a ticket. */
 static hf_status check_reserved(struct name_span component, bool first,
                                 struct hf_error *error)
 {
@@ -213,8 +214,8 @@ static hf_status check_components(struct name_span name, struct hf_error *error)
     return st;
 }
 
-/* A name is printed by everybody who looks.  A URL as a name is a mistake, and
- * one with a password must not become one. */
+/* Anybody may look at names and print them.  A URL with a password is refused,
+ * because it was given as a name by mistake. */
 static hf_status check_secret(struct name_span name, struct hf_error *error)
 {
     size_t from, to;

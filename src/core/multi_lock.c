@@ -38,8 +38,9 @@ static void defer_pump(struct hf_core *core, struct hf_acquisition *parent)
     hf_deferred_call_add(&core->deferred, &parent->multi_lock->deferred);
 }
 
-/* A lost child ends the grant of the parent.  While the parent waits the loss
- * is handled at the end of the step: roll_back(). */
+/* A lost child, unless it is an entry mutex, ends the grant of the parent.
+ * While the parent waits the loss is handled at the end of the step:
+ * roll_back(). */
 static void child_lost(struct hf_core *core, struct hf_acquisition *child)
 {
     if (child->parent->state == STATE(HELD) && !child->entry_mutex)
@@ -358,7 +359,8 @@ static bool children_notified(const struct hf_acquisition *parent)
 
 /* When the first of the children that gave up reports its end at the latest;
  * HF_FOREVER: none gave up.  A parent that gives up reports its own end by
- * then: its second began when the first child gave up, in a roll back too. */
+ * then, because its HF_REMOVAL_WAIT_MS began when the first child gave up, in a
+ * roll back too. */
 static uint64_t first_child_notify_at_ms(const struct hf_acquisition *parent)
 {
     uint64_t at_ms = HF_FOREVER;
@@ -414,7 +416,8 @@ static void begin(struct hf_core *core, struct hf_acquisition *parent)
     parent->multi_lock->deferred.run = run_deferred;
 }
 
-/* Otherwise it is that of the child that waits. */
+/* In a roll back no child waits.  Otherwise the deadline of the child that
+ * waits ends the wait. */
 static bool has_deadline(const struct hf_acquisition *parent)
 {
     return parent->multi_lock->rolling_back;

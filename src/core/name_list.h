@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The names of queues that an engine collects for one page (HF_REQUEST_NAMES),
- * and the rule which names are below another.
+ * and the rule that says which names are below another.
  */
 #ifndef HF_CORE_NAME_LIST_H
 #define HF_CORE_NAME_LIST_H
@@ -24,7 +24,8 @@ struct hf_name_list {
     bool failed; /* memory has run out, and names are missing */
 };
 
-/* Add the queue that the ${bytes} of ${queue} name. */
+/* Add the queue that the ${bytes} of ${queue} name.  Without memory it is
+ * missing, and .failed is set. */
 void hf_name_list_add(struct hf_name_list *list, const char *queue,
                       size_t bytes, bool participants);
 

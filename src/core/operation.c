@@ -392,7 +392,7 @@ static bool must_write_again(const struct hf_operation *operation)
            !hf_ticket_id_equal(&operation->ticket, &nobody);
 }
 
-/* The success was read: that is the end, unless its time has to be mended. */
+/* The success was read: that is the end, or its time is mended first. */
 static void success_read(struct hf_core *core, struct hf_operation *operation)
 {
     if (!must_write_again(operation)) {
@@ -405,7 +405,8 @@ static void success_read(struct hf_core *core, struct hf_operation *operation)
     send_again(core, operation);
 }
 
-/* The success was written, as of now, or our ticket is gone. */
+/* The success was written, as of now; or it was not, because our ticket is gone
+ * or a later one has succeeded. */
 static void success_written(struct hf_core *core,
                             struct hf_operation *operation, bool written)
 {
@@ -498,8 +499,9 @@ void hf_operation_answered(struct hf_core *core, struct hf_operation *operation,
     }
 }
 
-/* Does it need a session?  What is examined may be why there is none; but not
- * where the engine has answered that it can say nothing without one. */
+/* Does it need a session?  An EXAMINE does not, because what it looks for may
+ * be why there is none; but it does once the engine has answered that it can
+ * say nothing without one. */
 static bool needs_session(const struct hf_operation *operation)
 {
     return operation->kind != HF_REQUEST_EXAMINE ||

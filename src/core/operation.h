@@ -5,8 +5,9 @@
  * service, remove a ticket, ask for the release of a ticket, set or clear a
  * barrier, wait until a barrier is clear, wait until a participant may leave a
  * double barrier, read or write the success of the queue.  It is requested as
- * soon as there is a session, and again after an answer that it did not, or may
- * not have, happened: each of them may be done twice without harm.
+ * soon as there is a session.  It is requested again after an answer that it
+ * did not happen, or may not have: each of these requests does no harm if it is
+ * done twice.
  *
  *   IDLE      not handed to the core yet
  *   PENDING   waits for a session or for the next retry
@@ -15,9 +16,10 @@
  *   DRAINING  its user was notified; the engine still has the request
  *   DONE      nothing of it is left
  *
- * A holder that reads a success of the future, because the clock of the engine
- * was set back, would find it too early until that clock has come so far.  So
- * the operation writes it again, with its token and the present time.
+ * If the clock of the engine was set back, the success may be of the future.
+ * Until that clock has caught up, each holder that reads it would take it for a
+ * recent one.  So a holder's READ_SUCCESS writes such a success again, with its
+ * token and the present time.
  *
  * What a detailed LIST, a NAMES or an EXAMINE brings belongs to the engine and
  * is gone after the event that brings it.  The program that runs the core
@@ -58,7 +60,7 @@ struct hf_barrier_wait_state {
     uint64_t token;         /* of that flag */
 };
 
-/* What earlier tries of an operation have done, the worst of them. */
+/* The worst that earlier tries of an operation may have done. */
 enum hf_operation_tries {
     HF_TRIES_NONE,   /* none was answered */
     HF_TRIES_FAILED, /* they did not take effect */
@@ -91,8 +93,9 @@ struct hf_operation {
                                       BARRIER; LIST: PARTICIPANT, or 0 */
     struct hf_text_range texts;    /* LIST: as in struct hf_request */
     uint64_t deadline_at_ms;       /* CLOCK_BOOTTIME; HF_FOREVER: none */
-    bool only_try; /* the deadline is config.connect_ms from now; WATCH_QUEUE:
-                      end with HF_EBUSY instead of waiting for others */
+    bool only_try; /* the deadline is config.connect_ms after START_OPERATION;
+                      WATCH_QUEUE: end with HF_EBUSY instead of waiting for
+                      others */
     /* It gets the answer.  NULL: the user gets it, as an effect. */
     const struct hf_operation_listener *listener;
 
@@ -108,8 +111,8 @@ struct hf_operation {
     struct hf_operation *previous;
     struct hf_schedule_entry entry;
     uint64_t started_at_ms; /* CLOCK_BOOTTIME */
-    uint64_t connect_by_ms; /* CLOCK_BOOTTIME; the deadline as long as there
-                               never was a connection */
+    uint64_t connect_by_ms; /* CLOCK_BOOTTIME; a second deadline, until there
+                               was a first connection */
     uint64_t request_at_ms; /* CLOCK_BOOTTIME; PENDING: not requested before */
     enum hf_operation_tries tries;
     struct hf_barrier_wait_state barrier_wait; /* WATCH_QUEUE of a barrier */

@@ -97,14 +97,15 @@ struct hf_own_ticket_unqueued {
 /* How a ticket that is QUEUED can be admitted.
  *
  *   NEW         no list was looked at yet
- *   STALE       the connection was down since the last list: by the next list
- *   BEHIND      tickets ahead block it: by a list, once they are gone
- *   NEXT        the same, but without a list once the last of them is gone
- *   CLEAR       nothing blocks it: by a list, once the session is proven
+ *   STALE       the connection was down since the last list: the next list
+ *               decides
+ *   BEHIND      tickets ahead block it; once they are gone, a list decides
+ *   NEXT        tickets ahead block it; the end of the last one admits it
+ *   CLEAR       nothing blocks it; once the session is proven, a list decides
  *   ADMISSIBLE  nothing blocks it, and nothing will, because later tickets are
- *               behind it: once the session is proven
+ *               behind it; a proof of the session admits it if it is watched
  *
- * A list brings it from any of them to any other but NEW. */
+ * A list brings it from any position to any other but NEW. */
 enum hf_queue_position {
     HF_POSITION_NEW,
     HF_POSITION_STALE,
@@ -135,12 +136,13 @@ struct hf_own_ticket_queued {
 enum hf_downgrade_state {
     HF_DOWNGRADE_NONE, /* none is wanted, or it has ended */
     HF_DOWNGRADE_DUE,  /* nothing was requested yet */
-    /* A DOWNGRADE was requested; if it was answered, it was not done. */
+    /* A DOWNGRADE was requested.  It is not answered yet; or the answer was
+     * that it did not happen, and it is requested again. */
     HF_DOWNGRADE_REQUESTED,
     /* The answer to a DOWNGRADE was lost: the ticket may be a reader's. */
     HF_DOWNGRADE_UNSURE,
-    /* That, and then another DOWNGRADE was refused, so there is no further one:
-     * the ticket is a write ticket or a read ticket until it is removed. */
+    /* As UNSURE, and then another DOWNGRADE was refused, so there is no further
+     * one: until the ticket is removed it is not known which kind it is. */
     HF_DOWNGRADE_UNKNOWN,
 };
 
@@ -175,7 +177,8 @@ struct hf_ticket_listener {
      * still be in the queue. */
     void (*lost)(struct hf_core *core, struct hf_own_ticket *ticket, bool lives,
                  const char *why);
-    /* It was QUEUED and is gone or being removed, and not by our request. */
+    /* It was QUEUED, and somebody else has removed it.  It is still QUEUED, or
+     * it is REMOVING to be sure that nothing of it stays. */
     void (*evicted)(struct hf_core *core, struct hf_own_ticket *ticket);
     /* The enqueue may have failed with ${why}; a search follows. */
     void (*unsure)(struct hf_core *core, struct hf_own_ticket *ticket,
@@ -186,7 +189,7 @@ struct hf_ticket_listener {
      * a retry may succeed.  ${end}: how this ticket ends. */
     void (*failed)(struct hf_core *core, struct hf_own_ticket *ticket,
                    const struct hf_error *why, enum hf_own_ticket_end end);
-    /* The wait ends with ${why}. */
+    /* The engine or the rule refuses the ticket: end the wait with ${why}. */
     void (*refused)(struct hf_core *core, struct hf_own_ticket *ticket,
                     const struct hf_error *why);
     /* The downgrade has ended; NULL: the ticket is a reader's now.  With

@@ -112,7 +112,8 @@ static const char unknown_text[] =
     "was "
     "not answered was done, or somebody removed it";
 
-/* The same if a list lacks it that was requested after an outage. */
+/* The same, if a list that was requested after an outage does not show the
+ * ticket. */
 static const char missing_text[] =
     "its ticket is not in the queue any more: somebody evicted it, or deleted "
     "it where the engine keeps it, or the engine forgot it, in a restart or a "
@@ -145,8 +146,8 @@ static void listed(struct hf_core *core, struct hf_own_ticket *ticket,
 }
 
 /* HELD, and the list that should confirm the ticket failed for good, so nobody
- * may rely on it.  If the failure lasts, the wait for the next ticket ends with
- * it. */
+ * may rely on the ticket.  If the failure lasts, the next ticket fails too, and
+ * the wait ends with that error. */
 static void lose_unconfirmed(struct hf_core *core, struct hf_own_ticket *ticket,
                              const struct hf_event *event)
 {
@@ -181,16 +182,16 @@ static void list_failed(struct hf_core *core, struct hf_own_ticket *ticket,
     ticket->list_at_ms = hf_core_retry_at_ms(core, &ticket->list_retry);
 }
 
-/* Can a part of the ticket be left when it is gone?  Somebody may have removed
- * some of several permits.  Nobody holds those that are left, and they must not
- * stay. */
+/* Can a part of the ticket be left when it is gone?  Yes if it had several
+ * permits, because somebody may have removed only some of them.  Nobody holds
+ * those that are left, so they must be removed too. */
 static bool may_leave_permits(const struct hf_own_ticket *ticket)
 {
     return ticket->spec.kind == HF_TICKET_LEASE && ticket->spec.weight > 1;
 }
 
-/* HELD, and it is not in the queue as what it was.  A ticket whose kind is not
- * known may be there as a read ticket: remove it. */
+/* HELD, and the ticket is not in the queue with its kind any more.  After a
+ * downgrade of unknown outcome it may be there as a read ticket: remove it. */
 static void hold_gone(struct hf_core *core, struct hf_own_ticket *ticket,
                       const char *why)
 {
@@ -222,9 +223,9 @@ static void gone(struct hf_core *core, struct hf_own_ticket *ticket,
     }
 }
 
-/* Somebody asks for the release of our ticket.  The owner of a ticket that
- * waits is asked when it is granted.  People see in the queue that it was
- * asked. */
+/* Somebody asks for the release of our ticket.  If the ticket waits, its owner
+ * is asked when it is granted.  The text of the ticket is written again, so
+ * that people see that the owner was asked. */
 static void revoked(struct hf_core *core, struct hf_own_ticket *ticket,
                     const struct hf_request *request)
 {
@@ -287,8 +288,8 @@ static void removal_done(struct hf_core *core, struct hf_own_ticket *ticket,
 }
 
 /* A REMOVE failed and is repeated.  If the engine refuses it, the ticket stays
- * until the session is over; this is reported, so that nobody waits for that
- * long. */
+ * until the session is over.  The refusal is reported, so that nobody waits
+ * that long. */
 static void removal_failed(struct hf_core *core, struct hf_own_ticket *ticket,
                            const struct hf_event *event)
 {
@@ -342,8 +343,8 @@ static void downgraded(struct hf_core *core, struct hf_own_ticket *ticket)
 /* The engine refuses the DOWNGRADE: the ticket stays a write ticket.  If the
  * answer to an earlier DOWNGRADE was lost, that may have been done and readers
  * may be in, so the owner must not count as a writer any more.  The ticket is
- * watched as a write ticket still, and may hold others up as one until it is
- * removed: that is late, and lets nobody in. */
+ * still watched as a write ticket, and may block others as one until it is
+ * removed: that delays them, and admits nobody by mistake. */
 static void downgrade_refused(struct hf_core *core,
                               struct hf_own_ticket *ticket,
                               const struct hf_event *event)

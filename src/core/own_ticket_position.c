@@ -56,9 +56,10 @@ static struct hf_watched_ticket watched_of(const struct hf_ticket *ticket)
     return (struct hf_watched_ticket){ticket->id, ticket->kind};
 }
 
-/* QUEUED: keep which tickets ahead to watch.  Any number of readers may wait
- * for one writer.  If each watched the ticket beyond it too, a release there
- * would wake them all. */
+/* QUEUED: keep which tickets ahead to watch.  A reader watches only the nearest
+ * one: any number of readers may wait for one writer, and if each watched the
+ * ticket ahead of that writer too, the end of that ticket would wake them all.
+ */
 static void keep_ahead(const struct hf_core *core, struct hf_own_ticket *ticket,
                        const struct hf_admission *admission)
 {
@@ -132,7 +133,8 @@ void hf_own_ticket_admit(struct hf_core *core, struct hf_own_ticket *ticket)
     }
     hf_own_ticket_cancel_request(core, ticket);
     ticket->list_wanted = false;
-    /* Requested by a TICK: hf_own_ticket_request_at_ms(). */
+    /* The watch of itself is then requested by a TICK, which
+     * hf_own_ticket_request_at_ms() asks for. */
     if (at_once)
         ticket->watch_at_ms = hf_after_ms(core->now_ms, HF_OWN_WATCH_AFTER_MS);
     hf_own_ticket_move(core, ticket, STATE(HELD));
@@ -141,8 +143,8 @@ void hf_own_ticket_admit(struct hf_core *core, struct hf_own_ticket *ticket)
 }
 
 /* If the rule has admitted the ticket for good, and its own watch says that it
- * is still there, it is admitted now.  Else it is listed first, because its
- * queue may have changed since. */
+ * is still there, it is admitted now.  Else the queue is listed first, because
+ * it may have changed since. */
 void hf_own_ticket_proven(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     struct hf_own_ticket_queued *queued = hf_own_ticket_queued(ticket);
@@ -221,8 +223,8 @@ static void report_waiting(struct hf_core *core, struct hf_own_ticket *ticket)
     ticket->listener->waiting(core, ticket);
 }
 
-/* A ticket that the list does not show was removed by somebody: it is evicted.
- */
+/* A ticket that the list does not show was removed by somebody.  It is reported
+ * as evicted, and a REMOVE is requested in case the list is wrong. */
 void hf_own_ticket_decide(struct hf_core *core, struct hf_own_ticket *ticket,
                           const struct hf_snapshot *snapshot)
 {

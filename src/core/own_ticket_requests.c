@@ -107,8 +107,8 @@ static void pump_ticket_watches(struct hf_core *core,
         ticket->watch_at_ms = hf_core_retry_at_ms(core, &ticket->watch_retry);
 }
 
-/* Start or stop the watch of the queue, which its rule has, as the state needs
- * it. */
+/* Start or stop the watch of the queue, as the state needs it.  The rule of the
+ * ticket has such a watch. */
 static void pump_queue_watch(struct hf_core *core, struct hf_own_ticket *ticket,
                              bool usable)
 {
@@ -121,8 +121,8 @@ static void pump_queue_watch(struct hf_core *core, struct hf_own_ticket *ticket,
         hf_queue_watch_stop(watch, &core->effects);
 }
 
-/* HELD, to become a reader: request the DOWNGRADE, if it is due.  The text is
- * the one that was written last. */
+/* HELD, to become a reader: request the DOWNGRADE, if it is due.  Its text is
+ * the one that the ticket has now. */
 static void pump_downgrade(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     const struct hf_text_update *update = ticket->text_update;
@@ -138,8 +138,8 @@ static void pump_downgrade(struct hf_core *core, struct hf_own_ticket *ticket)
     send_request(core, ticket, HF_REQUEST_DOWNGRADE);
 }
 
-/* There is a text to be written again: do that, unless the ticket is about to
- * go or to become a read ticket. */
+/* Write the text of the ticket again, if that is wanted and due.  Not while a
+ * downgrade is under way; and when the ticket is to go, nothing is wanted. */
 static void pump_text_update(struct hf_core *core, struct hf_own_ticket *ticket,
                              bool usable)
 {

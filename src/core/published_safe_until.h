@@ -14,11 +14,11 @@
  * lost.  There is no lock and no loop, because a signal handler may have
  * interrupted the thread that it would wait for.
  *
- * A flag is set once in the life of a grant, before anybody knows of the
- * grant.  A handle whose grants follow one another must also check that the
- * grant is the same after the loads as before, because a value that was loaded
- * earlier may be of an earlier session.  See hf_election_safe_until_ms().
- * proof/safe_until.pml checks every order of the loads and stores.
+ * A flag is set once in the life of a grant, before anybody knows of the grant.
+ * A handle whose grants follow one another must also check that the grant after
+ * the loads is the one from before them, because the value may be of an earlier
+ * session than the flag.  See hf_election_safe_until_ms(). proof/safe_until.pml
+ * checks every order of the loads and stores.
  */
 #ifndef HF_CORE_PUBLISHED_SAFE_UNTIL_H
 #define HF_CORE_PUBLISHED_SAFE_UNTIL_H

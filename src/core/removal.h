@@ -28,7 +28,8 @@ struct hf_own_ticket;
 
 enum hf_removal_state {
     HF_REMOVAL_NONE,
-    HF_REMOVAL_WAITING, /* nothing is requested unless the ticket appears */
+    HF_REMOVAL_WAITING, /* nothing is requested until a list shows the ticket,
+                           or it can appear no longer */
     HF_REMOVAL_DUE,     /* request the REMOVE, not before .at_ms */
     HF_REMOVAL_ASKED    /* the REMOVE is under way */
 };
@@ -60,15 +61,16 @@ void hf_removals_init(struct hf_removals *removals);
 
 /* Begin the removal of ${ticket}, which is in its queue, or appears there
  * before ${appears_until_ms} (CLOCK_BOOTTIME) if at all.  ${now}: request the
- * REMOVE at once, else wait until the ticket appears.  ${weight}: how many
- * permits must be found for .found; 0: any number. */
+ * REMOVE at once, else wait until a list shows the ticket or that time is over.
+ * ${weight}: how many permits must be found for .found; 0: any number. */
 void hf_removal_begin(struct hf_core *core, struct hf_own_ticket *ticket,
                       uint64_t appears_until_ms, bool now, uint32_t weight);
 
 /* Request the REMOVE if it is time.  The session is CONNECTED. */
 void hf_removal_pump(struct hf_core *core, struct hf_own_ticket *ticket);
 
-/* REMOVED: the removal may be complete, and .state is then NONE. */
+/* REMOVED.  If the removal is complete, .state is NONE then; else it is
+ * WAITING. */
 void hf_removal_done(struct hf_core *core, struct hf_own_ticket *ticket,
                      bool found);
 

@@ -4,14 +4,14 @@
  * of these has one entry.
  *
  *     deadlines  when a wait has to end, or its end to be reported
- *     requests   when a request is due; used only while the session is usable,
- *                so that nothing changes here when that begins or stops
+ *     requests   when a request is due; looked at only while the session is
+ *                usable, so no entry changes when that begins or ends
  *     proofs     entries that wait only for a proof of the session
  *
- * An instant is kept in these heaps and nowhere else, and one function computes
- * it from the object.  Each function that changes an object touches its entry,
- * and touched entries are computed anew before anything is read here.
- * hf_core_check() computes all of them and compares.
+ * What is due is noted in these heaps and nowhere else, and one function
+ * (.keys) computes it from the object.  Each function that changes an object
+ * touches its entry, and touched entries are computed anew before anything is
+ * read here. hf_core_check() computes all of them and compares.
  *
  * Entries that are due at the same instant are worked off in the order of their
  * ACQUIREs, so that the shape of a heap decides nothing.  Safe-until and the

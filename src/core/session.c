@@ -27,7 +27,8 @@ static const struct hf_state_machine table = {"session", states,
                                               sizeof states / sizeof states[0]};
 
 /* A proof every quarter of the lease, so that two may fail before a grant is in
- * danger.  After a failure a sixteenth. */
+ * danger.  After a failure the next one comes after a sixteenth of the lease.
+ */
 #define PROOFS_PER_TIMEOUT 4
 #define PROOFS_PER_TIMEOUT_AFTER_FAILURE 16
 
@@ -93,7 +94,8 @@ bool hf_session_is_lazy(const struct hf_session *session)
 }
 
 /* The resume of a lazy session may have been accepted by a leader that was
- * deposed and has not noticed: only a proof shows that it was not. */
+ * deposed and has not noticed.  Only a proof shows that this is not so; grants
+ * end if it does not come in time. */
 uint64_t hf_session_grants_end_at_ms(const struct hf_session *session)
 {
     return hf_session_is_lazy(session) ? session->resume_cap_ms
@@ -132,8 +134,8 @@ static void cancel_proof(struct hf_session *session)
     }
 }
 
-/* Until when a lease of ${timeout_ms} lasts that began at ${anchor_ms}, less
- * the margin for a clock at the server that is fast. */
+/* The end of a lease of ${timeout_ms} that began at ${anchor_ms}, less the
+ * margin for a server whose clock is fast. */
 static uint64_t lease_end_ms(const struct hf_session *session,
                              uint64_t anchor_ms, uint64_t timeout_ms)
 {
@@ -275,7 +277,7 @@ void hf_session_connection_error(struct hf_session *session, hf_status status,
 }
 
 /* A resume was sent: the server counts ${timeout_ms} anew from some instant
- * behind the sending.  That may be less than what was left before. */
+ * after the sending.  That may be less than what was left before. */
 static void cap_safe_until(struct hf_session *session, uint64_t timeout_ms)
 {
     uint64_t cap_ms =
@@ -285,8 +287,8 @@ static void cap_safe_until(struct hf_session *session, uint64_t timeout_ms)
     session->safe_until_ms = hf_min_ms(session->safe_until_ms, cap_ms);
 }
 
-/* Something that was sent after a resume, and is proven, shows what the resume
- * left open: the cap ends. */
+/* If what is proven was sent no earlier than the last resume, nothing of that
+ * resume is left open, and the cap ends. */
 void hf_session_proven(struct hf_session *session, uint64_t anchor_ms)
 {
     uint64_t end_ms = lease_end_ms(session, anchor_ms, session->timeout_ms);

@@ -66,9 +66,9 @@ struct hf_session {
     uint64_t prove_at_ms;    /* the next proof; HF_FOREVER: nobody needs one */
     uint64_t proof_ms;       /* from the sending of a proof to the next */
     uint64_t proof_due_ms;   /* no proof before this, needed or not */
-    bool prove_again;        /* the last proof was not enough, and was the first
-                                after one that was */
-    bool check_pending;      /* a CHECK has no answer yet */
+    bool prove_again; /* the last proof was not enough to admit by, so the next
+                         one is due at once; not twice in a row */
+    bool check_pending; /* a CHECK has no answer yet */
     struct hf_request prove;
     struct hf_request end;
     struct hf_effect prove_effect;
@@ -99,7 +99,8 @@ bool hf_session_may_admit(const struct hf_session *session, uint64_t now_ms);
 /* Is the session proven only when somebody needs it? */
 bool hf_session_is_lazy(const struct hf_session *session);
 
-/* When the grants end unless a proof comes before. */
+/* When the grants end unless a proof comes before; HF_FOREVER: no such instant
+ * is set. */
 uint64_t hf_session_grants_end_at_ms(const struct hf_session *session);
 
 /* Do grants end with the connection, although their tickets may live? */
@@ -181,7 +182,7 @@ void hf_session_want_proof_unless_lazy(struct hf_session *session,
  * is the answer. */
 void hf_session_begin_check(struct hf_session *session, uint64_t now_ms);
 
-/* A proof has moved safe-until.  If that is not over already, it answers a
+/* A proof has moved safe-until.  If safe-until is in the future, that answers a
  * CHECK, however little time is left. */
 void hf_session_answer_check(struct hf_session *session, uint64_t now_ms);
 

@@ -34,7 +34,8 @@ struct hf_text_update {
     bool pending;   /* to be requested, not before .at_ms */
     bool retrying;  /* the last one failed: .text stays as it is */
     bool asked;     /* somebody has asked for the release of the ticket */
-    bool is_sent;   /* .text is that of the ticket as it is now */
+    bool is_sent;   /* a DESCRIBE was requested, so the ticket counts as having
+                       .text */
     uint64_t at_ms; /* CLOCK_BOOTTIME */
     struct hf_retry_state retry;
     /* The payload of the request.  When the client carries out the effect it
@@ -42,14 +43,15 @@ struct hf_text_update {
     char text[HF_PAYLOAD_BYTES];
 };
 
-/* Write the text of ${ticket}, which is in the queue, again.  Nothing is
- * written if there is no memory: no decision rests on that it is. */
+/* Write the text of ${ticket}, which is in the queue, again.  Without memory
+ * the ticket keeps its old text. */
 void hf_text_update_want(struct hf_own_ticket *ticket);
 
 /* The same, because somebody has asked for the release of ${ticket}. */
 void hf_text_update_asked(struct hf_own_ticket *ticket);
 
-/* What the ticket says by now, if it was enqueued with ${payload}. */
+/* What the ticket says by now, if it was enqueued with ${payload}.  ${update}
+ * may be NULL. */
 const char *hf_text_update_text(const struct hf_text_update *update,
                                 const char *payload);
 

@@ -57,8 +57,8 @@ enum hf_ticket_kind {
 
 /* The role of a mutex ticket in a queue called NAME/locks.  Two tickets whose
  * roles are known and differ do not wait for each other: the later one is
- * refused.  The ids of other programs' tickets do not say it; these may be
- * either. */
+ * refused.  The ids of other programs' tickets do not say the role; such a
+ * ticket may have either. */
 enum hf_ticket_role {
     HF_ROLE_UNKNOWN,
     HF_ROLE_ENTRY, /* of the semaphore NAME */
@@ -92,16 +92,15 @@ struct hf_ticket {
 struct hf_snapshot {
     const struct hf_ticket *tickets;
     size_t count;
-    size_t
-        more_ahead; /* tickets ahead of one's own that are not shown, for
-                 people: some may have gone, and an engine may end its count */
+    size_t more_ahead; /* tickets ahead of one's own that are not shown; only
+                          for people, because some may have gone, and an engine
+                          may stop counting */
 };
 
 /* Tickets of a queue whose texts are wanted: the first .count of those whose
- * sequence is .from or greater; if .count is 0, all tickets.  Somebody who
- * lists a queue again and again so reads each text once, as many at a time as
- * there is room for, because a ticket that is added has the greatest sequence.
- */
+ * sequence is .from or greater; if .count is 0, all tickets.  A ticket that is
+ * added has the greatest sequence.  So a program that lists a queue again and
+ * again can read each text once, as many at a time as there is room for. */
 struct hf_text_range {
     uint64_t from;
     uint32_t count;

@@ -17,7 +17,7 @@
 #include "core/ticket.h"
 
 /* The digits of a ticket's id in holds=.  A reader looks the ticket up in the
- * queue of that name, where these distinguish it from all others. */
+ * queue of that name, where these digits are enough to find it. */
 #define HF_TICKET_HOLD_DIGITS 8
 
 /* Is ${text} that of a ticket of this library?  Any other may have any words in
@@ -36,7 +36,7 @@ bool hf_ticket_text_decode(char *text, size_t bytes, const char *value,
                            size_t length);
 
 /* Parse the decimal digits at ${*text}, and move that behind them.  False if
- * there are none, or too many. */
+ * there are none, or the number is too great; ${*text} then stays. */
 bool hf_ticket_text_parse_number(const char **text, uint64_t *number);
 
 /* The number that the word ${key} of ${text} says; 0 if it says none. */
