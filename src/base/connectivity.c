@@ -71,7 +71,7 @@ bool hf_connectivity_has_connection(const struct hf_connectivity *connectivity)
 /* ------------------------------------------------------- what has happened --
  */
 
-/* No line of the log has been about any server. */
+/* Forget the last texts, so that the next one about each server is logged. */
 static void forget_logged(struct hf_connectivity *connectivity)
 {
     for (size_t i = 0; i < HF_CONNECTIVITY_SERVERS_MAX; i++)
@@ -79,9 +79,10 @@ static void forget_logged(struct hf_connectivity *connectivity)
 }
 
 /* The timeout of one attempt: each server can be tried twice within a session,
- * but no attempt is shorter than a busy server may need.  The first ones are
- * shorter, because a server that is starting may leave a connection open that
- * it will never answer, as ZooKeeper 3.8 does, and serve the next one. */
+ * but no attempt is shorter than a busy server may need.  The first attempts
+ * are shorter than that, because a server that is starting may leave a
+ * connection open that it will never answer, as ZooKeeper 3.8 does, and serve
+ * the next one. */
 static uint64_t attempt_timeout_ms(const struct hf_connectivity *connectivity)
 {
     size_t servers = connectivity->share_servers;
@@ -252,7 +253,7 @@ hf_connectivity_due(const struct hf_connectivity *connectivity, uint64_t now_ms)
 /* -------------------------------------------------- the connection's error --
  */
 
-/* Two texts with the same hash cost one line of the log. */
+/* If two texts have the same hash, the second one is not logged. */
 bool hf_connectivity_text_changed(struct hf_connectivity *connectivity,
                                   size_t server, const char *text)
 {

@@ -13,7 +13,8 @@
  *                                    hf_connectivity_connecting();
  *                                    GIVE_UP: end the attempt, and call
  *                                    hf_connectivity_timed_out() and
- *                                    hf_connectivity_disconnected()
+ *                                    hf_connectivity_disconnected(); in
+ *                                    CLOSING call hf_connectivity_closed()
  *     hf_connectivity_wake_at_ms()   when to ask again
  *
  * What a connection carries is the owner's: the handshake, pings, requests,
@@ -40,7 +41,8 @@
  * backoff. */
 #define HF_CONNECTIVITY_STEADY_MS 1000
 
-/* An attempt ends, whatever the server sends, after so many answers. */
+/* An answer of the server gives an attempt its time again, but only the first
+ * ones do, up to this many: so an attempt ends whatever the server sends. */
 #define HF_CONNECTIVITY_ANSWERS_MAX 24
 
 /* How long a session waits for the answer to the one request that ends it. */
@@ -185,8 +187,9 @@ uint64_t hf_connectivity_wake_at_ms(const struct hf_connectivity *connectivity);
 bool hf_connectivity_set_error(struct hf_connectivity *connectivity,
                                size_t server, const char *text);
 
-/* Is ${text} about ${server} another one than the last one since the connection
- * was up?  Then it is worth a line of the log. */
+/* Is ${text} another one than the last one about ${server} since the connection
+ * was up?  Then it is worth a line of the log.  It is remembered as the last
+ * one. */
 bool hf_connectivity_text_changed(struct hf_connectivity *connectivity,
                                   size_t server, const char *text);
 

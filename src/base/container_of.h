@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From an embedded object to the object that it is embedded in, as in the Linux
- * kernel.  ${type} may be const.  That ${pointer} points to a ${field} of it is
- * checked when it is compiled.
+ * kernel.  ${type} may be const.  The compiler checks that ${pointer} has the
+ * type of a pointer to that ${field}.
  */
 #ifndef HF_BASE_CONTAINER_OF_H
 #define HF_BASE_CONTAINER_OF_H

@@ -21,7 +21,8 @@ static const struct {
     {"ms", 1},
 };
 
-/* Read the digits at ${*text} and step over them. */
+/* Read the digits at ${*text} and step over them.  False: there are none, or
+ * the number is too great. */
 static bool read_number(const char **text, uint64_t *number)
 {
     const char *digit = *text;
@@ -66,7 +67,8 @@ bool hf_duration_parse(const char *text, uint64_t *ms)
         if (!read_number(&text, &number))
             return false;
         index = read_unit(&text);
-        /* A smaller unit than the one before it, hence at most five rounds. */
+        /* Each unit must be smaller than the one before it, so there are at
+         * most five rounds. */
         if (index < next || index == UNITS ||
             __builtin_mul_overflow(number, units[index].ms, &part_ms) ||
             __builtin_add_overflow(*ms, part_ms, ms))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What an engine, and what drives a session with a server, has from the program
- * around it: time, a loop, filters, a log.  None of it is about locks but the
- * events of an engine, which those who make none leave alone. */
+ * around it: time, a loop, filters, a log.  Only .event is about locks; what
+ * makes no events does not use it. */
 #ifndef HF_BASE_ENGINE_HOST_H
 #define HF_BASE_ENGINE_HOST_H
 
@@ -24,8 +24,9 @@ struct hf_engine_host {
      * monitor/clock.h.  So what is called CLOCK_BOOTTIME in the core and in
      * engines is this clock. */
     uint64_t (*now_ms)(void *host);
-    /* For a timer: what CLOCK_BOOTTIME itself shows at ${at_ms} of that clock;
-     * HF_FOREVER stays what it is.  NULL: the two are the same. */
+    /* For a timer: what CLOCK_BOOTTIME itself shows when .now_ms is ${at_ms};
+     * HF_FOREVER stays what it is.  The pointer is NULL if the two clocks are
+     * the same. */
     uint64_t (*boottime_of_ms)(void *host, uint64_t at_ms);
     /* The loop for the engine's handles, made on the first call; NULL if it
      * cannot be made.  Its uv timers stop while the machine is suspended: use

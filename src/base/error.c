@@ -118,8 +118,8 @@ const char *hf_errno_text(int number)
 
 /* -------------------------------------------------- the last of a thread -- */
 
-/* It needs no memory when something fails, and none is left when the thread
- * ends. */
+/* The last error of this thread.  So no memory is needed when something fails,
+ * and none has to be freed when the thread ends. */
 static _Thread_local struct hf_error last;
 
 hf_status hf_fail(const char *api_name, const struct hf_error *error)

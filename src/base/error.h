@@ -13,7 +13,7 @@ hf_status hf_error_set(struct hf_error *error, hf_status status,
     __attribute__((format(printf, 3, 4)));
 
 /* Put "${context}: " in front of the text, where an error crosses to a caller.
- */
+ * Nothing if ${error} is NULL or has no failure. */
 void hf_error_prefix(struct hf_error *error, const char *context);
 
 /* What ${number}, a value of errno, means: never NULL, and in English in any

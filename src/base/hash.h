@@ -17,7 +17,7 @@ static inline uint32_t hf_hash_text(const char *text)
     return hash;
 }
 
-/* 64 bits of ${count} ${bytes}. */
+/* The same with 64 bits, of the ${count} bytes at ${bytes}. */
 static inline uint64_t hf_hash64(const void *bytes, size_t count)
 {
     const uint8_t *at = bytes;

@@ -23,7 +23,8 @@ const struct hf_reconnect hf_reconnect_default = {
     .elapsed_ms = HF_FOREVER,
 };
 
-/* Read "3x" at ${*text} and step over it; nothing if there is no 'x'. */
+/* Read "3x" at ${*text} and step over it; nothing, and true, if there is no
+ * 'x'. */
 static bool take_retries(char **text, uint32_t *retries)
 {
     char *x = strchr(*text, 'x');

@@ -54,11 +54,11 @@ hf_status hf_reconnect_choose(const struct hf_url *url,
 /* The state of the backoff of one engine. */
 struct hf_reconnect_backoff {
     struct hf_reconnect policy;
-    size_t servers;        /* attempts of a round, at least 1 */
-    size_t failures;       /* attempts that have failed in a row */
-    uint32_t retries;      /* rounds behind the first one */
-    uint32_t pauses_taken; /* one before each of these rounds, and one after the
-                              loss of a steady connection */
+    size_t servers;           /* attempts of a round, at least 1 */
+    size_t failures;          /* attempts that have failed in a row */
+    uint32_t retries;         /* rounds behind the first one */
+    uint32_t pauses_taken;    /* before these rounds; also 1 after a steady
+                                 connection to a single server was lost */
     uint64_t first_failed_ms; /* when the first round had failed */
     hf_status status;         /* of the last failed attempt */
     size_t same_status;       /* attempts in a row that failed with it */
@@ -73,8 +73,8 @@ void hf_reconnect_backoff_init(struct hf_reconnect_backoff *backoff,
 /* The next attempt is the first of a first round. */
 void hf_reconnect_backoff_reset(struct hf_reconnect_backoff *backoff);
 
-/* There are ${servers} other servers: the same, and a round has as many
- * attempts. */
+/* From now on there are ${servers} other servers: the same as a reset, and a
+ * round has ${servers} attempts. */
 void hf_reconnect_backoff_set_servers(struct hf_reconnect_backoff *backoff,
                                       size_t servers);
 

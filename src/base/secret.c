@@ -96,7 +96,7 @@ bool hf_secret_find(const char *text, size_t bytes, size_t *from, size_t *to)
             find_option(text, bytes, from, to));
 }
 
-/* Replace what is from ${from} up to ${to}; the text becomes no longer. Returns
+/* Replace what is from ${from} up to ${to}; the text does not grow.  Returns
  * where the mask ends. */
 static size_t put_mask(char *text, size_t from, size_t to)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A text of any length with a reference count.  Many objects get the same text:
- * all waits that end with their session, all that wait behind one ticket.  A
- * text equal to the one that was made last is that one, with another reference.
+ * all waits that end with their session, all that wait behind one ticket.  If a
+ * text is wanted that is equal to the one that was made last, that one gets
+ * another reference.
  *
  * All functions are called with the lock of whatever contains the struct
  * hf_shared_texts.

@@ -42,11 +42,12 @@ static inline uint64_t hf_max_ms(uint64_t a_ms, uint64_t b_ms)
 }
 
 /* When a timer that is set at ${now_ms} has to fire, so that ${at_ms} is not
- * missed by more than a millisecond or so: after ten elevenths of the time, to
- * be set again then, a few times in all.  The timer runs by the kernel's clock.
- * That may be slewed to be slow meanwhile, and then the library's clock is the
- * faster one: see monitor/clock.h.  For the instants at which somebody must
- * have been notified of a loss; others may come that late. */
+ * missed by more than a millisecond or so: after ten elevenths of the time.
+ * Then it is set again for the rest, a few times in all.  The timer runs by the
+ * kernel's clock, which may be slewed to be slow meanwhile; then the library's
+ * clock is the faster one (monitor/clock.h).  Used for the instants at which
+ * somebody must have been notified of a loss; other timers may be late by that.
+ */
 static inline uint64_t hf_wake_before_ms(uint64_t now_ms, uint64_t at_ms)
 {
     if (at_ms == HF_FOREVER || at_ms <= now_ms)

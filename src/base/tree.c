@@ -14,7 +14,7 @@ static unsigned count_of(const struct hf_tree_node *node)
     return node != NULL ? node->count : 0;
 }
 
-/* The subtrees of ${node} have changed. */
+/* The subtrees of ${node} have changed: count its nodes again. */
 static void recount(struct hf_tree_node *node)
 {
     node->count = count_of(node->left) + 1 + count_of(node->right);

@@ -39,7 +39,8 @@ struct hf_tree_node *hf_tree_after(const struct hf_tree *tree, const void *key);
 /* The number of nodes before ${key}.  As fast as a search. */
 size_t hf_tree_rank(const struct hf_tree *tree, const void *key);
 
-/* Add ${node} with ${key}, which no other node has; remove it. */
+/* Add ${node} with ${key}, which no other node has; remove ${node}, which has
+ * ${key}. */
 void hf_tree_add(struct hf_tree *tree, struct hf_tree_node *node,
                  const void *key);
 void hf_tree_remove(struct hf_tree *tree, struct hf_tree_node *node,

@@ -208,7 +208,7 @@ static hf_status parse_userinfo(struct url_parser *parser,
     return st;
 }
 
-/* Refuse an '@' in or behind ${from}: it belongs to a password with an
+/* Refuse an '@' at or behind ${from}: it belongs to a password with an
  * unescaped '/' or '?'. */
 static hf_status refuse_at(struct url_parser *parser, const char *from)
 {

@@ -35,9 +35,9 @@ struct hf_url {
     const char *authority; /* decoded, "h1:2181,h2" without user and password;
                               NULL if there is no "//" */
     const char *path;      /* decoded; "" if there is none */
-    const char *inner;     /* of quorum:URL,URL,URL what is behind the scheme,
-                              as it stands; it may hold passwords.  NULL: it is
-                              another scheme's */
+    const char *inner; /* of quorum:URL,URL,URL what is between the scheme and
+                          '?', as it stands; it may hold passwords.  NULL with
+                          any other scheme */
     struct hf_url_option options[HF_URL_OPTIONS];
     size_t option_count;
     char *memory;
@@ -56,8 +56,8 @@ void hf_url_free(struct hf_url *url);
 /* The value of ${key}, or NULL. */
 const char *hf_url_option(const struct hf_url *url, const char *key);
 
-/* Does ${text} contain a password, in front of an '@' or as an option with such
- * a name?  Also for text that is no URL; in doubt true. */
+/* Does ${text} contain a password, in front of an '@' or as the value of an
+ * option for passwords?  Also for text that is no URL; in doubt true. */
 bool hf_url_has_secret(const char *text);
 
 /* Set ${ms} to the duration ${text}, such as "250ms", "10s", "1m30s" or

@@ -63,7 +63,8 @@ hf_url_option_reader hf_url_read_path;
         .help = "by how many percent clocks may run fast or slow"              \
     }
 
-/* All of ${text} is decimal digits, and what they say fits ${*number}. */
+/* Set ${*number} to what ${text} says.  False if that is not decimal digits
+ * alone, or does not fit. */
 bool hf_url_parse_number(const char *text, uint64_t *number);
 
 /* ------------------------------- the files for TLS: ca=, cert= and key= -- */

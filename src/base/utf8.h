@@ -16,8 +16,8 @@ size_t hf_utf8_decode(const char *text, size_t bytes, uint32_t *code);
 /* Are all ${bytes} of ${text} part of characters? */
 bool hf_utf8_valid(const char *text, size_t bytes);
 
-/* The largest number of bytes up to ${bytes} at which ${text}, valid UTF-8 that
- * is longer, can be cut without splitting a character. */
+/* At how many bytes ${text}, valid UTF-8 of more than ${bytes} bytes, can be
+ * cut without splitting a character: the largest number up to ${bytes}. */
 size_t hf_utf8_cut(const char *text, size_t bytes);
 
 /* Is ${code} a control character: C0, DEL or C1? */

@@ -36,8 +36,9 @@ void hf_uuid_format(const uint8_t uuid[HF_UUID_BYTES],
     *out = '\0';
 }
 
-/* One more than a digit's value; 0: no digit.  Lists have thousands of ids, and
- * which of two ranges a digit is in cannot be guessed. */
+/* One more than a digit's value; 0: no digit.  A table, because lists have
+ * thousands of ids, and the processor cannot predict in which of two ranges a
+ * digit is. */
 static const uint8_t digit_values[256] = {
     ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,
     ['6'] = 7,  ['7'] = 8,  ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12,
