@@ -9,15 +9,15 @@
 
 #include "monitor/monitor.h"
 
-/* Call .fn of ${done} with ${result}, which is the last error there if it is
- * one, and then its .drop; either may be NULL.  Only from the .run of a
- * callback, or from .ended of the monitor, with the lock, which is released
- * meanwhile. */
+/* Call .fn of ${done} with ${result}, and then its .drop; either may be NULL.
+ * In .fn hf_last_error() says the failure, if ${result} is one.  Only from the
+ * .run of a callback, or from .ended of the monitor.  With the lock, which is
+ * released meanwhile. */
 void hf_done_call(struct hf_monitor *monitor, const struct hf_done *done,
                   const struct hf_result *result);
 
-/* The .drop of ${done}, which may be NULL: all that is called when nothing was
- * begun.  Without the lock. */
+/* Call .drop of ${done}, which may be NULL.  If nothing was begun, that is all
+ * that is called.  Without the lock. */
 void hf_done_drop(const struct hf_done *done);
 
 /* HF_EINVAL with ${error} if ${done} has no function: "the ${result} would be

@@ -21,8 +21,8 @@
 #include <holdfast/zookeeper_cache.h>
 #include <holdfast/zookeeper_registration.h>
 
-/* More than any struct of options will ever have: a greater .size was not
- * set. */
+/* More than any struct of options will ever have: a greater .size is no size,
+ * because the program did not set it. */
 #define HF_OPTS_BYTES_MAX 4096
 
 /* The structs, and the last field of each in 0.1.0, whose end is the least size

@@ -52,7 +52,7 @@ static void queue_callbacks(struct hf_state_listeners *listeners,
     for (struct hf_listener *l = listeners->first; l != NULL; l = l->next) {
         if (state == HF_STATE_LOST) {
             l->lost_pending = true;
-            /* queue it behind the callbacks of what is lost with the
+            /* it is queued again, behind the callbacks of what is lost with the
              * session */
             hf_callback_queue_remove(&monitor->callback_queue, &l->callback);
         }
@@ -129,8 +129,8 @@ void hf_state_listeners_abandon(struct hf_state_listeners *listeners)
     listeners->first = NULL;
 }
 
-/* The pointer in the list that points to ${listener}; to NULL: the one at the
- * end. */
+/* The pointer in the list that points to ${listener}; if that is NULL, the one
+ * at the end. */
 static struct hf_listener **find_link(struct hf_state_listeners *listeners,
                                       const struct hf_listener *listener)
 {
@@ -193,7 +193,7 @@ void hf_state_listeners_remove(struct hf_state_listeners *listeners,
     bool runs_here;
 
     if (listener == NULL || hf_monitor_enter(monitor, NULL) != HF_OK)
-        return;
+        return; /* in the child of a fork: it stays allocated */
     *find_link(listeners, listener) = listener->next;
     hf_callback_queue_remove(&monitor->callback_queue, &listener->callback);
     hf_user_callback_retire(&listener->user);

@@ -56,8 +56,9 @@ void hf_state_listeners_notify(struct hf_state_listeners *listeners,
  * which is released meanwhile. */
 void hf_state_listeners_drop(struct hf_state_listeners *listeners);
 
-/* The open has failed: notify the listener of the options no more, and do not
- * call its .drop, because it still belongs to the caller.  With the lock. */
+/* The open has failed: the listener of the options is not notified any more.
+ * Its .drop is not called, because it still belongs to the caller.  With the
+ * lock. */
 void hf_state_listeners_abandon(struct hf_state_listeners *listeners);
 
 /* --------------------------------------------------------- public calls -- */

@@ -37,8 +37,7 @@ bool hf_user_callback_enter(struct hf_user_callback *callback,
 }
 
 /* Call .drop, which the free has left to this thread.  The function counts as
- * running meanwhile, so that a free that only waits now waits for .drop, too.
- */
+ * running meanwhile, so a free that begins to wait now waits for .drop too. */
 static void drop_after_call(struct hf_user_callback *callback,
                             struct hf_monitor *monitor)
 {

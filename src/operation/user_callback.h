@@ -31,7 +31,7 @@ struct hf_user_drop {
 struct hf_user_callback {
     enum hf_user_callback_state state; /* zeroed: IDLE */
     struct hf_user_drop drop;          /* until it was called, or handed out */
-    struct hf_waiter *free_waiter; /* the free that waits until it returned */
+    struct hf_waiter *free_waiter;     /* the free that waits for the return */
 };
 
 /* Was the object freed?  With the lock. */
@@ -55,9 +55,9 @@ bool hf_user_callback_leave(struct hf_user_callback *callback,
 void hf_user_callback_retire(struct hf_user_callback *callback);
 
 /* After that: if the function runs on another thread, wait until it has
- * returned.  The .drop that the caller has to call; nothing if the function
- * runs on this thread, which calls .drop when it has returned.  With the lock,
- * as hf_monitor_wait(). */
+ * returned.  Returns the .drop that the caller has to call; an empty one if the
+ * function runs on this thread, which calls .drop when the function has
+ * returned.  With the lock, as hf_monitor_wait(). */
 struct hf_user_drop hf_user_callback_await(struct hf_user_callback *callback,
                                            struct hf_monitor *monitor);
 

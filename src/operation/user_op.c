@@ -76,7 +76,7 @@ void hf_user_op_end(struct hf_user_op *op, hf_status status)
     else if (done->fn != NULL || done->drop != NULL)
         hf_monitor_queue(op->handle.monitor, &op->callback);
     else
-        hf_user_op_dereference(op); /* nobody wants it, or not any more */
+        hf_user_op_dereference(op); /* nobody wants the end, or not any more */
 }
 
 /* --------------------------------------------------------------- asking -- */
@@ -174,7 +174,7 @@ hf_status hf_user_op_run(struct hf_user_call *call, struct hf_result *result)
     status = error.status;
     if (op != NULL) {
         status = hf_user_op_await(op, &waiter, result, &error);
-        result->text = ""; /* it is that of hf_fail() */
+        result->text = ""; /* hf_last_error() will have the text */
         if (call->leave != NULL)
             call->leave(call, op, waiter.done);
         hf_user_op_dereference(op);
@@ -237,7 +237,7 @@ void hf_op_free(struct hf_op *handle)
         return;
     monitor = handle->monitor;
     if (hf_monitor_enter(monitor, NULL) != HF_OK)
-        return;
+        return; /* in the child of a fork: it stays allocated */
     /* Keep the monitor until the lock is released, because the operation may be
      * the last that refers to it. */
     hf_monitor_reference(monitor);

@@ -67,7 +67,8 @@ struct hf_user_op {
 
 /* All with the lock, where nothing else is said. */
 
-/* An operation of ${monitor} with ${references} of the object. */
+/* Initialise ${op}, an operation of ${monitor}, with ${references} of the
+ * object. */
 void hf_user_op_init(struct hf_user_op *op, const struct hf_user_op_ops *ops,
                      struct hf_monitor *monitor, unsigned references);
 
@@ -87,7 +88,7 @@ void hf_user_op_end(struct hf_user_op *op, hf_status status);
  * where callbacks run. */
 void hf_user_op_ask(struct hf_user_op *op);
 
-/* Wait for the end of ${op}, whose .waiter ${waiter} is.  Sets ${result} to
+/* Wait for the end of ${op}, whose completion has ${waiter}.  Sets ${result} to
  * what it brought, and ${error} to why it failed.  If this thread cannot wait,
  * .done of ${waiter} is false: the operation goes on, and its end is not
  * reported.  HF_EFORKED in the child of a fork that .ask has made, which must
@@ -100,15 +101,15 @@ hf_status hf_user_op_await(struct hf_user_op *op, struct hf_waiter *waiter,
 struct hf_user_call {
     const char *api_name; /* which errors name; a static text */
     struct hf_monitor *monitor;
-    /* Begin it for ${completion}.  The operation, with a reference of the
-     * caller; NULL, and why in ${error}, if it was refused: ${completion} then
-     * still is the caller's. */
+    /* Begin it for ${completion}, and return the operation, with a reference
+     * for the caller.  If it was refused: NULL, with the reason in ${error};
+     * ${completion} then still is the caller's. */
     struct hf_user_op *(*begin)(struct hf_user_call *call,
                                 const struct hf_completion *completion,
                                 struct hf_error *error);
-    /* The call does not wait for ${op} any more.  Unless it has ${ended}, this
-     * thread could not wait, and the operation goes on.  NULL: nothing is to be
-     * done then. */
+    /* The call does not wait for ${op} any more.  ${ended} is false if this
+     * thread could not wait: then the operation goes on.  The pointer is NULL
+     * if nothing is to be done. */
     void (*leave)(struct hf_user_call *call, struct hf_user_op *op, bool ended);
     /* A call that does not wait leaves the monitor by this; NULL: by
      * hf_monitor_leave(). */
