@@ -122,7 +122,7 @@ void hf_background_wake(struct hf_background *background)
         return;
     if (background->state == HF_BACKGROUND_POLLING) {
         if (background->wake_fd < 0)
-            return; /* the end of the descriptors wakes it */
+            return; /* its poll() has ended with the descriptors */
         rc = write(background->wake_fd, &one, sizeof(one));
         /* EBADF: the program closes descriptors just now. */
         assert(rc == sizeof(one) || errno == EAGAIN || errno == EBADF);

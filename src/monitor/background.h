@@ -3,9 +3,9 @@
  * The background thread: how it is started, sleeps and is woken.  Its work is
  * in poller.c.
  *
- * While callers come and go it stands by on a short timer and is not woken by
- * each of them, because a hop to another thread costs more than our whole share
- * of a lock cycle.
+ * While callers come and go it stands by on a short timer, and they do not wake
+ * it, because a hop to another thread costs more than our whole share of a lock
+ * cycle.
  */
 #ifndef HF_MONITOR_BACKGROUND_H
 #define HF_MONITOR_BACKGROUND_H
@@ -36,12 +36,13 @@ struct hf_background {
 
 /* All with the monitor's lock. */
 
-/* Start the thread, which runs ${work}(${arg}).  HF_ELIMIT if it cannot be. */
+/* Start the thread, which runs ${work}(${arg}).  HF_ELIMIT if there is no
+ * descriptor or no thread for it. */
 hf_status hf_background_start(struct hf_background *background,
                               void *(*work)(void *arg), void *arg);
 
-/* There is something for the thread to do.  Nothing happens if it is not
- * started or awake. */
+/* There is something for the thread to do.  Nothing happens if it was not
+ * started, or is busy. */
 void hf_background_wake(struct hf_background *background);
 
 /* A caller has stopped polling, and none polls now: wake the thread if it is
@@ -70,8 +71,8 @@ void hf_background_stand_by(struct hf_background *background,
 void hf_background_park(struct hf_background *background,
                         pthread_mutex_t *lock);
 
-/* The thread is about to poll() .wake_fd besides the loop; it has returned from
- * poll(), and takes the wake-up back. */
+/* The thread is about to poll() .wake_fd besides the loop. _end_poll(): it has
+ * returned from poll(), and consumes the wake-up. */
 void hf_background_begin_poll(struct hf_background *background);
 void hf_background_end_poll(struct hf_background *background);
 

@@ -118,7 +118,7 @@ void hf_callback_queue_run(struct hf_callback_queue *queue,
     queue->thread = pthread_self();
     queue->run_end = queue->end;
     hf_callback_enter();
-    /* The removal of the last one of this run sets .run_end to &.first. */
+    /* When the last one of this run is removed, .run_end becomes &.first. */
     while (queue->run_end != &queue->first) {
         callback = queue->first;
         hf_callback_queue_remove(queue, callback);

@@ -35,17 +35,17 @@ enum hf_callback_runner {
 
 /* All fields under the monitor's lock. */
 struct hf_callback_queue {
-    enum hf_callback_runner runner; /* set once */
+    /* Set once; HF_RUNNER_DISPATCH after a borrowed loop was abandoned. */
+    enum hf_callback_runner runner;
     struct hf_callback *first;
     struct hf_callback **end; /* where the next one is linked */
-    struct hf_callback *
-        /* While .running: the end of what this run runs.  Callbacks behind it
-         * wait for the next run. */
-        *run_end;
+    /* While .running: the end of what this run runs.  Callbacks behind it wait
+     * for the next run. */
+    struct hf_callback **run_end;
     /* A thread runs callbacks.  Only one does at a time, so that they come in
      * order. */
     bool running;
-    pthread_t thread;           /* which does, while .running */
+    pthread_t thread;           /* the one that does, while .running */
     pthread_cond_t not_running; /* signalled when .running becomes false */
     /* HF_RUNNER_DISPATCH: an eventfd that is readable while something is
      * queued; else -1. */
@@ -53,7 +53,7 @@ struct hf_callback_queue {
 };
 
 /* False, with errno set, if the descriptor cannot be made.  Without the lock,
- * as the end of it. */
+ * as hf_callback_queue_free(). */
 bool hf_callback_queue_init(struct hf_callback_queue *queue,
                             enum hf_callback_runner runner);
 void hf_callback_queue_free(struct hf_callback_queue *queue);
@@ -79,7 +79,7 @@ void hf_callback_queue_run(struct hf_callback_queue *queue,
 
 /* Does the calling thread run the callbacks of this queue? */
 bool hf_callback_queue_runs_here(const struct hf_callback_queue *queue);
-/* A callback runs: do others that are run with it wait behind it? */
+/* A callback runs: do others of the same run wait behind it? */
 bool hf_callback_queue_has_more(const struct hf_callback_queue *queue);
 
 /* Wait until no other thread runs callbacks.  Releases ${lock} meanwhile. */

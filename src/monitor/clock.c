@@ -20,7 +20,7 @@
 #define NS_PER_MS INT64_C(1000000)
 
 /* A thread that lost its processor between two readings knows too little: it
- * reads again, so many times. */
+ * reads again, READINGS times at most. */
 #define READINGS 4
 #define CLOSE_NS INT64_C(20000)
 
@@ -94,11 +94,12 @@ uint64_t hf_clock_correct(struct hf_clock_correction *corrected,
 
 static struct hf_clock_correction correction = HF_CLOCK_CORRECTION_INIT;
 
-/* When .correction was last brought up to date, by hf_boottime_ms(). */
+/* What hf_boottime_ms() was when .correction was last brought up to date. */
 static _Atomic uint64_t corrected_at_ms;
 
 /* The correction when CLOCK_BOOTTIME shows ${boottime_ms}.  Once in a
- * millisecond is enough: a clock that is slewed loses a tenth of one. */
+ * millisecond is enough: in that time a clock that is slewed loses at most a
+ * tenth of a millisecond. */
 static uint64_t correction_ms(uint64_t boottime_ms)
 {
     uint64_t ms;

@@ -24,8 +24,8 @@
 uint64_t hf_now_ms(void);
 
 /* The instant of CLOCK_BOOTTIME in milliseconds at which the library's clock
- * shows ${at_ms}, if nothing more is corrected until then: it comes nearer
- * while the clocks are slow.  HF_FOREVER stays what it is. */
+ * shows ${at_ms}, if the correction stays as it is; while it grows, the instant
+ * comes nearer.  HF_FOREVER stays what it is. */
 uint64_t hf_boottime_of_ms(uint64_t at_ms);
 
 /* CLOCK_BOOTTIME, for what is measured or shown to others; nothing is decided
@@ -54,10 +54,10 @@ struct hf_clock_correction {
         0, INT64_MIN                                                           \
     }
 
-/* Take in ${slew}, and return the correction in milliseconds, rounded up.  It
- * has grown by at least what the slew has risen by since any reading before,
- * less how inexactly the two were read; a fall changes nothing, because the
- * clock that it makes fast is the one that counts. */
+/* Take in ${slew}, and return the correction in milliseconds, rounded up.
+ * Since any earlier reading it has grown at least as much as the slew has
+ * risen, less the inexactness of the two readings.  A fall of the slew changes
+ * nothing: CLOCK_BOOTTIME is then fast by itself. */
 uint64_t hf_clock_correct(struct hf_clock_correction *corrected,
                           const struct hf_slew *slew);
 

@@ -25,7 +25,7 @@ static bool closer_runs_callbacks(const struct hf_monitor *m)
             !m->background.started);
 }
 
-/* Answer the thread that waits in hf_monitor_close(), if there is one. */
+/* Answer the thread that waits in await_end(), if there is one. */
 static void answer_close(struct hf_monitor *m)
 {
     if (m->close_waiter != NULL)
@@ -70,7 +70,7 @@ static void close_borrowed_loop(struct hf_monitor *m)
     hf_borrowed_loop_close(&m->borrowed_loop);
 }
 
-/* Callbacks that the callbacks before have added run first. */
+/* Callbacks that earlier callbacks have added run first. */
 static void run_close(void *arg)
 {
     struct hf_monitor *m = arg;
@@ -115,9 +115,9 @@ static void begin_close(struct hf_monitor *m)
     m->ops->close(m->owner);
 }
 
-/* The waiting part of a close that blocks, which begins as one that is started.
- * It does more than wait, because after it no thread is left for the rest: wait
- * for the end, run the callbacks if no poller does, join the background
+/* The second part of a close that blocks; the first is the same as in one that
+ * is started.  It does more than wait, because no other thread does the rest:
+ * wait for the end, run the callbacks if no poller does, join the background
  * thread, and drop the reference of the owner's handle.  With the lock, which
  * it releases.  HF_EFORKED in the child of a callback that forked. */
 static hf_status await_end(struct hf_monitor *m, struct hf_waiter *waiter)

@@ -4,9 +4,9 @@
  * functions of the user for long, so that leases are renewed and a loss is
  * noticed whatever they wait for.
  *
- * It is a thread that sleeps on a timer.  Before the background thread calls
- * the user it sets the timer, and stops it before it sleeps itself.  So the
- * deputy wakes only if that takes long, and otherwise costs a system call or
+ * It is a thread that sleeps on a timer.  The background thread sets the timer
+ * before it calls the user, and stops it before it sleeps.  So the deputy wakes
+ * only if functions of the user take long, and otherwise costs a system call or
  * two.
  */
 #ifndef HF_MONITOR_DEPUTY_H
@@ -32,7 +32,7 @@ enum hf_deputy_state {
 struct hf_deputy {
     enum hf_deputy_state state;
     pthread_t thread;
-    int timer; /* a timerfd; set for this moment it ends a sleep */
+    int timer; /* a timerfd; to end a sleep it is set to fire at once */
 };
 
 /* All with the monitor's lock, and by the background thread, where nothing else
@@ -57,9 +57,9 @@ void hf_deputy_stop(struct hf_deputy *deputy, pthread_mutex_t *lock);
 /* The descriptor is gone.  The thread ends, and nobody waits for that. */
 void hf_deputy_abandon(struct hf_deputy *deputy);
 
-/* By the deputy: sleep until its timer fires or ${guard}, a descriptor, is
- * closed, which releases ${lock} meanwhile; it has slept, here or in the poll
- * of the loop: what is its state now? */
+/* By the deputy.  Sleep until its timer fires or ${guard}, a descriptor, is
+ * closed; ${lock} is released meanwhile.  _wake(): it has slept, here or in the
+ * poll of the loop; set its state to what the timer means. */
 void hf_deputy_sleep(const struct hf_deputy *deputy, int guard,
                      pthread_mutex_t *lock);
 void hf_deputy_wake(struct hf_deputy *deputy);

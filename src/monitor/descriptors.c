@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program that closes our descriptors.  From when that is noticed on, nothing
- * touches their numbers, which may be those of other files by now, and the
- * monitor is as one that was closed: the owner ends everything that is under
- * way, callbacks run, and calls are refused.  What was on the loop stays in
- * memory until the process ends, because other threads may still refer to it.
+ * A program that closes our descriptors.  Once that is noticed, nothing touches
+ * their numbers, which may be those of other files by now, and the monitor is
+ * as one that was closed: the owner ends everything that is under way,
+ * callbacks run, and calls are refused.  What was on the loop stays in memory
+ * until the process ends, because other threads may still refer to it.
  *
  * It is noticed by the next call, and by a thread that sleeps in poll(), which
  * the end of the guard wakes.  A thread that was just about to sleep notices it
- * when it next looks by itself (ready.c): 10 s later, or twice that long if it
- * had slept before.
+ * when it next looks by itself (ready.c): after 10 s, or after up to 3 h if
+ * nothing had happened for long.
  */
 #include <assert.h>
 #include <pthread.h>
@@ -42,7 +42,8 @@ static void abandon(struct hf_monitor *m)
     m->interrupt_fd = -1;
     m->callback_queue.fd = -1;
     hf_background_abandon(&m->background);
-    /* If it is there, others are not.  Its end wakes threads in poll(). */
+    /* If the guard is still there, other descriptors are gone.  Its end wakes
+     * threads in poll(). */
     hf_descriptor_guard_close(&m->guard);
     hf_loop_abandon(&m->loop);
     hf_deputy_abandon(&m->deputy);

@@ -42,8 +42,8 @@ void hf_fork_remove(struct hf_fork_entry *entry);
 uint64_t hf_fork_generation(void);
 
 /* Is this process a child of the one that added ${entry}?  Callbacks run
- * without the lock and may fork: ask after each one, and in the child only
- * release the lock. */
+ * without the lock and may fork.  So ask after each one, and in the child do
+ * nothing but release the lock. */
 bool hf_fork_is_child(const struct hf_fork_entry *entry);
 
 /* HF_EFORKED, and its text, in a child of the process that added ${entry}.
@@ -51,8 +51,9 @@ bool hf_fork_is_child(const struct hf_fork_entry *entry);
 hf_status hf_fork_check(const struct hf_fork_entry *entry,
                         struct hf_error *error);
 
-/* HF_EFORKED, which hf_last_error() then has as the failure of the public call
- * ${api_name}; NULL: of a call that returns no status. */
+/* Return HF_EFORKED, and have hf_last_error() say it as the failure of the
+ * public call ${api_name}.  NULL: the call returns no status, and
+ * hf_last_error() stays as it was. */
 hf_status hf_fork_fail(const char *api_name);
 
 #endif

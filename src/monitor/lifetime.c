@@ -37,7 +37,8 @@ static void destroy_monitor(struct hf_monitor *m)
     m->ops->destroy(m->owner);
 }
 
-/* Only the last reference makes anything happen, and that without the lock. */
+/* Only the end of the last reference has consequences, and these come without
+ * the lock.  In the child of a fork nothing is freed. */
 void hf_monitor_release(struct hf_monitor *m)
 {
     bool last;
@@ -60,8 +61,8 @@ void hf_monitor_try_close_loop(struct hf_monitor *m)
         return;
     m->ops->leave_loop(m->owner);
     hf_loop_close(&m->loop);
-    /* The user may keep handles, and so the monitor, for as long as he likes;
-     * they need no descriptors but these. */
+    /* The user may keep handles, and so the monitor, for as long as he likes.
+     * They need no other descriptors than these two. */
     if (m->interrupt_fd < 0 && m->callback_queue.fd < 0)
         hf_descriptor_guard_end(&m->guard);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Log lines.  They are written under the monitor's lock and emitted without it:
- * to a function of the user in its turn among the callbacks, because it may
- * wait for whatever it likes; to a function that never waits by the thread that
- * releases the lock, so that a program that ends at once has them.
+ * Log lines.  They are written under the monitor's lock and emitted without it.
+ * A function of the user gets them in its turn among the callbacks, because it
+ * may wait for whatever it likes.  A function that never waits gets them from
+ * the thread that releases the lock, so that a program that ends at once has
+ * them.
  */
 #ifndef HF_MONITOR_LOG_H
 #define HF_MONITOR_LOG_H
@@ -35,7 +36,7 @@ struct hf_log {
     /* Set once; .on_log.fn is NULL: the user wants no lines. */
     struct hf_on_log on_log;
     bool waits;                  /* .on_log.fn may wait: it is the user's */
-    struct hf_log_origin origin; /* of the lines that are not the user's */
+    struct hf_log_origin origin; /* for a function that is not the user's */
     void (*queue)(void *arg);    /* have the lines emitted as a callback */
     void *queue_arg;
     struct hf_log_line *first, **end;
@@ -50,11 +51,11 @@ struct hf_log_lines {
     struct hf_on_log on_log;
     struct hf_log_line *first;
     unsigned lost;
-    bool waits; /* it is the user's */
+    bool waits; /* .on_log.fn is the user's */
 };
 
-/* Initialise ${log}.  ${queue} is called, with the lock, with each line of a
- * function that ${waits}. */
+/* Initialise ${log}.  If the function ${waits}, ${queue} is called for each
+ * line, with the lock. */
 void hf_log_init(struct hf_log *log, struct hf_on_log on_log, bool waits,
                  void (*queue)(void *arg), void *arg);
 

@@ -58,7 +58,7 @@ static size_t format_text(char *text, size_t bytes, enum hf_log_level level,
 struct json_line {
     char *text;
     size_t used;
-    size_t room; /* but for the end */
+    size_t room; /* without the bytes for the end */
 };
 
 /* Append ,"${key}":"${value}", with quotes and backslashes escaped; nothing if
@@ -160,7 +160,8 @@ bool hf_log_is_json(void)
            strcmp(comma != NULL ? comma + 1 : value, "json") == 0;
 }
 
-/* Any other value is logged as what is wrong, at the usual level. */
+/* With any other value the level is the usual one, and a warning says what is
+ * wrong. */
 struct hf_on_log hf_log_choose(struct hf_on_log on_log)
 {
     const char *value = chosen();

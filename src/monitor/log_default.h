@@ -5,7 +5,7 @@
  *
  *     HOLDFAST_LOG=debug        holdfast[4711]: debug: "a" was granted ...
  *     HOLDFAST_LOG=info,json    {"time":"2026-11-21T16:33:00Z", ...}
- *     HOLDFAST_LOG=json         the same for warning,json
+ *     HOLDFAST_LOG=json         the same as warning,json
  */
 #ifndef HF_MONITOR_LOG_DEFAULT_H
 #define HF_MONITOR_LOG_DEFAULT_H
@@ -28,9 +28,10 @@ bool hf_log_is_chosen(void);
 bool hf_log_is_json(void);
 
 /* Write ${line}, which has no control characters, to the ${bytes} of ${text} as
- * a line of JSON that ends with a newline; cut, if they are not twice as many
- * as ${line} has and HF_LOG_JSON_BYTES more.  Returns how many are written,
- * which no NUL follows. */
+ * a line of JSON that ends with a newline.  Nothing is cut if ${bytes} is twice
+ * the length of ${line} and HF_LOG_JSON_BYTES more, or greater; it must be more
+ * than HF_LOG_JSON_BYTES.  Returns how many bytes are written; no NUL follows
+ * them. */
 size_t hf_log_format_json(char *text, size_t bytes, enum hf_log_level level,
                           const struct hf_log_origin *origin, const char *line);
 

@@ -104,8 +104,8 @@ uv_loop_t *hf_loop_get(struct hf_loop *loop)
 }
 
 /* One question about two descriptors: can the timer be added to the set that
- * the loop watches?  It cannot, because it is there.  Other failures than those
- * of wrong descriptors say nothing. */
+ * the loop watches?  If both are still ours it cannot, because it is in the
+ * set.  Failures that are not those of a wrong descriptor say nothing. */
 bool hf_loop_is_intact(const struct hf_loop *loop)
 {
     struct epoll_event event = {.events = 0};

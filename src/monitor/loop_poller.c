@@ -28,7 +28,7 @@ static void run_on_borrowed_loop(void *arg)
 }
 
 /* Our handles are off the borrowed loop.  Drops the reference that
- * hf_monitor_close_borrowed_loop() took. */
+ * close_borrowed_loop() of close.c took. */
 static void borrowed_loop_closed(void *arg)
 {
     struct hf_monitor *m = arg;

@@ -93,7 +93,7 @@ struct hf_monitor_ops {
     void (*abandon)(void *owner);
 };
 
-/* It goes from one to a later one; an open that fails ends at once. */
+/* A state is followed by a later one only; an open that fails ends at once. */
 enum hf_monitor_state {
     HF_MONITOR_OPEN,
     HF_MONITOR_CLOSING, /* the end has begun: .close or .abandon was called */
@@ -103,7 +103,7 @@ enum hf_monitor_state {
 enum hf_descriptors {
     HF_DESCRIPTORS_OURS,
     HF_DESCRIPTORS_ABANDONED, /* they are gone, and the owner gives up */
-    HF_DESCRIPTORS_GONE       /* that was done */
+    HF_DESCRIPTORS_GONE       /* they are gone, and the owner has given up */
 };
 
 /* The text of the error when the descriptors of a client are gone. */
@@ -130,8 +130,8 @@ struct hf_monitor {
      * another thread, is noticed when the lock is next taken (safety.md). */
     bool loop_was_run;
     bool descriptors_checked;
-    /* Calls that hf_monitor_leave_later() has left, since the loop was last
-     * run, and when the first of them was. */
+    /* How many calls hf_monitor_leave_later() has ended since the loop was last
+     * run, and when it ended the first of them (hf_now_ms()). */
     unsigned delayed;
     uint64_t delayed_at_ms;
     /* In the registry of fork.c, from hf_monitor_init() to the end. */
@@ -166,8 +166,8 @@ struct hf_monitor {
     struct hf_deferred_free *deferred;
 
     enum hf_monitor_state state;
-    /* A thread waits in hf_monitor_close() and drops the reference of the
-     * owner's handle itself. */
+    /* A thread waits in hf_monitor_close() or hf_monitor_abandon(), and drops
+     * the reference of the owner's handle itself. */
     bool close_is_awaited;
     struct hf_waiter *close_waiter; /* that thread's; NULL: none, or answered */
     struct hf_callback close_callback; /* the last callback to run */
@@ -227,8 +227,8 @@ void hf_monitor_abandon(struct hf_monitor *monitor, bool opened);
 
 /* Take the lock, and do first what is due.  So a thread that was frozen learns
  * of a loss before it does anything else.  HF_EFORKED in a child: then the lock
- * is not taken, and hf_last_error() has it as the failure of the public call
- * ${api_name}; NULL: of a call that returns no status. */
+ * is not taken, nothing may be touched or freed, and hf_last_error() has it as
+ * the failure of the public call ${api_name}, as hf_fork_fail(). */
 hf_status hf_monitor_enter(struct hf_monitor *monitor, const char *api_name);
 
 /* Process what is ready, release the lock, and destroy what was deferred. */
@@ -236,9 +236,10 @@ void hf_monitor_leave(struct hf_monitor *monitor);
 
 /* For a call whose requests may leave together with those of others: in a
  * callback that others wait behind, release the lock, do nothing else, and
- * return true.  What was asked for is then done behind the last of them, or
- * behind one of them when a millisecond has passed or 16 such calls were made.
- * False elsewhere: hf_monitor_leave() has to follow. */
+ * return true.  What was asked for is then done after the last of these
+ * callbacks, or after an earlier one if a millisecond has passed or 16 such
+ * calls were made.  False elsewhere, and nothing is done: hf_monitor_leave()
+ * has to follow. */
 bool hf_monitor_leave_later(struct hf_monitor *monitor);
 
 /* Take the lock and do nothing else; release it and emit the log lines that
@@ -284,8 +285,8 @@ int hf_monitor_dispatch_fd(const struct hf_monitor *monitor);
 
 /* Run the callbacks that are queued now, in this thread, for the call
  * ${api_name}.  Without the lock.
- *   Fails     HF_ESTATE if callbacks run elsewhere; HF_EREENTRANT HF_EFORKED.
- */
+ *   Fails     HF_ESTATE if callbacks run elsewhere; HF_EREENTRANT in a
+ *   callback; HF_EFORKED in a child. */
 hf_status hf_monitor_dispatch(struct hf_monitor *monitor, const char *api_name);
 
 /* -------------------------------------------------------------- waiting -- */
@@ -302,8 +303,8 @@ void hf_waiter_answer(struct hf_monitor *monitor, struct hf_waiter *waiter,
 /* Wait until ${waiter} is answered, and return that status.  With the lock,
  * which is released while the thread sleeps.  HF_ELIMIT, and its text in
  * ${error}, with .done false, if there is neither a descriptor to poll with nor
- * a poller.  What was waited for then goes on, and the caller takes ${waiter}
- * out of it. */
+ * a poller.  What was waited for then goes on, and the caller must see that
+ * nothing refers to ${waiter} any more. */
 hf_status hf_monitor_wait(struct hf_monitor *monitor, struct hf_waiter *waiter,
                           struct hf_error *error);
 

@@ -3,9 +3,9 @@
  * What the files of the monitor share with one another.  All functions are
  * called with the lock.
  *
- * Each of dispatch.c, loop_poller.c, close.c, waiter.c, monitor.c, poller.c,
- * ready.c, descriptors.c, lifetime.c and monitor_lock.c calls only those behind
- * it.
+ * In the list dispatch.c, loop_poller.c, close.c, waiter.c, monitor.c,
+ * poller.c, ready.c, descriptors.c, lifetime.c, monitor_lock.c each calls only
+ * those behind it.
  */
 #ifndef HF_MONITOR_MONITOR_PRIVATE_H
 #define HF_MONITOR_MONITOR_PRIVATE_H

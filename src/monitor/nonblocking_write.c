@@ -49,9 +49,10 @@ static int open_again(int fd)
     return open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 }
 
-/* The pipe gets a page of its own, because it refers to the page until the text
- * is read: nobody may change it.  Nobody can once it is unmapped.  It takes
- * one of the 16 places of a pipe, so this is the second choice. */
+/* The pipe refers to the page with the text until that is read, and nobody may
+ * change the page until then.  So each text has a page of its own, which is
+ * unmapped at once.  It takes one of the 16 places of a pipe, so this is the
+ * second choice. */
 static bool give_to_pipe(int fd, const char *text, size_t bytes)
 {
     struct iovec data = {NULL, bytes};

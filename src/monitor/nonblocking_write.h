@@ -15,8 +15,10 @@
 #define HF_NONBLOCKING_WRITE_BYTES 4096
 
 /* Write ${text} to ${fd}.  False if there is no room for it now, or if it
- * cannot be written; a terminal or a socket may then have a part of it.  Never
- * waits, but for a file on a file system that does not answer.  Any thread. */
+ * cannot be written; a terminal or a socket may then have a part of it.  It
+ * waits only for a file on a file system that does not answer, and perhaps
+ * where the kernel offers nothing better, if others take the room at the same
+ * moment.  Any thread. */
 bool hf_write_nonblocking(int fd, const char *text, size_t bytes);
 
 #endif

@@ -29,7 +29,7 @@ static bool has_callbacks(const struct hf_monitor *m)
            !hf_callback_queue_empty(&m->callback_queue);
 }
 
-/* Is there anything to do that polling does not bring? */
+/* Is there anything to do besides polling? */
 static bool has_work(const struct hf_monitor *m)
 {
     return m->background.stop || m->deferred != NULL || has_callbacks(m);
@@ -111,7 +111,7 @@ static void do_work(struct hf_monitor *m)
         hf_deputy_end_poll(&m->deputy);
 }
 
-/* Process what came, if no caller is there to do it: one that polls is awake as
+/* Process what came.  If a caller polls, it does that itself: it is awake as
  * soon as this thread is, and waits for the lock that this thread has. */
 static void process(struct hf_monitor *m)
 {

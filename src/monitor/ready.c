@@ -18,7 +18,8 @@
  * first callback until the last of many answers. */
 #define LOOP_RUNS_WITH_CALLBACKS 2
 
-/* How many calls in callbacks leave what they asked for to a later one. */
+/* Calls in callbacks leave their requests to a later one, which sends them in
+ * one write: at most this many calls. */
 #define DELAYED_MAX 16
 
 /* A thread that sleeps looks whether the descriptors are still ours after this
@@ -57,8 +58,7 @@ static void run_due_and_arm(struct hf_monitor *m)
 {
     uint64_t due_at_ms;
 
-    /* Perhaps only now, because the run before has found that the descriptors
-     * are gone. */
+    /* The run before may have found that the descriptors are gone. */
     if (hf_loop_is_over(&m->loop))
         return;
     due_at_ms = m->ops->due_at_ms(m->owner);

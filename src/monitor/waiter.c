@@ -34,8 +34,9 @@ hf_status hf_monitor_may_block(const struct hf_monitor *m,
     return status;
 }
 
-/* A caller in poll() is woken by the descriptor, or by the end of it; one that
- * sleeps by its condition, and one that has not begun to wait finds .done. */
+/* A caller in poll() is woken by .interrupt_fd, or by the end of the
+ * descriptors; a caller that sleeps by its condition.  One that has not begun
+ * to wait will find .done. */
 void hf_waiter_answer(struct hf_monitor *m, struct hf_waiter *waiter,
                       hf_status status)
 {
@@ -130,10 +131,10 @@ static void sleep_until_woken(struct hf_monitor *m, struct hf_waiter *waiter)
     hf_monitor_locked(m);
 }
 
-/* Each turn either sleeps until it is this caller's turn, or polls once, and
- * then processes what is ready, because it may answer this waiter.  Before the
- * first one what was asked for is enough: poll() returns at once if there is
- * more. */
+/* Each round of the loop sleeps until it is this caller's turn to poll, or
+ * polls once.  Then it processes what is ready, because that may answer
+ * ${waiter}.  Before the first round only what was asked for is processed:
+ * poll() returns at once if there is more. */
 hf_status hf_monitor_wait(struct hf_monitor *m, struct hf_waiter *waiter,
                           struct hf_error *error)
 {
