@@ -36,8 +36,8 @@ bool hf_descriptor_guard_open(struct hf_descriptor_guard *guard)
     return true;
 }
 
-/* Both ends have one inode.  A question that the kernel cannot answer says
- * nothing about the descriptor. */
+/* Both ends have one inode, so it is enough to look at one.  If the kernel
+ * cannot answer, that says nothing about the descriptor. */
 bool hf_descriptor_guard_is_intact(const struct hf_descriptor_guard *guard)
 {
     struct stat stat;

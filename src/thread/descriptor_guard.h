@@ -23,22 +23,23 @@ struct hf_descriptor_guard {
     ino_t inode;
 };
 
-/* False, with errno, if there are no descriptors for it. */
+/* Make ${guard}.  False, with errno, if there are no descriptors for it. */
 bool hf_descriptor_guard_open(struct hf_descriptor_guard *guard);
 
-/* Are its descriptors there?  Async-signal-safe. */
+/* Are its descriptors there, or is nothing left to guard?  Async-signal-safe.
+ */
 bool hf_descriptor_guard_is_intact(const struct hf_descriptor_guard *guard);
 
 /* Close it, if it is intact.  Async-signal-safe. */
 void hf_descriptor_guard_close(const struct hf_descriptor_guard *guard);
 
-/* What it stood for was closed: close it, and take it for intact from now on.
- * No other thread uses it. */
+/* We have closed what it stood for: close it too.  It counts as intact from now
+ * on.  No other thread uses it. */
 void hf_descriptor_guard_end(struct hf_descriptor_guard *guard);
 
 /* uv_async_send(), from a thread that does not have the lock of the loop of
- * ${async}, whose .data is its guard, or NULL: it sends nothing if the program
- * has closed the descriptors. */
+ * ${async}.  Nothing is sent if the program has closed the descriptors.  The
+ * .data of that loop is its guard; NULL: it has none, and it is always sent. */
 void hf_descriptor_guard_send(uv_async_t *async);
 
 #endif

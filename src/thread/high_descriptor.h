@@ -13,14 +13,15 @@
 #include <stdbool.h>
 
 /* Give ${fd}, which was just opened and is close-on-exec, a number above 2.
- * Returns that; or -1 with errno, and ${fd} is closed.  -1 stays -1. */
+ * Returns that number, which is ${fd} itself if it is above 2. -1 with errno:
+ * there is none, and ${fd} is closed.  -1 stays -1. */
 int hf_high_descriptor(int fd);
 
-/* For libraries that open descriptors themselves.  What is closed of 0 to 2 is
- * occupied from hf_low_descriptors_reserve() to hf_low_descriptors_release(),
- * so that they get other numbers.  One thread at a time does so, because
- * another one would take what is reserved for open; so nothing that waits may
- * stand in between. */
+/* For libraries that open descriptors themselves.  Those of 0 to 2 that are
+ * closed are occupied from hf_low_descriptors_reserve() to
+ * hf_low_descriptors_release(), so that the libraries get other numbers.  Only
+ * one thread at a time does this, because another one would take the reserved
+ * numbers for open ones.  So nothing that waits may stand in between. */
 struct hf_low_descriptors {
     bool reserved[3];
 };
