@@ -10,9 +10,9 @@
 #include "base/error.h"
 #include "thread/high_descriptor.h"
 
-/* Have the timer expire at ${at_ms} of the host's clock, unless it expires
- * earlier: an early timer does no harm, and not setting it saves a system
- * call. */
+/* Have the timer expire at ${at_ms} of the host's clock.  If it is set to an
+ * earlier instant it stays: an early timer does no harm, and that saves a
+ * system call. */
 static void arm_timer(struct hf_engine_loop *loop, uint64_t at_ms)
 {
     const struct hf_engine_host *host = loop->user.host;
@@ -25,7 +25,7 @@ static void arm_timer(struct hf_engine_loop *loop, uint64_t at_ms)
         return;
     loop->armed_at_ms = at_ms;
     when.it_value.tv_sec = (time_t)(at_ms / 1000);
-    /* Zero would disarm it. */
+    /* One nanosecond more, because zero would disarm it. */
     when.it_value.tv_nsec = (long)(at_ms % 1000) * 1000000L + 1;
     rc = timerfd_settime(loop->timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
     assert(rc == 0);

@@ -12,9 +12,9 @@
  *     ... pass something to the engine
  *     hf_engine_loop_leave(loop);
  *
- * Requests from elsewhere leave it to an idle handle, which the uv loop runs in
- * its next iteration and before it sleeps.  So requests of one iteration are
- * sent together.
+ * After a request from elsewhere an idle handle calls .run, in the next
+ * iteration of the uv loop and before that sleeps.  So requests of one
+ * iteration are sent together.
  *
  * All functions are called with the client's lock held, by the thread that
  * calls into the engine or runs its loop.
@@ -44,7 +44,7 @@ struct hf_engine_loop_ops {
 /* The state, embedded in the engine. */
 struct hf_engine_loop {
     struct hf_engine_loop_ops user;
-    unsigned callbacks; /* of the loop that are running */
+    unsigned callbacks; /* of the loop: how many are running */
     uv_idle_t idle;     /* active while .run is due */
     int timer_fd;       /* -1: none */
     uv_poll_t timer;
@@ -82,8 +82,8 @@ void hf_engine_loop_leave(struct hf_engine_loop *loop);
 void hf_engine_loop_run_soon(struct hf_engine_loop *loop);
 
 /* Run the engine now if hf_engine_loop_run_soon() asked for it, which saves the
- * loop an iteration.  Outside of all callbacks, by a caller that expects
- * anything to happen meanwhile. */
+ * loop an iteration.  Outside of all callbacks, by a caller that is prepared
+ * for everything that the engine may do. */
 void hf_engine_loop_run_now(struct hf_engine_loop *loop);
 
 #endif
