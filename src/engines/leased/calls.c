@@ -10,9 +10,9 @@
 #include "engines/leased/leased_private.h"
 
 /* Bounds of the timeout of a call.  A renewal is sent 5/16 of a ttl after the
- * last one and times out 1/3 of a ttl later, which leaves about 1/3 to find the
- * server again.  The least gives a busy server time to answer.  The most is
- * what people wait for a server that is gone. */
+ * last one and times out 1/3 of a ttl later, which leaves about 1/3 to find
+ * the server again.  The minimum gives a busy server time to answer.  The
+ * maximum is as long as people wait for a server that is gone. */
 #define CALL_TIMEOUT_MIN_MS UINT64_C(500)
 #define CALL_TIMEOUT_MAX_MS UINT64_C(10000)
 
@@ -103,7 +103,8 @@ static bool may_send(const struct hf_leased *leased)
 }
 
 /* Does ${call} go ahead of the calls that wait?  A CLOSE_SESSION removes the
- * tickets of all calls before it, and those that wait have enqueued none. */
+ * tickets of all calls that were sent; the calls that wait have enqueued none,
+ * and are not sent any more. */
 static bool skips_the_wait(const struct hf_leased_call *call)
 {
     return call->store_call.kind == HF_STORE_RENEW ||
@@ -153,8 +154,8 @@ void hf_leased_call_end(struct hf_leased *leased, struct hf_leased_call *call,
     assert(leased->calls.sent_count > 0);
     unlink_call(&leased->calls.sent, call);
     leased->calls.sent_count--;
-    /* What hf_leased_call_begin() was given, for requests of the core by the
-     * table in leased_requests.c. */
+    /* The function that hf_leased_call_begin() was given; for most requests of
+     * the core it is from the table in leased_requests.c. */
     call->answered(leased, call, answer);
     hf_leased_call_free(leased, call);
     send_waiting(leased);

@@ -12,9 +12,9 @@
 struct hf_leased;
 struct hf_leased_call;
 
-/* Called once, when the call is answered or will not be.  ${answer} is NULL if
- * the link ended before the answer.  The call is unlinked before and freed
- * after this. */
+/* Called once.  ${answer} is NULL if the link ended before the answer came; a
+ * call that was never sent is answered RETRY then.  The call is unlinked
+ * before and freed after this. */
 typedef void hf_leased_answered_fn(struct hf_leased *leased,
                                    struct hf_leased_call *call,
                                    const struct hf_store_answer *answer);
@@ -23,7 +23,7 @@ struct hf_leased_call {
     struct hf_store_call store_call; /* the store has only this */
     /* NULL: the session's own call, or the request was forgotten */
     struct hf_request *request;
-    /* that the call is about; NULL: no single one */
+    /* the queue that the call is about; NULL: none, or several */
     struct hf_leased_queue *queue;
     hf_leased_answered_fn *answered;
     uint64_t number; /* serial number, in the order of hf_leased_call_begin() */
@@ -44,7 +44,7 @@ struct hf_leased_call_list {
 struct hf_leased_calls {
     struct hf_leased_call_list sent; /* handed to the store */
     size_t sent_count;
-    /* for room among those; empty while there is room */
+    /* wait for room in .sent; while the link is up, empty if there is room */
     struct hf_leased_call_list waiting;
     uint64_t number; /* of the last call that was begun */
     /* What the server's clock showed last, in milliseconds since 1970, and when
@@ -53,9 +53,9 @@ struct hf_leased_calls {
     uint64_t server_clock_at_ms;
 };
 
-/* Number of calls that are sent and not answered.  It is enough to fill a link,
- * and few enough that the last one is answered well within the timeout of a
- * call. */
+/* The most calls that are sent and not answered.  They are enough to fill a
+ * link, and few enough that the last one is answered well within the timeout
+ * of a call. */
 #define HF_LEASED_CALLS_SENT_MAX 32
 
 /* Make a call of ${kind} about ${queue} (a name; NULL: about none) for
@@ -71,28 +71,30 @@ struct hf_leased_call *hf_leased_call_new(struct hf_leased *leased,
 void hf_leased_call_begin(struct hf_leased *leased, struct hf_leased_call *call,
                           hf_leased_answered_fn *answered);
 
-/* The store answered ${call}: unlink it, call .answered, free it, and send
- * calls that wait. */
+/* The store answered ${call}, or ${answer} is NULL because the link has ended:
+ * unlink the call, call .answered, free the call, and send calls that wait. */
 void hf_leased_call_end(struct hf_leased *leased, struct hf_leased_call *call,
                         const struct hf_store_answer *answer);
 
 /* Free a call that was not begun. */
 void hf_leased_call_free(struct hf_leased *leased, struct hf_leased_call *call);
 
-/* The link has ended: end all calls.  Those that were sent get no answer.
- * Those that wait are answered RETRY, because nothing was sent. */
+/* The link has ended: end all calls.  Calls that were sent get NULL for an
+ * answer.  Calls that wait are answered RETRY, because they were not sent. */
 void hf_leased_calls_abort(struct hf_leased *leased);
 
-/* Is a call of ${kind} about the ticket ${id} sent or waiting? */
+/* Is a call of ${kind} about the ticket ${id} waiting, or sent and not
+ * answered? */
 bool hf_leased_calls_has(const struct hf_leased *leased,
                          enum hf_store_call_kind kind,
                          const struct hf_ticket_id *id);
 
-/* The deadline of the oldest call that was sent; HF_FOREVER: none. */
+/* The deadline of the oldest call that was sent and not answered; HF_FOREVER:
+ * there is none. */
 uint64_t hf_leased_calls_deadline_ms(const struct hf_leased *leased);
 
-/* The server's clock showed ${server_ms} at some instant up to now.  The latest
- * instants of writes count from that. */
+/* The server's clock showed ${server_ms} at some instant up to now.  The
+ * latest instants of later writes (.not_after_ms) are computed from that. */
 void hf_leased_calls_set_server_clock(struct hf_leased *leased,
                                       uint64_t server_ms);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The finding about the clock of a server, which only people compare with that
- * of this machine. */
+/* The finding about the clock of a server.  Leases do not depend on how far it
+ * is from the clock of this machine; only people compare the two. */
 #ifndef HF_ENGINES_LEASED_CLOCK_FINDING_H
 #define HF_ENGINES_LEASED_CLOCK_FINDING_H
 
@@ -8,8 +8,9 @@
 
 #include "core/finding_list.h"
 
-/* Add how far the clock of the server ${subject}, which has just shown
- * ${server_ms}, is from that of this machine, as the id "clock". */
+/* Add the finding with the id "clock": how far the clock of the server
+ * ${subject}, which has just shown ${server_ms}, is from that of this
+ * machine. */
 void hf_finding_add_clock(struct hf_finding_list *list, const char *subject,
                           uint64_t server_ms);
 

@@ -73,7 +73,7 @@ void hf_leased_connect(struct hf_leased *leased, uint64_t now_ms)
     hf_leased_session_connect(leased);
 }
 
-/* Requests that come while there is no link are never sent. */
+/* A request that comes while the link is not up fails, and is never sent. */
 static void fail_no_link(struct hf_leased *leased, struct hf_request *request)
 {
     const char *connection_error = leased->session.connectivity.error;

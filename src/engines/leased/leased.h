@@ -66,11 +66,11 @@ struct hf_leased *hf_leased_new(const struct hf_leased_config *config,
                                 struct hf_store *store, uint64_t now_ms);
 
 /* Call it after CLOSED, or before anything was requested, or in a test:
- * requests under way are not answered.  Disconnects the store if there is a
+ * requests under way are never answered.  Disconnects the store if there is a
  * link. */
 void hf_leased_free(struct hf_leased *leased);
 
-/* The same as hf_engine_ops.request and .forget. */
+/* The same as hf_engine_ops.request and .unwatch. */
 void hf_leased_request(struct hf_leased *leased, struct hf_request *request,
                        uint64_t now_ms);
 void hf_leased_forget(struct hf_leased *leased, struct hf_request *watch,
@@ -86,8 +86,9 @@ void hf_leased_tick(struct hf_leased *leased, uint64_t now_ms);
 /* When the next tick is due; may be in the past.  HF_FOREVER: never. */
 uint64_t hf_leased_wake_at_ms(const struct hf_leased *leased);
 
-/* The engine's traits: a list is cheap, and a ticket may find another one ahead
- * of it of which it received no notice. */
+/* The engine has none of the traits HF_ENGINE_...: a list is cheap, so nobody
+ * watches two tickets to save one; and a ticket may appear ahead of another
+ * without a notice, so a GONE alone admits nobody. */
 #define HF_LEASED_TRAITS 0u
 
 /* How long the client waits for the answer to a call before it drops the
@@ -104,14 +105,15 @@ void hf_leased_up(struct hf_leased *leased, uint64_t server_ms,
 /* The name of the session, 32 hexadecimal digits, until it is lost. */
 const char *hf_leased_session_name(const struct hf_leased *leased);
 
-/* The server has sent something while the link is made: the attempt has its
- * time again.  Ignored at any other time. */
+/* The server has sent something while the link is made: the timeout of the
+ * attempt begins again.  Ignored at any other time. */
 void hf_leased_making_progress(struct hf_leased *leased, uint64_t now_ms);
 
-/* The link could not be made or has ended.  ${why} is a text for people without
- * the server's address; it is logged and shown to waiters.  ${status} is
- * HF_EUNREACHABLE if another attempt may succeed.  Otherwise it names what has
- * to be fixed: HF_EDENIED, HF_EURL, HF_EUNSUPPORTED, ... */
+/* The link could not be made or has ended.  ${why} is a text for people; it
+ * does not have the server's address, which is put in front of it where it is
+ * logged and shown to waiters.  ${status} is HF_EUNREACHABLE if another
+ * attempt may succeed.  Otherwise it names what has to be fixed: HF_EDENIED,
+ * HF_EURL, HF_EUNSUPPORTED, ... */
 void hf_leased_down(struct hf_leased *leased, hf_status status, const char *why,
                     uint64_t now_ms);
 
@@ -120,8 +122,9 @@ void hf_leased_down(struct hf_leased *leased, hf_status status, const char *why,
 void hf_leased_answered(struct hf_leased *leased, struct hf_store_call *call,
                         const struct hf_store_answer *answer, uint64_t now_ms);
 
-/* Notices may be lost although the link has not ended, because one of a store's
- * several servers was away.  Polls everything at once. */
+/* Notices may have been lost although the link has not ended, because one of a
+ * store's several servers was away.  Polls everything at once if the link is
+ * up. */
 void hf_leased_notices_lost(struct hf_leased *leased, uint64_t now_ms);
 
 /* The server sent ${notice}. */

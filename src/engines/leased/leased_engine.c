@@ -145,7 +145,8 @@ void hf_leased_engine_free(struct hf_engine *engine)
 
 /* -------------------------------------------------------------- requests -- */
 
-/* What these write is sent by end_turn(), when the loop next runs. */
+/* The calls that these functions make are sent by end_turn(), when the loop
+ * next runs. */
 void hf_leased_engine_request(struct hf_engine *engine,
                               struct hf_request *request)
 {

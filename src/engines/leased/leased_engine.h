@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What all engines with leased tickets share beyond the client of leased.h:
- * they run it on the loop.  The table of functions of a module has these
- * functions and an .open of its own:
+ * What all engines with leased tickets share beside the client of leased.h:
+ * the functions that run this client on the loop.  The table of functions of a
+ * module has these functions and an .open of its own:
  *
  *     engine = hf_leased_engine_new(host, description, &error)
  *     store = ...                       on engine->loop
@@ -47,8 +47,9 @@ struct hf_engine *hf_leased_engine_new(const struct hf_engine_host *host,
                                        const char *description,
                                        struct hf_error *error);
 
-/* Make the client for ${store} and begin to connect.  From this call on
- * ${ops}->free frees the store, also if the call fails. */
+/* Make the client for ${store} and begin to connect.  From this call on the
+ * store is freed by ${ops}->free, which hf_leased_engine_free() calls; this is
+ * so even if the call fails. */
 hf_status hf_leased_engine_start(struct hf_engine *engine,
                                  const struct hf_leased_config *config,
                                  const struct hf_store_ops *ops,

@@ -53,8 +53,9 @@ void hf_leased_fail(struct hf_leased *leased, struct hf_request *request,
                     enum hf_failure failure, hf_status status,
                     const char *text);
 
-/* Answer ${request} with FAILED as ${answer} says; NULL: the link ended before
- * the answer.  A read is never UNSURE. */
+/* Answer ${request} with FAILED as ${answer} says.  NULL: the link ended
+ * before the answer came, so a write is UNSURE.  A read is never UNSURE, but
+ * RETRY. */
 void hf_leased_fail_with_answer(struct hf_leased *leased,
                                 struct hf_request *request,
                                 const struct hf_store_answer *answer);
@@ -66,7 +67,7 @@ void hf_leased_fail_no_memory(struct hf_leased *leased,
 /* -------------------------------------------------------------- requests -- */
 
 /* Begin ENQUEUE LIST REMOVE DOWNGRADE REVOKE DESCRIBE and the requests about
- * flags: each takes one call of the store. */
+ * flags, generations and success: each takes one call of the store. */
 void hf_leased_begin_request(struct hf_leased *leased,
                              struct hf_request *request);
 
@@ -80,9 +81,9 @@ void hf_leased_begin_examine(struct hf_leased *leased,
 
 /* ----------------------------------------------------------------- polls -- */
 
-/* Begin HF_REQUEST_WATCH: WATCHING or GONE.  A watch of another session's
- * ticket begins with a poll for it.  A watch of our own ticket needs none,
- * because renewals cover it. */
+/* Begin HF_REQUEST_WATCH: WATCHING or GONE.  A watch of our own ticket whose
+ * ENQUEUE was answered needs no poll, because renewals show what happens to
+ * the ticket.  Any other watch begins with a poll for its ticket. */
 void hf_leased_watch(struct hf_leased *leased, struct hf_request *request);
 
 /* Poll every queue in which anything is watched. */

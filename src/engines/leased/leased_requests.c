@@ -40,9 +40,10 @@ static bool contains(const struct hf_store_answer *answer,
     return false;
 }
 
-/* The list does not have ${ticket}, so the server has lost it.  An owner that
- * watches it receives GONE by a notice or a poll.  An owner that asked for this
- * list reads it there.  Any other owner is notified when it watches. */
+/* If the list does not have ${ticket}, the server has lost it.  An owner that
+ * watches the ticket receives GONE by a notice or a renewal.  An owner that
+ * asked for this list sees the loss there.  Any other owner is notified when
+ * it begins to watch. */
 static void drop_unlisted(struct hf_leased *leased,
                           const struct hf_leased_call *call,
                           struct hf_leased_ticket *ticket)
@@ -56,8 +57,8 @@ static void drop_unlisted(struct hf_leased *leased,
         hf_leased_ticket_remove(leased, ticket);
 }
 
-/* A partial list says nothing about tickets that it was not asked for; renewals
- * do. */
+/* A partial list says nothing about our tickets except that of the call;
+ * renewals do. */
 static void drop_all_unlisted(struct hf_leased *leased,
                               const struct hf_leased_call *call,
                               const struct hf_store_answer *answer)
@@ -98,7 +99,8 @@ static void enqueued(struct hf_leased *leased, struct hf_leased_call *call,
                                   answer);
 }
 
-/* Did its ENQUEUE get no answer, and has no renewal found it since? */
+/* Did the ENQUEUE of our ticket ${id} get no answer, and has no renewal found
+ * the ticket since? */
 static bool is_unsure(const struct hf_leased *leased,
                       const struct hf_ticket_id *id)
 {
@@ -107,9 +109,9 @@ static bool is_unsure(const struct hf_leased *leased,
     return ticket != NULL && ticket->state == HF_LEASED_TICKET_UNSURE;
 }
 
-/* Does the list have a ticket of ours that is unsure?  The server may still
- * lose it: a read waits for no disk and no replica.  So such a list must not
- * admit the ticket. */
+/* Does the list have the ticket of ${call} while that is unsure?  The server
+ * may still lose it: a read waits for no disk and no replica.  So such a list
+ * must not admit the ticket. */
 static bool lists_unsure_ticket(const struct hf_leased *leased,
                                 const struct hf_leased_call *call,
                                 const struct hf_store_answer *answer)
@@ -162,9 +164,9 @@ static const char *explain(const struct hf_request *request,
                                  strlen(request->evicted_by), why);
 }
 
-/* The answer to a REMOVE: the ticket is gone, found or not.  Its owner knows
- * that if it asked for it.  An owner whose ticket another part of the program
- * has evicted does not. */
+/* The answer to a REMOVE: the ticket is gone, found or not.  An owner that
+ * asked for the removal knows that.  An owner whose ticket was evicted by
+ * another part of the program does not know it yet. */
 static void removed(struct hf_leased *leased, struct hf_leased_call *call,
                     const struct hf_store_answer *answer)
 {
@@ -320,8 +322,9 @@ static bool add_own_ticket(struct hf_leased *leased,
     return true;
 }
 
-/* The owner asked for the removal of the ticket.  It is abandoned even if the
- * call fails, because the core repeats a failed removal. */
+/* If the owner asked for the removal, and not an operation that evicts the
+ * ticket, the ticket is abandoned; even if the call fails, because the core
+ * repeats a failed removal. */
 static void abandon(struct hf_leased *leased, const struct hf_request *request)
 {
     struct hf_leased_ticket *ticket =
@@ -402,8 +405,9 @@ void hf_leased_begin_names(struct hf_leased *leased, struct hf_request *request)
 
 /* -------------------------------------------------------- examination -- */
 
-/* A lease has room for this many answers that take as long as this one: a
- * renewal is sent some times in a lease and may be repeated. */
+/* A lease must have room for this many answers as slow as the one that is
+ * judged, because a renewal is sent several times in a lease and may be
+ * repeated. */
 #define ANSWERS_IN_LEASE 12
 
 /* Add how long the store took, compared with the lease. */

@@ -15,8 +15,9 @@
 #include "core/session.h"
 #include "engines/leased/leased_private.h"
 
-/* The store knows its servers and tries them in turn, so an attempt has half a
- * session, and the errors of all servers are logged as of one. */
+/* The store knows its servers and tries them in turn, so an attempt may take
+ * half the time of a session, and the errors of all servers are logged as
+ * those of one. */
 #define SHARE_SERVERS 1
 #define SERVER 0
 
@@ -203,8 +204,8 @@ static void finish_close(struct hf_leased *leased)
     hf_leased_notify(leased, &event);
 }
 
-/* The end where no CLOSE_SESSION can be sent, or not all was answered: tickets
- * may stay until their leases run out. */
+/* Close although no CLOSE_SESSION can be sent, or not all pieces were
+ * answered: tickets may stay until their leases run out. */
 static void close_unanswered(struct hf_leased *leased)
 {
     if (leased->queue_table.ticket_count > 0)
@@ -255,9 +256,9 @@ void hf_leased_session_link_lost(struct hf_leased *leased, hf_status status,
         notify_gave_up(leased);
 }
 
-/* The leases of the session's tickets have expired, or will.  Begin another
- * session.  Safe-until of the core ends at the same instant, and hf_core_step()
- * expires the grants before it takes SESSION_LOST. */
+/* The leases of the session's tickets may have expired.  Begin another
+ * session.  Safe-until of the core ends at the same instant, and
+ * hf_core_step() expires the grants before it takes SESSION_LOST. */
 static void lose_session(struct hf_leased *leased)
 {
     struct hf_leased_session *session = &leased->session;

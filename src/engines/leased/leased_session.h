@@ -20,9 +20,9 @@
 
 /* The session and its link. */
 struct hf_leased_session {
-    /* The state of the link, and when it is made again.  HANDSHAKING: the first
-     * RENEW over it is under way; CLOSING: CLOSE_SESSION is; CLOSED: CLOSED was
-     * sent, and nothing happens any more. */
+    /* The state of the link, and when it is made again.  HANDSHAKING: the
+     * first RENEW over it is under way; CLOSING: CLOSE_SESSION is under way;
+     * CLOSED: the session has ended, and nothing happens any more. */
     struct hf_connectivity connectivity;
     /* Random, and new after each loss. */
     char name[HF_STORE_SESSION_BYTES];
@@ -35,7 +35,7 @@ struct hf_leased_session {
     struct hf_leased_session_close close;
     /* HF_REQUEST_END, once it was requested; else NULL. */
     struct hf_request *end;
-    /* events about the end of a link are being sent: END waits */
+    /* events about the end of a link or session are being sent: END waits */
     bool notifying;
 };
 
@@ -47,7 +47,7 @@ void hf_leased_session_begin(struct hf_leased *leased);
 /* The same as hf_engine_ops.connect. */
 void hf_leased_session_connect(struct hf_leased *leased);
 
-/* Can requests be carried out? */
+/* Is the link up, so that requests can be carried out? */
 static inline bool
 hf_leased_session_usable(const struct hf_leased_session *session)
 {

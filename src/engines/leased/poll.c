@@ -35,7 +35,8 @@ static void failed(struct hf_leased *leased, struct hf_leased_call *call,
     uint64_t soon_ms = hf_max_ms(leased->config.ttl_ms / RETRY_TTL_SHARE,
                                  HF_LEASED_EXPIRY_SLACK_MS);
 
-    if (answer != NULL) /* a new link polls everything anyway */
+    /* NULL: the link ended, and the next one polls everything */
+    if (answer != NULL)
         hf_leased_queue_poll_by(&leased->queue_table, call->queue,
                                 hf_after_ms(leased->now_ms, soon_ms));
     hf_leased_watches_fail(leased, call, answer);

@@ -27,11 +27,11 @@ struct hf_leased_queue {
     size_t references;
     /* Tickets of our own, linked by .next_in_queue. */
     struct hf_leased_ticket *tickets;
-    struct hf_leased_watch *watches; /* newest first, ... */
-    struct hf_tree watch_tree;       /* ... and by ticket and number */
+    struct hf_leased_watch *watches; /* newest first */
+    struct hf_tree watch_tree;       /* the same watches by ticket and number */
     struct hf_leased_queue_watch *queue_watches;
-    /* When to poll for what is watched here.  HF_FOREVER: nothing is watched,
-     * or a poll is under way. */
+    /* When to poll for what is watched here.  HF_FOREVER: no poll is planned,
+     * because nothing here needs one or one is under way. */
     uint64_t poll_at_ms;
     struct hf_leased_queue *next; /* in the list of all queues */
     struct hf_leased_queue **previous_next;
@@ -40,7 +40,7 @@ struct hf_leased_queue {
 /* The table of queues, and what is counted over all of them. */
 struct hf_leased_queue_table {
     struct hf_tree names;
-    hf_tree_compare *compare_watches; /* of each .watch_tree */
+    hf_tree_compare *compare_watches; /* the order of each .watch_tree */
     struct hf_leased_queue *first;    /* all queues, newest first */
     size_t ticket_count;              /* our own tickets in all queues */
     uint64_t last_watch_number; /* of the last ticket watch in any queue */
@@ -70,8 +70,8 @@ void hf_leased_queue_unref(struct hf_leased_queue_table *table,
 void hf_leased_queue_poll_by(struct hf_leased_queue_table *table,
                              struct hf_leased_queue *queue, uint64_t at_ms);
 
-/* The name of the queue that ${request} is about.  The queue of a barrier's
- * flags is the lock's name with '/' appended; it is put together in
+/* Returns the name of the queue that ${request} is about: the lock's name, or
+ * for the flags of a barrier that name with '/' appended, which is written to
  * ${flag_queue}. */
 #define HF_LEASED_FLAG_QUEUE_BYTES (HF_NAME_BYTES + 2)
 const char *hf_leased_queue_of(const struct hf_request *request,
@@ -97,9 +97,9 @@ void hf_leased_poll_later(struct hf_leased *leased,
 /* ----------------------------------------------------------- our tickets -- */
 
 /* The tickets of this session that are at the server, or may be.  Each renewal
- * covers them, and CLOSE_SESSION removes them.  A ticket counts from the moment
- * its ENQUEUE is sent, because a renewal that is sent behind the ENQUEUE must
- * cover it. */
+ * covers them, and CLOSE_SESSION removes them.  A ticket counts as soon as its
+ * ENQUEUE is begun, because a renewal that is sent behind the ENQUEUE must
+ * cover the ticket. */
 
 /* The state of an own ticket, as the last answers showed it. */
 enum hf_leased_ticket_state {
@@ -121,12 +121,13 @@ struct hf_leased_ticket {
     enum hf_leased_ticket_state state;
     /* PRESENT, but the server has lost it, and its owner does not know yet */
     bool loss_unreported;
-    char *why; /* .loss_unreported: its reason; NULL: not known */
+    char *why; /* .loss_unreported: why it was lost; NULL: not known */
     /* the owner no longer relies on it: it asked for the removal, or got the
      * answer that the ticket is not the write ticket that it expected */
     bool abandoned;
     enum hf_ticket_kind kind;
-    const struct hf_own_ticket *owner; /* only compared; the core's */
+    /* an object of the core, only compared */
+    const struct hf_own_ticket *owner;
     uint32_t revoked;   /* how often its owner was asked to release it */
     uint64_t last_list; /* number of the last LIST call that had it; 0: none */
     struct hf_leased_queue *queue;

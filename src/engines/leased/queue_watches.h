@@ -24,11 +24,12 @@ struct hf_leased_queue_watch {
     bool of_participants;
     /* LISTED was sent. */
     bool listed;
-    bool changed;         /* a change was reported before the list came */
+    bool changed;         /* a change was reported, so CHANGED follows LISTED */
     uint64_t call_number; /* of its LIST */
     /* number of the last call that was begun before the list came */
     uint64_t listed_after_call;
-    struct hf_ticket_id *ids; /* of the tickets that were listed; ours */
+    /* of the tickets that were listed; our own copy */
+    struct hf_ticket_id *ids;
     size_t count;
     struct hf_leased_queue_watch *next;
     struct hf_leased_queue_watch **previous_next;
@@ -48,14 +49,17 @@ void hf_leased_queue_watches_changed(struct hf_leased *leased,
 
 /* The EXISTS call with the number ${call_number} was answered.  It asked for
  * all tickets that the watches of ${queue} had listed before, except those of
- * participants. */
+ * participants; or it began a ticket watch and asked for that ticket alone,
+ * and then CHANGED may be sent although nothing has gone, which does no
+ * harm. */
 void hf_leased_queue_watches_polled(struct hf_leased *leased,
                                     struct hf_leased_queue *queue,
                                     uint64_t call_number,
                                     const struct hf_store_answer *answer);
 
 /* A LIST of participants with the number ${call_number} was answered.  If it
- * differs from what a watch listed earlier, a notice was lost. */
+ * differs from what a watch listed earlier, a notice was lost, so CHANGED is
+ * sent now. */
 void hf_leased_queue_watches_relisted(struct hf_leased *leased,
                                       struct hf_leased_queue *queue,
                                       uint64_t call_number,

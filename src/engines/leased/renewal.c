@@ -13,9 +13,9 @@
 
 /* A renewal is sent every 5/16 of a ttl, counted from the sending of the last
  * one, so that two may fail before the session is in danger.  While a grant
- * depends on it, the core asks for proofs a little more often, and those are
- * the renewals then.  After a failure the next one comes 1/16 of a ttl
- * later. */
+ * depends on the session, the core asks for proofs a little more often, so
+ * then each renewal is sent for a PROVE.  After a failure the next one comes
+ * 1/16 of a ttl later. */
 #define RENEWAL_SIXTEENTHS 5
 
 /* The longest interval, so that a dead link is noticed even if the lease is
@@ -89,7 +89,7 @@ static bool loses_ticket_unseen(const struct hf_leased *leased,
 }
 
 /* Report missing tickets and revoke requests.  A ticket whose ENQUEUE is not
- * answered may be missing, so it is passed over. */
+ * answered may be missing without being lost, so it is passed over. */
 static void apply_renewal(struct hf_leased *leased,
                           const struct hf_store_answer *answer)
 {

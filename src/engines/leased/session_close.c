@@ -9,9 +9,9 @@
 #include "engines/leased/leased_private.h"
 #include "engines/leased/ticket_sets.h"
 
-/* The most tickets in a piece, so that a server that is ten times as slow as an
- * idle one answers well within the timeout of a call.  A store that wants
- * smaller pieces of a renewal gets these here, too. */
+/* The most tickets in a piece, so that a server that is ten times as slow as
+ * an idle one answers well within the timeout of a call.  A store that wants
+ * smaller pieces of a renewal gets smaller pieces here, too. */
 #define PIECE_MAX 128
 
 struct hf_leased_ticket_sets *
@@ -38,7 +38,7 @@ static bool send_piece(struct hf_leased *leased,
     return true;
 }
 
-/* The server may be silent from now on, and not for too long. */
+/* From now on the server may be silent for .limit_ms, and not longer. */
 static void restart_timeout(struct hf_leased *leased)
 {
     hf_connectivity_closing(&leased->session.connectivity, leased->now_ms,
@@ -50,8 +50,8 @@ static bool is_closing(const struct hf_leased *leased)
     return leased->session.connectivity.state == HF_CONNECTIVITY_CLOSING;
 }
 
-/* The server has answered a piece; a failure is no progress.  The answer to the
- * last one ends the close. */
+/* The server has answered a piece.  The answer to the last one ends the close;
+ * any other restarts the timeout, except a failure, which is no progress. */
 static void go_on(struct hf_leased *leased,
                   const struct hf_store_answer *answer)
 {
@@ -80,7 +80,8 @@ void hf_leased_session_close_free(struct hf_leased *leased)
     leased->session.close.old = NULL;
 }
 
-/* A piece that failed, or the rest of them, expires by itself. */
+/* Even if a piece failed, the next one is sent.  Tickets that are not removed
+ * expire by themselves. */
 static void old_piece_answered(struct hf_leased *leased,
                                struct hf_leased_call *call,
                                const struct hf_store_answer *answer)
@@ -119,7 +120,8 @@ static void own_piece_answered(struct hf_leased *leased,
     go_on(leased, answer);
 }
 
-/* What fits into one piece is removed at once, or there is nobody. */
+/* One piece is removed at once if the server is there at all, so the short
+ * time is enough. */
 static uint64_t limit_ms(const struct hf_leased *leased)
 {
     const struct hf_leased_session_close *close = &leased->session.close;

@@ -152,7 +152,7 @@ static bool belongs_in_queue(const struct hf_store_call *call,
 }
 
 /* Two tickets may have the same number while several servers have not agreed
- * yet. */
+ * yet, so equal numbers are accepted. */
 static hf_status check_rows(const struct hf_store_call *call,
                             const struct hf_store_answer *answer,
                             struct hf_error *why)

@@ -98,11 +98,12 @@ enum hf_store_call_kind {
      * watches, to ttl_ms from now.  .ticket_sets has all tickets of the
      * session, including those whose ENQUEUE is under way.  A store that wants
      * pieces (hf_leased_config) gets the sets in several calls, see
-     * .not_first_piece and .not_last_piece; one queue may be in several pieces.
-     * The answer has the tickets that are not at the server (.missing) and
-     * those whose owner was asked to release (.revoked > 0), and no others.  It
-     * comes when all is done; if a part fails, the call fails.  A ticket at the
-     * server that is in no set lost its removal, as in a failover: the store
+     * .not_first_piece and .not_last_piece; one queue may be in several
+     * pieces.  The answer has the tickets that are not at the server
+     * (.missing) and those whose owner was asked to release (.revoked > 0),
+     * and no others.  It comes when all is done; if a part fails, the call
+     * fails.  If the server has a ticket that is in no set, the server has
+     * lost the removal of that ticket, for instance in a failover: the store
      * removes it, or lets it expire.  A store of several servers may give up
      * the tickets at one of them and call these .missing.  It must then hide
      * these tickets from the client until a RENEW has reached that server. */
@@ -119,8 +120,9 @@ enum hf_store_call_kind {
     /* The answer has those of .tickets that are in the queue, in any order,
      * with at least .id, .kind and their leases. */
     HF_STORE_EXISTS,
-    /* Remove the ticket, also one of another session, whose GONE then has
-     * .evicted_by, if it is given.  .found: it was there. */
+    /* Remove the ticket, which may be of another session.  The GONE to its
+     * owner then says .evicted_by, if that is given.  .found: the ticket was
+     * there. */
     HF_STORE_REMOVE,
     /* Make a write ticket of this session a read ticket.  Nothing else of it
      * changes.  .found: it is a read ticket now, or was one already. */
@@ -135,7 +137,7 @@ enum hf_store_call_kind {
      * .ticket_kind, if there is no such flag.  CLEAR_FLAG removes the flag.
      * .found: it was set before. */
     HF_STORE_SET_FLAG,
-    /* Also of READY, in the queue of the participants.  Does nothing while a
+    /* Also clears READY, in the queue of the participants, but not while a
      * participant is there. */
     HF_STORE_CLEAR_FLAG,
     /* If .ticket is a participant that is there, and at least .limit
@@ -177,8 +179,9 @@ struct hf_store_ticket_set {
  * that it gave out or received before. */
 enum hf_store_quorum_step {
     HF_STORE_NO_STEP,
-    /* ENQUEUE: put the ticket in as proposed, with a number of the server's, or
-     * leave it as it is.  The answer has this ticket alone. */
+    /* ENQUEUE: if the ticket is not there, put it in as proposed, with a
+     * number that the server chooses; else leave it as it is.  The answer has
+     * this ticket alone. */
     HF_STORE_PROPOSE,
     /* ENQUEUE: if the ticket is there, its number is not greater than .number
      * and no other ticket is committed with .number: commit it with .number.
@@ -210,8 +213,8 @@ struct hf_store_call {
     /* ENQUEUE REMOVE DOWNGRADE REVOKE DESCRIBE SET_FLAG NEW_GENERATION
      * WRITE_SUCCESS; LIST that is neither .detailed nor .watches_queue */
     struct hf_ticket_id ticket;
-    /* ENQUEUE SET_FLAG CLEAR_FLAG; LIST: of the ticket; PARTICIPANT: list the
-     * participants */
+    /* ENQUEUE SET_FLAG CLEAR_FLAG; LIST: the kind of .ticket, or PARTICIPANT
+     * to list the participants */
     enum hf_ticket_kind ticket_kind;
     uint32_t weight; /* ENQUEUE */
     uint32_t limit;  /* NEW_GENERATION: the least number of participants */
@@ -222,7 +225,8 @@ struct hf_store_call {
     size_t count;
     const struct hf_store_ticket_set *ticket_sets; /* RENEW, CLOSE_SESSION */
     size_t ticket_set_count;
-    /* RENEW, CLOSE_SESSION: this piece follows another one; another follows */
+    /* RENEW, CLOSE_SESSION: there was a piece before this one; there will be
+     * one behind it */
     bool not_first_piece;
     bool not_last_piece;
     bool watches_queue;         /* LIST */
@@ -256,9 +260,10 @@ bool hf_store_is_double_barrier_kind(enum hf_ticket_kind kind);
 
 /* --------------------------------------------------------------- answers -- */
 
-/* An answer has at most this many tickets, and as many unknown things.  A
- * longer answer is refused.  A store stops to read at this length, so that a
- * server cannot make it allocate without a bound. */
+/* An answer has at most this many tickets, to a RENEW twice as many, and at
+ * most this many unknown things.  A longer answer is refused.  A store stops
+ * to read at this length, so that a server cannot make it allocate without a
+ * bound. */
 #define HF_STORE_TICKETS_MAX 65536
 
 /* The payload at ${text}, ${bytes} long and followed by a NUL.  "" if it is not
@@ -285,11 +290,11 @@ struct hf_store_answer {
      * failure does not say. */
     uint64_t server_ms;
     bool found; /* see the kinds of calls */
-    /* A queue is sorted by hf_ticket_compare() and has no ticket twice; another
-     * answer ends the link (hf_store_answer_check()).  All texts live until
-     * hf_leased_answered() returns.  .payload is filled in for each ticket of
-     * .texts of a detailed LIST, and else for the first ticket; the rest may
-     * have "". */
+    /* A queue is sorted by hf_ticket_compare() and has no ticket twice; an
+     * answer that breaks this ends the link (hf_store_answer_check()).  All
+     * texts live until hf_leased_answered() returns.  .payload is filled in
+     * for each ticket of .texts of a detailed LIST, and else for the first
+     * ticket; the rest may have "". */
     const struct hf_ticket *tickets;
     const struct hf_store_lease *leases; /* one for each ticket */
     size_t count;
@@ -319,11 +324,12 @@ struct hf_store_answer {
 
 /* Check ${answer}, which is .ok, against ${call}.  Its numbers are in range,
  * and it has no more tickets than were asked for.  A queue is sorted, has each
- * ticket once, and has only kinds that belong there.  The ticket of the call
- * has a token if it is listed, and an ENQUEUE lists it.  A partial queue was
- * allowed and has the nearest tickets.  Returns HF_EPROTOCOL if not; ${why}
- * says what is wrong, what was expected and what to do.  Returns HF_ENOMEM if
- * it could not be checked. */
+ * ticket once, and has only kinds that belong there.  Unless the server is one
+ * of several, the ticket of the call has a token if it is listed, and an
+ * ENQUEUE lists it.  A partial queue was allowed and has the nearest tickets.
+ * Returns HF_EPROTOCOL if one of these is not so; ${why} says what is wrong,
+ * what was expected and what to do.  Returns HF_ENOMEM if it could not be
+ * checked. */
 hf_status hf_store_answer_check(const struct hf_store_call *call,
                                 const struct hf_store_answer *answer,
                                 struct hf_error *why);
@@ -354,7 +360,8 @@ struct hf_store_notice {
 struct hf_store;
 
 struct hf_store_ops {
-    /* Begin to make a link for ${session}, which lives as long as the link. */
+    /* Begin to make a link for the session named ${session}; this text does
+     * not change as long as there is the link. */
     void (*connect)(struct hf_store *store, const char *session);
     /* End the link abruptly: what was not sent yet is not sent. */
     void (*disconnect)(struct hf_store *store);
@@ -367,14 +374,15 @@ struct hf_store_ops {
 
     /* The rest is for leased_engine.h.  The leased client does not call it: */
 
-    /* Write the server of the link to the ${bytes} of ${text}, as host:port;
-     * leave it empty if there are several.  NULL: always several. */
+    /* Write the address of the link's server to the ${bytes} of ${text}, as
+     * host:port; leave ${text} empty if there are several servers.  The
+     * pointer is NULL if there always are. */
     void (*server)(const struct hf_store *store, char *text, size_t bytes);
     /* Send all calls that were made, in as few writes as possible. */
     void (*flush)(struct hf_store *store);
     /* When .tick wants to be called, by CLOCK_BOOTTIME in ms; HF_FOREVER: not
-     * at all.  Asked after each .flush.  NULL, as .tick: the store has no
-     * deadlines of its own. */
+     * at all.  Asked after each .flush.  This pointer and .tick are NULL if
+     * the store has no deadlines of its own. */
     uint64_t (*wake_at_ms)(const struct hf_store *store);
     /* Do what is due.  Called from the loop, so it may report; it may be called
      * before anything is due. */

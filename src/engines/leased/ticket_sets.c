@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies our tickets by queue into one block of memory, cut into sets so that
- * each piece is some whole sets. */
+ * no set is in two pieces. */
 #include "engines/leased/ticket_sets.h"
 
 #include <assert.h>

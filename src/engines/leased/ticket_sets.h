@@ -17,7 +17,7 @@ struct hf_leased;
 struct hf_leased_ticket_sets {
     size_t count;
     size_t at;           /* index of the first set of the next piece */
-    size_t max;          /* of tickets in a piece */
+    size_t max;          /* the most tickets in a piece, and the most queues */
     const char *session; /* its name when the copy was made */
     struct hf_store_ticket_set sets[];
 };
@@ -33,7 +33,7 @@ hf_leased_ticket_sets_new(const struct hf_leased *leased, size_t max);
 void hf_leased_ticket_sets_next(struct hf_leased_ticket_sets *sets,
                                 struct hf_store_call *call);
 
-/* Was that the last piece? */
+/* Has hf_leased_ticket_sets_next() given out all pieces? */
 bool hf_leased_ticket_sets_done(const struct hf_leased_ticket_sets *sets);
 
 #endif

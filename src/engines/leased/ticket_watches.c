@@ -128,7 +128,7 @@ static void notify_gone(struct hf_leased *leased, const char *queue_name,
 {
     struct hf_leased_queue *queue =
         hf_leased_queue_find(&leased->queue_table, queue_name);
-    const struct hf_ticket_id gone = *id; /* may be freed with the receivers */
+    const struct hf_ticket_id gone = *id; /* a receiver may free ${id} */
     struct hf_leased_watch *watch;
     uint64_t number = 0;
 
@@ -159,8 +159,8 @@ void hf_leased_watches_found(struct hf_leased *leased,
     uint64_t number = 0;
 
     queue->references++;
-    /* The reverse is an old answer: a read ticket never becomes a write
-     * ticket. */
+    /* A write ticket that is watched as a read ticket means that the answer is
+     * old: a read ticket never becomes a write ticket. */
     if (kind == HF_TICKET_READ)
         hf_leased_watches_gone(leased, queue->name, id, HF_TICKET_WRITE);
     while ((watch = watch_after(queue, id, number)) != NULL) {
@@ -215,8 +215,8 @@ bool hf_leased_owner_watches(const struct hf_leased_ticket *ticket)
     return watch != NULL;
 }
 
-/* Keep the loss for the watch of the owner, which is about to come.  Without
- * memory for the reason it is a loss without one. */
+/* Keep the loss for the watch of the owner, which is about to come.  If memory
+ * runs out, the loss is kept without its reason. */
 static void keep_loss(struct hf_leased_ticket *ticket, const char *why)
 {
     if (ticket->why == NULL && why != NULL)

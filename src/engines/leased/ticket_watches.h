@@ -25,7 +25,7 @@ struct hf_leased_watch {
     enum hf_ticket_kind kind;
     bool watching;        /* WATCHING was sent */
     uint64_t call_number; /* of the EXISTS that will answer it, or 0 */
-    /* of the ticket's requests to release, how many were reported */
+    /* how many of the requests to release the ticket were reported */
     uint32_t revoked;
     struct hf_leased_watch *next;
     struct hf_leased_watch **previous_next;
@@ -42,7 +42,7 @@ struct hf_leased_watch *hf_leased_watch_new(struct hf_leased *leased,
 void hf_leased_watch_notify_watching(struct hf_leased *leased,
                                      struct hf_leased_watch *watch);
 
-/* Send GONE, and end the watch.  ${why} as below. */
+/* Send GONE, and end the watch.  ${why} as for hf_leased_ticket_gone(). */
 void hf_leased_watch_notify_gone(struct hf_leased *leased,
                                  struct hf_leased_watch *watch,
                                  const char *why);
@@ -51,19 +51,21 @@ void hf_leased_watch_notify_gone(struct hf_leased *leased,
 void hf_leased_watch_forget(struct hf_leased *leased,
                             struct hf_leased_watch *watch);
 
-/* The ticket ${id} has gone from the queue ${queue_name}, or, if ${kind} is not
- * 0, is not of ${kind} any more: send GONE to its watches. */
+/* ${kind} 0: the ticket ${id} has gone from the queue ${queue_name}; send GONE
+ * to all its watches.  Else the ticket is not of ${kind} any more; send GONE
+ * to its watches of ${kind}. */
 void hf_leased_watches_gone(struct hf_leased *leased, const char *queue_name,
                             const struct hf_ticket_id *id,
                             enum hf_ticket_kind kind);
 
 /* The ticket is not in the queue any more: update our own ticket, and notify
- * those that watch it.  ${why} says why, as a part of a sentence that begins a
- * message; NULL: somebody removed it. */
+ * those that watch it.  ${why} is the reason, which becomes a part of a
+ * message; NULL: it is not known. */
 void hf_leased_ticket_gone(struct hf_leased *leased, const char *queue_name,
                            const struct hf_ticket_id *id, const char *why);
 
-/* The reason if an answer lacks a ticket, and no notice says why. */
+/* The ${why} for a ticket that an answer lacks, if no notice gave the
+ * reason. */
 #define HF_LEASED_MISSING                                                      \
     "the server does not have its ticket any more: it has forgotten it, in a " \
     "restart or a failover, or somebody evicted it while no notice could come"
@@ -72,8 +74,9 @@ void hf_leased_ticket_gone(struct hf_leased *leased, const char *queue_name,
  * because their events do not reach the owner. */
 bool hf_leased_owner_watches(const struct hf_leased_ticket *ticket);
 
-/* The ticket ${id} is there and of ${kind}: answer the watches that wait for a
- * poll, and send GONE to those for which this kind means that it has gone. */
+/* The ticket ${id} is there and of ${kind}: send WATCHING to the watches that
+ * wait for a poll, and GONE to watches of a write ticket if it is a read
+ * ticket now. */
 void hf_leased_watches_found(struct hf_leased *leased,
                              struct hf_leased_queue *queue,
                              const struct hf_ticket_id *id,
@@ -89,7 +92,7 @@ void hf_leased_watches_revoked(struct hf_leased *leased,
 void hf_leased_watches_notify_revoked(struct hf_leased *leased,
                                       struct hf_leased_ticket *ticket);
 
-/* The poll ${call} has failed: so do the watches that waited for it. */
+/* The poll ${call} has failed, so the watches that waited for it fail. */
 void hf_leased_watches_fail(struct hf_leased *leased,
                             const struct hf_leased_call *call,
                             const struct hf_store_answer *answer);
