@@ -8,7 +8,7 @@
 #include "engines/quorum/quorum_answer.h"
 
 /* Have enough servers done it?  If they cannot any more, the request fails
- * here. */
+ * here, which may free it. */
 static bool has_enough(struct hf_quorum *quorum,
                        struct hf_quorum_request *request)
 {
@@ -107,7 +107,7 @@ static bool cannot_reach_majority(const struct hf_quorum *quorum,
            quorum->config.servers - hf_quorum_majority(quorum);
 }
 
-/* Is it open for a ticket whether a majority can renew it? */
+/* Is it open for any of the tickets whether a majority can renew it? */
 static bool has_undecided_loss(const struct hf_quorum *quorum,
                                const struct hf_quorum_request *request)
 {
@@ -207,9 +207,10 @@ static void decide_remove(struct hf_quorum *quorum,
     decide_found(quorum, request, ticket != NULL);
 }
 
-/* What one server has done cannot be undone by another.  It is complete when a
- * majority has done it: after a downgrade every reader's list shows that there
- * is no writer any more, and a success is read from a majority. */
+/* What one server has done cannot be undone by another.  The change is
+ * complete when a majority has done it: after a downgrade every reader's list
+ * shows that there is no writer any more, and a success is read from a
+ * majority. */
 static void decide_by_majority(struct hf_quorum *quorum,
                                struct hf_quorum_request *request)
 {
@@ -265,9 +266,9 @@ static void revoke_begin(struct hf_quorum *quorum,
     hf_quorum_request_send_all(quorum, request, &call, &args);
 }
 
-/* The success with the greatest token is the last one, at any server.
- * Servers have it at different times, because each wrote it by its own clock:
- * its age is the least of theirs. */
+/* The success with the greatest token is the last one, at any server.  Each
+ * server wrote it at another time, by its own clock, so of the ages that the
+ * servers answer the least counts. */
 static void merge_success(struct hf_quorum_request *request,
                           const struct hf_success *success)
 {
@@ -324,8 +325,8 @@ static void describe_begin(struct hf_quorum *quorum,
 
 /* --------------------------------------------------------------- examine -- */
 
-/* Each server that is linked is asked, and each has answered or was given up:
- * why is known for each server (hf_quorum_look()). */
+/* Wait until each server that was asked has answered or lost its link.  Why a
+ * server is not linked is said by hf_quorum_look(), not here. */
 static void decide_examine(struct hf_quorum *quorum,
                            struct hf_quorum_request *request)
 {

@@ -124,8 +124,8 @@ static bool may_be_at_majority(const struct hf_quorum *quorum,
     return hf_quorum_may_hold(quorum, row->present_at, request->ok_servers);
 }
 
-/* Is it open whether a majority has the ticket, and does that matter?  For a
- * list only tickets ahead of our own matter. */
+/* Is it open whether a majority has the ticket, and does that matter?  If
+ * .number of the request is not 0, only tickets with a lesser number do. */
 static bool is_undecided(const struct hf_quorum *quorum,
                          const struct hf_quorum_request *request,
                          const struct hf_quorum_merged_ticket *row)
@@ -147,7 +147,9 @@ bool hf_quorum_merged_has_undecided(const struct hf_quorum *quorum,
     return false;
 }
 
-/* Fill in the row as the answer shows it.  False: the answer leaves it out. */
+/* Fill in the row as the answer shows it.  False: the answer leaves it out,
+ * because no majority can have the ticket, or its ENQUEUE failed, or memory
+ * ran out. */
 static bool prepare_row(const struct hf_quorum *quorum,
                         const struct hf_quorum_request *request,
                         struct hf_quorum_merged_ticket *row)

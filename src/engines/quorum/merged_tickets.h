@@ -15,8 +15,9 @@ struct hf_quorum_request;
 
 /* What the servers say of one ticket. */
 struct hf_quorum_merged_ticket {
-    /* As in the first answer, but a reader's if one says so, and with the
-     * earliest time of creation.  .payload belongs to the row. */
+    /* As in the first answer that has it, but READ if any answer says so, and
+     * with the first payload and time of creation that an answer knows.
+     * .payload belongs to the row. */
     struct hf_ticket ticket;
     struct hf_store_lease lease;
     uint32_t present_at; /* bit set of the servers that have it */
@@ -49,14 +50,14 @@ hf_quorum_merged_find(const struct hf_quorum_merged *merged,
 uint64_t hf_quorum_merged_number(const struct hf_quorum_merged_ticket *row);
 
 /* Is it undecided whether a majority has one of the tickets that ${request} is
- * about: did only some of the servers show it?  For a list only tickets ahead
- * of our own matter. */
+ * about: did only some of the servers show it?  If .number of ${request} is
+ * not 0, only tickets with a lesser number matter. */
 bool hf_quorum_merged_has_undecided(const struct hf_quorum *quorum,
                                     const struct hf_quorum_request *request);
 
-/* Move the rows of ${request} that its answer shows to the front, in the order
- * of the queue, and fill them in: those that a majority has, or may have.
- * Returns how many they are. */
+/* The answer to ${request} shows the tickets that a majority has, or may have,
+ * except those of ours whose ENQUEUE failed: fill in their rows, and move them
+ * to the front in the order of the queue.  Returns how many they are. */
 size_t hf_quorum_merged_select(const struct hf_quorum *quorum,
                                struct hf_quorum_request *request);
 

@@ -14,7 +14,8 @@
 #include "core/session.h"
 #include "engines/quorum/quorum_private.h"
 
-/* Backoff of one server's link, while a majority of others is up. */
+/* Backoff of one server's link, while the leased client wants a link to the
+ * quorum. */
 static const struct hf_retry_policy reconnect_policy = {
     .base_ms = 100,
     .cap_ms = 2000,
@@ -30,8 +31,8 @@ static const struct hf_retry_policy reconnect_policy = {
  * more servers have a call, the more of them may fail later. */
 #define STRAGGLER_WAIT_MS 50
 
-/* A server reports in whole seconds how long it has served, rounded down at
- * both ends. */
+/* A server reports in whole seconds how long it has served.  Its start and the
+ * present are both rounded down, so it may report up to this much too long. */
 #define SERVED_ROUNDING_MS 1000
 
 struct hf_quorum *hf_quorum_new(const struct hf_quorum_config *config,
@@ -196,7 +197,8 @@ static bool is_majority_reason(const struct hf_quorum *quorum,
            one->status != HF_EUNREACHABLE && same >= hf_quorum_majority(quorum);
 }
 
-/* Which of two servers that cannot be used gives the better explanation? */
+/* Does ${a} explain better than ${b} why there is no majority?  Neither can be
+ * used. */
 static bool explains_more(const struct hf_quorum *quorum,
                           const struct hf_quorum_server *a,
                           const struct hf_quorum_server *b)
@@ -243,7 +245,8 @@ static bool all_tried(const struct hf_quorum *quorum)
     return true;
 }
 
-/* A link came up or went down: report up or down if that changes the state. */
+/* A link came up or went down, or .up_at_ms has come: report up or down if
+ * that changes the state. */
 static void update_state(struct hf_quorum *quorum)
 {
     size_t count = count_usable(quorum);
@@ -356,8 +359,9 @@ void hf_quorum_server_answered(struct hf_quorum *quorum,
     hf_quorum_server_call_done(quorum, server_call, answer);
 }
 
-/* Can a majority still have our ticket, which one server says is gone?  If not,
- * the ticket is forgotten. */
+/* One server says that a ticket is gone: is that a ticket of ours that has no
+ * number yet, or that a majority may still have?  A ticket of ours that no
+ * majority can have any more is forgotten. */
 static bool keeps_majority(struct hf_quorum *quorum, size_t index,
                            const struct hf_store_notice *notice)
 {
@@ -421,10 +425,10 @@ static struct hf_quorum_request *find_due(const struct hf_quorum *quorum)
     return request;
 }
 
-/* The timer step of the requests: one whose time is over is answered with what
- * the servers have said so far, and one that this engine does not have is
- * refused, here and not inside the call that made it.  Each is answered, so
- * this ends. */
+/* The timer step of the requests: one whose grace period is over is answered
+ * with what the servers have said so far, and one that a quorum does not
+ * support is refused, here and not inside hf_quorum_call().  Each is answered,
+ * so this ends. */
 static void tick_requests(struct hf_quorum *quorum)
 {
     struct hf_quorum_request *request;
@@ -459,8 +463,8 @@ static struct hf_quorum_ticket *find_recheck_due(const struct hf_quorum *quorum,
     return ticket;
 }
 
-/* Make the core list again where a ticket ahead may have been committed
- * behind. */
+/* Make the core list a queue again in which the ticket ahead of ours may have
+ * been committed behind ours. */
 static void tick_rechecks(struct hf_quorum *quorum)
 {
     struct hf_quorum_ticket *ticket;

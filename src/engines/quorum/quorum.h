@@ -21,16 +21,17 @@
  *     answers with its queue.  When a majority has committed, the ticket's
  *     position in the queue is final, and its number is its token.
  *
- * Why no ticket is passed over: let A be the ticket with the lower number and B
- * the other.  A was proposed at a majority.  B sees the queues of a majority,
- * so one server is in both.  If that server got the proposal of A before the
- * commit of B, B sees A in its queue.  If it came after, that server had
- * received the number of B and proposed a greater one for A, which contradicts
- * the lower number.  To hold for every list and not only for the first, each
- * LIST sends the servers the number of the lister's ticket.
+ * Why no ticket is passed over: let A be the ticket with the lower number and
+ * B the other.  A was proposed at a majority.  B sees the queues of a
+ * majority, so one server is in both.  If that server got the proposal of A
+ * before the commit of B, B sees A in its queue.  If the proposal came after
+ * that commit, the server had received the number of B and proposed a greater
+ * one for A, which contradicts the lower number of A.  To hold for every list
+ * and not only for the first, each LIST sends the servers the number of the
+ * lister's ticket.
  *
  * A ticket that is only proposed may get any number from the least of its
- * proposals on, so a list has it with the least.
+ * proposals on, so a list shows it with that least number.
  *
  * A ticket is held as long as a majority has it.  Therefore a list does not
  * have tickets that are missing at so many servers that no majority can have
@@ -60,7 +61,8 @@ struct hf_quorum_ops {
     void (*connect)(void *servers, size_t server, const char *session);
     void (*disconnect)(void *servers, size_t server);
     void (*call)(void *servers, size_t server, struct hf_store_call *call);
-    const char *(*awaited)(const void *servers, size_t server); /* or NULL */
+    /* the pointer may be NULL */
+    const char *(*awaited)(const void *servers, size_t server);
 };
 
 /* Where a quorum reports to: hf_leased_up() and so on. */
@@ -79,8 +81,8 @@ struct hf_quorum_config {
     size_t servers; /* odd, HF_QUORUM_SERVERS_MIN to _MAX */
     uint64_t ttl_ms;
     uint64_t clock_drift; /* of the servers and of us, in percent */
-    /* A server counts this long after its start.  Every client must use a ttl
-     * that is not longer. */
+    /* A server counts when it has served this long.  Every client must use a
+     * ttl that is not longer. */
     uint64_t rejoin_ms;
     struct hf_random random;
 };
@@ -108,9 +110,10 @@ uint64_t hf_quorum_wake_at_ms(const struct hf_quorum *quorum);
 /* How one server is doing, for people. */
 struct hf_quorum_view {
     bool linked;
-    uint64_t counts_in_ms; /* linked: 0 if its answers count */
-    const char *why;       /* not linked: the last reason, or "" */
-    uint64_t server_ms;    /* linked: what its clock shows about now */
+    /* linked: time until its answers count; 0: they do */
+    uint64_t counts_in_ms;
+    const char *why;    /* not linked: the last reason, or "" */
+    uint64_t server_ms; /* linked: what its clock shows about now */
 };
 
 /* Look at ${server}.  .why is valid until the next call of the quorum. */
@@ -120,8 +123,8 @@ void hf_quorum_look(const struct hf_quorum *quorum, size_t server,
 /* ------------------------------------------ called by the servers' links -- */
 
 /* The link of ${server} is up.  ${server_ms} is the server's clock.
- * ${served_ms} is the time since it may last have forgotten something;
- * HF_FOREVER: it never did. */
+ * ${served_ms} is the time since the last instant at which it may have
+ * forgotten something; HF_FOREVER: there was none. */
 void hf_quorum_server_up(struct hf_quorum *quorum, size_t server,
                          uint64_t server_ms, uint64_t served_ms,
                          uint64_t now_ms);
@@ -134,8 +137,9 @@ void hf_quorum_server_answered(struct hf_quorum *quorum,
                                struct hf_store_call *call,
                                const struct hf_store_answer *answer,
                                uint64_t now_ms);
-/* A server sent ${notice}.  It is passed on, unless it says that a ticket of
- * ours is gone which a majority may still have. */
+/* A server sent ${notice}.  It is passed on if the quorum is up, except a GONE
+ * of a ticket of ours that has no number yet or that a majority may still
+ * have. */
 void hf_quorum_server_notice(struct hf_quorum *quorum, size_t server,
                              const struct hf_store_notice *notice,
                              uint64_t now_ms);

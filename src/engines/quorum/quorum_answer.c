@@ -45,8 +45,8 @@ void hf_quorum_answer_end(struct hf_quorum_answer *answer)
 
 #define RECHECK_FIRST_MS 20
 
-/* List again soon, and then at growing intervals.  ${ahead} is NULL if there is
- * no need. */
+/* Plan to list again soon, and then at growing intervals.  ${ahead} is NULL if
+ * there is no need: no recheck is planned then. */
 static void plan_recheck(struct hf_quorum *quorum,
                          struct hf_quorum_ticket *ticket,
                          const struct hf_quorum_merged_ticket *ahead)

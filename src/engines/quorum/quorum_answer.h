@@ -12,13 +12,14 @@ struct hf_quorum_answer {
     struct hf_store_lease *leases; /* ours; .answer points there */
 };
 
-/* Allocate room for all merged tickets.  False: the quorum goes down.  In both
+/* Allocate room for all merged tickets.  False: memory ran out; ${request}
+ * needs no answer, because the quorum goes down in the next tick.  In both
  * cases hf_quorum_answer_end() is due. */
 bool hf_quorum_answer_begin(struct hf_quorum_answer *answer,
                             struct hf_quorum *quorum,
                             const struct hf_quorum_request *request);
 
-/* Append a ticket.  Its payload stays with ${row}. */
+/* Append a ticket.  Its payload still belongs to ${row}. */
 void hf_quorum_answer_add(struct hf_quorum_answer *answer,
                           const struct hf_quorum_merged_ticket *row);
 

@@ -67,7 +67,8 @@ void hf_quorum_enqueue_begin(struct hf_quorum *quorum,
         send_propose(quorum, request, ticket);
 }
 
-/* The ticket ${id} in ${answer}, and whether it is only proposed. */
+/* Returns the ticket ${id} in ${answer}, and sets ${*proposed} if it is only
+ * proposed; NULL: it is not there. */
 static const struct hf_ticket *find_ticket(const struct hf_store_answer *answer,
                                            const struct hf_ticket_id *id,
                                            bool *proposed)
@@ -133,7 +134,9 @@ static void fail(struct hf_quorum *quorum, struct hf_quorum_request *request,
     hf_quorum_request_fail(quorum, request);
 }
 
-/* A majority committed; or wait; or try another number; or give up. */
+/* Answer if a majority has committed, or wait while one still can.  Else try
+ * another number; or, if the ticket had a number before, propose it again; or
+ * fail. */
 static void decide_commit(struct hf_quorum *quorum,
                           struct hf_quorum_request *request,
                           struct hf_quorum_ticket *ticket)

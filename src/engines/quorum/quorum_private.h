@@ -28,11 +28,11 @@ enum hf_quorum_link {
 /* A server, with the state of its link. */
 struct hf_quorum_server {
     enum hf_quorum_link link;
-    bool tried; /* since hf_quorum_connect() it was up, or failed */
+    bool tried; /* it was up or has failed since hf_quorum_connect() */
     /* WAITING: when the next attempt begins; OPENING: when we give up */
     uint64_t state_until_ms;
     struct hf_retry_state backoff;
-    uint64_t counts_at_ms; /* LINKED: from when on its answers count */
+    uint64_t counts_at_ms; /* LINKED: when its answers begin to count */
     /* Its clock as last read, in milliseconds since 1970, and when that was by
      * our clock. */
     uint64_t server_ms;
@@ -62,7 +62,7 @@ struct hf_quorum_server_call {
 /* Whether the leased client waits for a request. */
 enum hf_quorum_request_state {
     HF_QUORUM_REQUEST_OPEN, /* .user_call waits for the answer */
-    /* in the next tick it is answered that a quorum has no such call */
+    /* the next tick answers it with UNSUPPORTED */
     HF_QUORUM_REQUEST_UNSUPPORTED,
     /* The leased client is being called with the answer; ENDED: it has ended
      * the quorum meanwhile, so the request is freed after that. */
@@ -84,11 +84,13 @@ struct hf_quorum_request {
     uint64_t *numbers; /* RENEW: see hf_store_quorum_args; ours */
     uint64_t renewal;  /* RENEW: serial number, see hf_quorum_ticket */
     bool may_be_done;  /* a server did it, or may have */
-    /* of calls to all servers; answers of other rounds are outdated */
+    /* number of the current round, in which all servers are called; answers of
+     * other rounds are outdated */
     unsigned round;
     unsigned commit_rounds; /* rounds of COMMIT so far */
-    /* ENQUEUE: number to be committed; LIST: number of our ticket; REVOKE: the
-     * new .revoked */
+    /* ENQUEUE: the number to be committed, the greatest that was proposed so
+     * far; LIST: the greatest of our tickets in the queue, 0: we have none;
+     * REVOKE: the new .revoked, 0 in the first round */
     uint64_t number;
     size_t pending;          /* server calls without an answer, of all rounds */
     size_t pending_in_round; /* the same of this round, of servers that count */
@@ -97,8 +99,8 @@ struct hf_quorum_request {
     uint32_t found_servers; /* of these: that had the ticket */
     uint32_t committed;     /* of these: that committed it with .number */
     bool number_taken;      /* a server has another ticket with .number */
-    /* what is undecided then is decided without more answers; HF_FOREVER: no
-     * grace period has begun */
+    /* from then on the request does not wait for more answers of this round;
+     * HF_FOREVER: no grace period has begun */
     uint64_t grace_ends_at_ms;
     struct hf_quorum_merged merged; /* the servers' answers of this round */
     /* The first failure of this round. */
@@ -106,8 +108,10 @@ struct hf_quorum_request {
     enum hf_failure failure;
     hf_status status;
     char text[HF_ERROR_TEXT_BYTES];
-    struct hf_finding_list findings; /* EXAMINE: of the servers so far */
-    struct hf_success success;       /* READ_SUCCESS: the last one so far */
+    /* EXAMINE: from the servers that have answered */
+    struct hf_finding_list findings;
+    /* READ_SUCCESS: the latest of those that were answered */
+    struct hf_success success;
     struct hf_quorum_request *previous;
     struct hf_quorum_request *next;
 };
@@ -123,7 +127,8 @@ struct hf_quorum {
     char session[HF_STORE_SESSION_BYTES];
     bool linked; /* between connect() and down() or disconnect() */
     bool up;     /* hf_leased_up() was called */
-    /* a majority is up: report up at this time at the latest */
+    /* when to report up, whether or not more servers come up; HF_FOREVER: no
+     * majority is up, or up was reported */
     uint64_t up_at_ms;
     bool out_of_memory; /* go down in the next tick */
     struct hf_quorum_server servers[HF_QUORUM_SERVERS_MAX];
@@ -162,7 +167,8 @@ void hf_quorum_go_down(struct hf_quorum *quorum, hf_status status,
 
 /* ------------------------------------------------------ quorum_request.c -- */
 
-/* A request for ${user_call}; NULL: for a repair.  NULL if memory runs out. */
+/* Make a request for ${user_call}; if that is NULL, for a repair.  Returns
+ * NULL if memory runs out. */
 struct hf_quorum_request *
 hf_quorum_request_new(struct hf_quorum *quorum,
                       struct hf_store_call *user_call);
@@ -173,8 +179,8 @@ void hf_quorum_request_send_all(struct hf_quorum *quorum,
                                 struct hf_quorum_request *request,
                                 const struct hf_store_call *call,
                                 const struct hf_store_quorum_args *args);
-/* Send it to one server, as a part of the current round.  If memory runs out,
- * the quorum goes down. */
+/* Send ${call} to one server, as a part of the current round.  If memory runs
+ * out, the quorum goes down in the next tick. */
 void hf_quorum_request_send_one(struct hf_quorum *quorum,
                                 struct hf_quorum_request *request,
                                 size_t server, const struct hf_store_call *call,
@@ -191,8 +197,8 @@ bool hf_quorum_server_call_end(struct hf_quorum *quorum,
 bool hf_quorum_request_can_reach(const struct hf_quorum_request *request,
                                  size_t have, size_t count);
 
-/* Is it worth to wait for more answers of this round?  True for a short grace
- * period, if answers are outstanding. */
+/* Is it worth to wait for more answers of this round?  The first call begins a
+ * short grace period.  True until that ends, while answers are outstanding. */
 bool hf_quorum_request_wait(struct hf_quorum *quorum,
                             struct hf_quorum_request *request);
 
@@ -208,11 +214,11 @@ void hf_quorum_request_fail_with(struct hf_quorum *quorum,
                                  enum hf_failure failure, hf_status status,
                                  const char *text);
 
-/* Free it if it was answered and all server calls were. */
+/* Free the request if it was answered and all its server calls were. */
 void hf_quorum_request_release(struct hf_quorum *quorum,
                                struct hf_quorum_request *request);
 
-/* The links have ended: forget all requests without answers. */
+/* The links have ended: forget all requests, and answer none of them. */
 void hf_quorum_requests_abort(struct hf_quorum *quorum);
 
 /* ------------------------------------------------------------ majority.c -- */
@@ -226,15 +232,17 @@ void hf_quorum_operation_begin(struct hf_quorum *quorum,
 void hf_quorum_operation_decide(struct hf_quorum *quorum,
                                 struct hf_quorum_request *request);
 
-/* ${server_call} was answered; NULL: its link ended.  Adds the answer to its
- * request and decides that.  Frees ${server_call}. */
+/* ${server_call} was answered; NULL: its link ended.  Adds the answer to the
+ * request and decides the request, which may free that.  Frees
+ * ${server_call}. */
 void hf_quorum_server_call_done(struct hf_quorum *quorum,
                                 struct hf_quorum_server_call *server_call,
                                 const struct hf_store_answer *answer);
 
 /* ------------------------------------------------------ quorum_enqueue.c -- */
 
-/* The three steps of an ENQUEUE. */
+/* What hf_quorum_operation_begin(), add_answer() and
+ * hf_quorum_operation_decide() of majority.c do for an ENQUEUE. */
 void hf_quorum_enqueue_begin(struct hf_quorum *quorum,
                              struct hf_quorum_request *request);
 void hf_quorum_enqueue_add_answer(
@@ -244,8 +252,9 @@ void hf_quorum_enqueue_add_answer(
 void hf_quorum_enqueue_decide(struct hf_quorum *quorum,
                               struct hf_quorum_request *request);
 
-/* Put tickets of ours in at the servers where they are missing.  Only those
- * that the RENEW ${renewal} has named: a majority has just renewed them. */
+/* Put tickets of ours in at the servers where they are missing; only tickets
+ * that the RENEW with the serial number ${renewal} has named, because a
+ * majority has just renewed these. */
 void hf_quorum_repair(struct hf_quorum *quorum, uint64_t renewal);
 
 #endif

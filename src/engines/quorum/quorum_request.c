@@ -9,15 +9,15 @@
 #include "base/time_math.h"
 #include "engines/quorum/quorum_private.h"
 
-/* Bounds of the timeout of one server's call, which then loses its link.  It is
- * shorter than the leased client's own timeout, because that would end all
- * links. */
+/* Bounds of the timeout of a call of one server, which loses its link then.
+ * It is shorter than the leased client's own timeout, because the latter ends
+ * all links. */
 #define CALL_TIMEOUT_MIN_MS UINT64_C(250)
 #define CALL_TIMEOUT_MAX_MS UINT64_C(5000)
 
-/* Bounds of the grace period: how long to wait for more answers when a majority
- * has answered but something is undecided.  It is longer than the usual
- * difference between servers and short enough for a handoff. */
+/* Bounds of the grace period: how long to wait for more answers when a
+ * majority has answered but something is undecided.  It is longer than servers
+ * usually differ in answering, and short enough for a handoff. */
 #define GRACE_MIN_MS UINT64_C(10)
 #define GRACE_MAX_MS UINT64_C(200)
 
@@ -111,7 +111,8 @@ static void unlink_call(struct hf_quorum_server *server,
         server->last = server_call->previous;
 }
 
-/* By the clock of that server. */
+/* The latest instant, by the clock of ${server}, at which a call that is sent
+ * now may write. */
 static uint64_t not_after_ms(const struct hf_quorum *quorum,
                              const struct hf_quorum_server *server)
 {
@@ -181,8 +182,8 @@ static void set_failure(struct hf_quorum_request *request,
     (void)snprintf(request->text, sizeof request->text, "%s", text);
 }
 
-/* Keep the failure of the round that the answer of one server is, or NULL: its
- * link ended, so it is unknown whether the server did it. */
+/* Keep the failure that ${answer} of one server reports.  NULL: the link of
+ * the server ended, so it is unknown whether the server did it. */
 static void add_failure(struct hf_quorum *quorum,
                         struct hf_quorum_server_call *server_call,
                         const struct hf_store_answer *answer)

@@ -20,8 +20,8 @@ struct hf_quorum_ticket {
     uint32_t weight;
     char *payload;
     uint64_t number; /* that it was committed with; 0: not yet */
-    /* Its ENQUEUE failed, or its outcome is unknown, so it gets no number any
-     * more. No list has it. */
+    /* Its ENQUEUE failed or has an unknown outcome, so it gets no number
+     * unless it is enqueued again.  Until then no list shows it. */
     bool enqueue_failed;
     bool removing;       /* its REMOVE has begun */
     uint32_t missing_at; /* bit set of the servers that do not have it */
@@ -29,10 +29,11 @@ struct hf_quorum_ticket {
     uint64_t renewal;
     /* The ticket ahead of it when we last saw the queue, if that was only
      * proposed and may be committed behind this one.  When .recheck_at_ms has
-     * come, its watch receives GONE, so that the core lists again.  A server
-     * sends GONE as well, but its link may be down. */
+     * come, the watch of the ticket ahead receives GONE, so that the core
+     * lists again.  A server sends that GONE as well, but the link to it may
+     * be down. */
     struct hf_ticket_id ticket_ahead;
-    uint64_t recheck_at_ms; /* HF_FOREVER: there is no such ticket */
+    uint64_t recheck_at_ms; /* HF_FOREVER: no recheck is planned */
     /* doubled each time, up to a quarter of a ttl */
     uint64_t recheck_interval_ms;
     struct hf_quorum_ticket *next;
@@ -53,7 +54,8 @@ hf_quorum_ticket_find(const struct hf_quorum_tickets *tickets,
 struct hf_quorum_ticket *hf_quorum_ticket_get(struct hf_quorum_tickets *tickets,
                                               const struct hf_store_call *call);
 
-/* Replace its payload, which a repair uses.  Unchanged if memory runs out. */
+/* Replace the payload of ${ticket}, which a repair uses.  It stays the same if
+ * memory runs out. */
 void hf_quorum_ticket_describe(struct hf_quorum_ticket *ticket,
                                const char *payload);
 
