@@ -158,7 +158,8 @@ static bool send_enqueue(PGconn *conn, const struct hf_store_call *call,
     return send_call(conn, "hf_enqueue", &p);
 }
 
-/* REMOVE DOWNGRADE REVOKE; of a REMOVE also who evicts the ticket, or NULL */
+/* REMOVE DOWNGRADE REVOKE.  A REMOVE also sends who evicts the ticket, or
+ * NULL. */
 static bool send_ticket_call(PGconn *conn, const struct hf_store_call *call,
                              const char *statement, const char *ticket)
 {
@@ -263,7 +264,8 @@ static bool send_renew(struct hf_store *store, const struct hf_store_call *call)
     return sent;
 }
 
-/* CLOSE_SESSION: the tickets of one piece, or what is left, and the session. */
+/* CLOSE_SESSION: remove the tickets of this piece; if it is the last one,
+ * remove all that is left of the session. */
 static bool send_close_session(PGconn *conn, const struct hf_store_call *call)
 {
     struct parameters p = {.count = 0};
@@ -283,12 +285,13 @@ static bool send_close_session(PGconn *conn, const struct hf_store_call *call)
     return sent;
 }
 
-/* How many rows a NAMES looks at.  A statement that takes long would end the
- * connection, and with it the session of whoever holds a lock. */
+/* How many rows a NAMES looks at.  A statement that takes long would delay
+ * renewals and could end the connection, and so cost the program its locks. */
 #define NAMES_ROWS 1024
 
-/* NAMES: the page behind the cursor, which is the last name of the page before.
- * Without one it is a name that is before all that are wanted. */
+/* NAMES: the page behind the cursor, which is the last name of the page
+ * before.  Without a cursor it is the page behind a text that sorts before all
+ * names that are wanted. */
 static bool send_names(PGconn *conn, const struct hf_store_call *call)
 {
     const struct hf_names_request *names = call->names;
@@ -296,7 +299,8 @@ static bool send_names(PGconn *conn, const struct hf_store_call *call)
     char end[HF_NAME_BYTES + 2];
     size_t bytes = strlen(call->prefix);
 
-    /* '0' is the character behind '/'; and a name has no byte 0xff. */
+    /* ${end} sorts behind all names that are wanted: '0' is the character
+     * behind '/', and a name has no byte 0xff. */
     (void)snprintf(end, sizeof end, "%.*s%s", HF_NAME_BYTES, call->prefix,
                    bytes > 0 ? "0" : "\xff");
     add_bytes(&p, names->cursor_bytes > 0 ? names->cursor : call->prefix);

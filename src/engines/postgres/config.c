@@ -104,8 +104,9 @@ static hf_status pass_on(const struct hf_url_option_row *row, const char *text,
     return add_setting(field, row->key, text, error);
 }
 
-/* Left out are options that would change the kind of connection (replication,
- * options, client_encoding) and timeouts, which libpq does not control here. */
+/* Options that would change the kind of connection (replication, options,
+ * client_encoding) are left out, and so are timeouts, because libpq does not
+ * control these here. */
 static const struct hf_url_option_row rows[] = {
     {.key = "ttl",
      .read = hf_url_read_duration,
@@ -204,7 +205,7 @@ static bool is_port(const char *text)
            (digits == 0 || (number >= 1 && number <= 65535));
 }
 
-/* The next host, with empty texts.  NULL, with ${error}, if there are too
+/* Append a host, with empty texts.  NULL, with ${error}, if there are too
  * many. */
 static struct hf_pg_host *add_host(struct hf_pg_config *config,
                                    struct hf_error *error)
@@ -278,8 +279,8 @@ static hf_status parse_authority(struct hf_pg_config *config,
     return status;
 }
 
-/* Copy item ${number} of a list with commas.  "" if the list is shorter; NULL
- * if there is no room. */
+/* Copy item ${number}, counted from 0, of a list with commas.  "" if the list
+ * is shorter; NULL if there is no room. */
 static const char *list_item(struct hf_pg_config *config, const char *list,
                              size_t number)
 {
@@ -364,7 +365,9 @@ static hf_status parse_defaults(struct hf_pg_config *config,
     return status;
 }
 
-/* From the authority of the URL, or its options, or the environment. */
+/* Add the servers from the authority of the URL, or its options, or the
+ * environment.  With service= none is added, because libpq reads them from a
+ * file. */
 static hf_status parse_hosts(struct hf_pg_config *config,
                              const struct hf_url *url, struct hf_error *error)
 {
@@ -392,8 +395,8 @@ static hf_status parse_hosts(struct hf_pg_config *config,
 
 /* ------------------------------------------------- set-user-id programs -- */
 
-/* Files that libpq looks for in $HOME, which is that of the caller, unless a
- * keyword names them. */
+/* Files that libpq looks for in $HOME, which the caller can set, if no keyword
+ * names them. */
 static const struct {
     const char *keyword, *file;
 } home_files[] = {

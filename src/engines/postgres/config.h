@@ -20,8 +20,8 @@
 
 #define HF_PG_HOSTS_MAX 16
 #define HF_PG_NO_POOLER (-1)
-/* Those of the URL, its user, password and database, and the files of a home
- * directory. */
+/* The most settings: the options of the URL, its user, password and database,
+ * and the files of a home directory. */
 #define HF_PG_SETTINGS_MAX (HF_URL_OPTIONS + 3 + 5)
 
 /* One server.  All texts belong to the config; "" if nothing was given. */
@@ -31,7 +31,8 @@ struct hf_pg_host {
     const char *port;
 };
 
-/* The port of ${host} for texts: that of the URL, or PostgreSQL's. */
+/* The port of ${host} for texts: that of the URL, or PostgreSQL's default
+ * port. */
 const char *hf_pg_host_port(const struct hf_pg_host *host);
 
 /* One keyword of libpq with its value. */
@@ -54,7 +55,7 @@ struct hf_pg_config {
     /* 0: pooler=session, a pooler that keeps a connection for a session;
      * HF_PG_NO_POOLER without the option */
     int pooler;
-    /* Holds all texts; how much of it is used. */
+    /* Holds all texts; .memory_used bytes of it are used. */
     char *memory;
     size_t memory_used;
 };

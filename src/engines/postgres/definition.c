@@ -35,8 +35,8 @@ static bool is_of_functions(const char *lines)
     return name != NULL && name < lines + strcspn(lines, "\n");
 }
 
-/* The first of ${lines} that is not in ${others}, and of functions only if
- * ${functions}; NULL if there is none. */
+/* The first of ${lines} that is not in ${others}; lines about functions count
+ * only if ${functions}.  NULL: there is none. */
 static const char *first_missing(const char *lines, const char *others,
                                  bool functions)
 {

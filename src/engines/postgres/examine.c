@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the server says of itself, and what its connection shows, as findings.
- * The server's are made by sql/examine.sql. */
+ * What the server says is made by sql/examine.sql. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -80,7 +80,8 @@ static void add_connection(const struct hf_store *store, const char *subject,
                    "only when it changes the connection");
 }
 
-/* The other servers of the URL are asked when this one has gone. */
+/* The other servers of the URL are not examined: only their timelines are
+ * known, from successor.c. */
 static void add_others(const struct hf_store *store, const char *subject,
                        struct hf_finding_list *list)
 {
@@ -121,7 +122,8 @@ static void add_primaries(const struct hf_store *store,
 
 /* --------------------------------------------- what the server has found -- */
 
-/* Add the finding that ${text}, of examine.sql, is. */
+/* Add the finding of examine.sql whose id, text and advice are in ${text},
+ * separated by 0x1f.  Writes to ${text}.  A malformed one is ignored. */
 static void add_row(struct hf_finding_list *list, const char *subject,
                     uint64_t severity, char *text)
 {

@@ -19,7 +19,7 @@ static int digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* False if ${hex} is not a name. */
+/* Decode ${hex} to ${name}.  False if it is not a name. */
 static bool read_name(const char *hex, char name[NAME_BYTES])
 {
     size_t bytes = strlen(hex) / 2;
@@ -70,8 +70,9 @@ static bool read_number(const char **text, uint32_t *number)
     return true;
 }
 
-/* Read TEXT into ${notice}.  Nothing of it makes the notification malformed,
- * because the ticket is gone all the same. */
+/* Read TEXT into ${notice}.  A TEXT that cannot be understood is left out,
+ * because the ticket is gone all the same.  False if there is no space behind
+ * it. */
 static bool read_evicted_by(const char **text, struct hf_store_notice *notice)
 {
     size_t digits = strcspn(*text, " ");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A connection to a server, from the name to the end.  libpq would block to
- * look a name up, so it gets an address.  It encrypts by itself, so it has its
- * own socket, which may be another one after each of its steps. */
+ * look a name up, so it gets an address.  libpq encrypts by itself, so it has
+ * its own socket, which may be another one after each step of connecting. */
 #include <arpa/inet.h>
 #include <assert.h>
 #include <fcntl.h>
@@ -92,8 +92,8 @@ static bool needs_lookup(const struct hf_pg_host *host)
     return host->address[0] == '\0' && !is_socket(host->name);
 }
 
-/* The next attempt takes the next host, and the next address of this one
- * later. */
+/* The next attempt takes the next host.  A later attempt at this host takes
+ * its next address. */
 static void next_host(struct hf_store *store)
 {
     const struct hf_pg_host *host = &store->config.hosts[store->host_index];
@@ -105,7 +105,8 @@ static void next_host(struct hf_store *store)
     store->host_index = (store->host_index + 1) % store->config.host_count;
 }
 
-/* End the connection and report it. */
+/* End the connection and report it.  If it was not UP, the next attempt goes
+ * to the next host. */
 static void report_down(struct hf_store *store, hf_status status,
                         const char *why)
 {
@@ -155,7 +156,7 @@ static void fail_later(struct hf_store *store, hf_status status,
 
 static void on_ready(uv_poll_t *poll, int status, int events);
 
-/* False if the loop takes no more descriptors. */
+/* False if the loop takes no more descriptors, or memory runs out. */
 static bool start_polling(struct hf_store *store, int fd)
 {
     struct hf_pg_socket_poll *socket_poll = hf_alloc(sizeof *socket_poll);
@@ -239,8 +240,8 @@ static void connect_step(struct hf_store *store)
     }
 }
 
-/* What a message of the protocol takes besides its content, and what the end of
- * an answer does; and a record of TLS. */
+/* How many bytes a message of the protocol takes besides its content, how many
+ * the end of an answer takes, and how many a record of TLS. */
 #define MESSAGE_BYTES 8
 #define ANSWER_BYTES 32
 #define RECORD_BYTES 64
@@ -252,7 +253,7 @@ static void discount(struct hf_store *store, size_t bytes)
     store->kept_bytes -= bytes < store->kept_bytes ? bytes : store->kept_bytes;
 }
 
-/* The fields of an error or of a notice. */
+/* The bytes that the fields of an error or of a notice take. */
 static size_t bytes_of_message(const PGresult *result)
 {
     static const char codes[] = "SVCMDHPpqWstcdnFLR";
@@ -286,8 +287,9 @@ void hf_pg_count_notification(struct hf_store *store, const PGnotify *notice)
                         strlen(notice->extra) + 1);
 }
 
-/* The socket is ready.  Each answer of the server gives the attempt its time
- * again, because a server that is far answers seldom. */
+/* The socket is ready.  Each answer of the server restarts the timeout of the
+ * attempt, because an attempt takes several answers, which are slow if the
+ * server is far away. */
 static void connect_further(struct hf_store *store, int events)
 {
     if ((events & UV_READABLE) != 0)
@@ -296,9 +298,9 @@ static void connect_further(struct hf_store *store, int events)
     connect_step(store);
 }
 
-/* Add the bytes that libpq is about to read, TLS overhead included.  Bytes that
- * arrive between the two calls are counted in part only.  NULL: there are not
- * too many; else what there are too many of. */
+/* Add the bytes that libpq is about to read, TLS overhead included.  Bytes
+ * that arrive between the two calls are counted in part only.  Returns NULL if
+ * the bounds are kept, else the text of the error. */
 static const char *count_input(struct hf_store *store)
 {
     int waiting = 0;
@@ -325,7 +327,7 @@ static void on_ready(uv_poll_t *poll, int status, int events)
     uint64_t number = store->number;
     const char *excess;
 
-    /* Reading will show the failure, but the loop has stopped to poll. */
+    /* Reading will show the failure, but the loop does not poll any more. */
     if (status != 0)
         socket_poll->events = 0;
     hf_leased_engine_enter(engine);
@@ -408,7 +410,8 @@ void hf_pg_set_message_receiver(struct hf_store *store)
     (void)PQsetErrorVerbosity(store->conn, PQERRORS_VERBOSE);
 }
 
-/* Begin to connect to ${host} at ${address}; NULL: where libpq knows. */
+/* Begin to connect to ${host} at ${address}.  ${host} NULL: libpq knows
+ * where. */
 static void start(struct hf_store *store, const struct hf_pg_host *host,
                   const char *address)
 {

@@ -9,7 +9,7 @@
 
 #define STATE_BYTES 5
 
-/* By SQLSTATE, or by its class, which is the first two characters. */
+/* By SQLSTATE, or by its first characters; the first two are its class. */
 static const struct {
     const char *state;
     struct hf_pg_failure failure;
@@ -155,8 +155,9 @@ static const struct libpq_failure {
      "; expected a certificate in sslcert= that the server accepts"},
     {"alert certificate", HF_EDENIED,
      "; expected a certificate in sslcert= that the server accepts"},
-    /* A server that stops removes its socket file, and systemd the directory:
-     * both come with the server, and then the rights of the file. */
+    /* A server that stops removes its socket file, and systemd removes the
+     * directory.  Both come back when the server starts, and the rights of the
+     * file a little later, so neither failure is final. */
     {"No such file or directory", HF_EUNREACHABLE,
      "; expected the directory of the server's socket as host="},
     {"Not a directory", HF_EURL,
@@ -246,8 +247,8 @@ static const char *advice_on(const char *state, const char *message)
                : "";
 }
 
-/* The first of these that there is: a password that is missing, the SQLSTATE,
- * what the server said before it closed, and libpq's own text. */
+/* Looks for a reason in this order: a password is missing, the SQLSTATE, what
+ * the server said before it closed, libpq's own text. */
 hf_status hf_pg_connection_error(const struct hf_store *store,
                                  char text[HF_PG_TEXT_BYTES])
 {

@@ -28,8 +28,8 @@
 /* State of the connection. */
 enum hf_pg_state {
     HF_PG_NONE,       /* no connection is wanted */
-    HF_PG_FAILED,     /* there is none; to be reported from the loop */
-    HF_PG_RESOLVING,  /* its name is being looked up */
+    HF_PG_FAILED,     /* there is no connection; the loop is to report that */
+    HF_PG_RESOLVING,  /* the name of the host is being looked up */
     HF_PG_CONNECTING, /* libpq connects */
     HF_PG_PREPARING,  /* setup.c prepares it */
     HF_PG_UP,         /* hf_leased_up() was called */
@@ -69,15 +69,16 @@ struct hf_pg_socket_poll {
 /* The most bytes that are read before libpq has a complete result, or the
  * connection is made.  libpq itself has no bound. */
 #define HF_PG_ANSWER_BYTES_MAX (16 << 20)
-/* And of what libpq may keep for a connection, an answer under way included. */
+/* The most bytes that libpq may keep for a connection, including those of an
+ * answer under way. */
 #define HF_PG_KEPT_BYTES_MAX ((size_t)2 * HF_PG_ANSWER_BYTES_MAX)
 
 /* The store: one connection, and the calls under way on it. */
 struct hf_store {
     struct hf_engine *engine;
-    /* Called by pg_connection.c, set by pg_store.c: libpq has connected, and
-     * the state is PREPARING; there is input, and the state is PREPARING or UP.
-     * Either may end the connection. */
+    /* Called by pg_connection.c, set by pg_store.c.  .on_connected: libpq has
+     * connected, and the state is PREPARING.  .on_input: there is input, and
+     * the state is PREPARING or UP.  Both may end the connection. */
     void (*on_connected)(struct hf_store *store);
     void (*on_input)(struct hf_store *store);
     /* The connection could not be made or has ended, and is closed. */
@@ -116,9 +117,9 @@ struct hf_store {
      * .store_data. */
     struct hf_store_call *first;
     struct hf_store_call *last;
-    /* The result of the first call's statement; NULL while it has not come.
-     * And why it is unknown whether its transaction was committed; "" if it
-     * was. */
+    /* Of the first call: the result of its statement, NULL while that has not
+     * come; and why it may be that its transaction is not committed, or not
+     * durable, "" if nothing says so. */
     PGresult *statement_result;
     char unsure_why[HF_PG_TEXT_BYTES];
     /* Tickets of the session that the last renewal found at the server and that
@@ -146,9 +147,10 @@ struct hf_pg_look {
     enum hf_pg_look_phase phase;
     uint64_t at_ms;
     uint64_t round_ends_ms;
-    /* What waits for the first round of a connection; NULL: nothing. */
+    /* Called when the first round of a connection has found no successor;
+     * NULL: that was done. */
     void (*then)(struct hf_store *store);
-    size_t host; /* that is asked, or was asked last */
+    size_t host; /* index of the host that is asked, or was asked last */
     /* What each host has said in this round. */
     struct hf_pg_timeline {
         bool answered;
@@ -168,8 +170,8 @@ void hf_pg_connect(struct hf_store *store, const char *session);
  * is not sent. */
 void hf_pg_disconnect(struct hf_store *store);
 
-/* ${result}, or ${notice}, has come out of libpq, and what it took on the
- * connection is not kept. */
+/* ${result}, or ${notice}, has come out of libpq: subtract the bytes that it
+ * took on the connection from .kept_bytes. */
 void hf_pg_count_result(struct hf_store *store, const PGresult *result);
 void hf_pg_count_notification(struct hf_store *store, const PGnotify *notice);
 
@@ -185,16 +187,17 @@ void hf_pg_set_unsure(struct hf_store *store, const PGresult *message);
 void hf_pg_flush_and_poll(struct hf_store *store);
 
 /* Called from the loop: the connection has ended, or cannot be used, or could
- * not be made.  Reports hf_leased_down() with the formatted text. */
+ * not be made.  Closes it, and calls .on_down with the formatted text. */
 void hf_pg_down(struct hf_store *store, hf_status status, const char *format,
                 ...) __attribute__((format(printf, 3, 4)));
 
 /* ------------------------------------------------------------- successor -- */
 
 /* The connection can be used: look from now on whether another server of the
- * URL was promoted in place of the one that we use.  ${then} is called when the
- * first look has found none, at once if the URL has one server.  If there is
- * one, the connection ends, and the next one goes there. */
+ * URL was promoted in place of the one that we use.  ${then} is called when
+ * the first look has found none; at once if the URL has one server, or memory
+ * runs out.  If a look finds one, the connection ends, and the next one goes
+ * there. */
 void hf_pg_successor_watch(struct hf_store *store,
                            void (*then)(struct hf_store *store));
 
@@ -216,9 +219,10 @@ void hf_pg_setup(struct hf_store *store);
 /* PREPARING: there is input. */
 void hf_pg_setup_read(struct hf_store *store);
 
-/* Does ${found}, from a server, differ from hf_pg_definition?  If it should
- * lack the functions, ${functions} is false.  If it differs, ${text} becomes
- * "it has" or "it lacks" with the first such line, cut if it is long. */
+/* Does ${found}, from a server, differ from hf_pg_definition?  If ${functions}
+ * is false, it is no difference that the functions are missing.  If it
+ * differs, ${text} becomes "it has" or "it lacks" with the first such line,
+ * cut if it is long. */
 bool hf_pg_definition_differs(const char *found, bool functions,
                               char text[HF_PG_TEXT_BYTES]);
 
@@ -232,15 +236,18 @@ void hf_pg_calls_read(struct hf_store *store);
 
 /* Answer ${call}, whose transaction has ended, by ${result}.  ${unsure_why}
  * says why it is unknown whether the transaction was committed; "" if it was.
- * False, with ${why}, if the result is malformed. */
+ * False, with ${why}, if ${result} gives no answer, because it is malformed,
+ * comes from another connection of a pooler, or needs too much memory: the
+ * connection has to end. */
 bool hf_pg_answer_call(struct hf_store *store, struct hf_store_call *call,
                        const PGresult *result, const char *unsure_why,
                        char why[HF_PG_TEXT_BYTES]);
 
-/* Send what an EXAMINE asks.  False as above. */
+/* Send what an EXAMINE asks.  False as hf_pg_call_send(). */
 bool hf_pg_examine_send(PGconn *conn);
 
-/* Write which server that is to the ${bytes} of ${text}, as host:port. */
+/* Write the address of the server of ${conn} to the ${bytes} of ${text}, as
+ * host:port. */
 void hf_pg_server_format(const PGconn *conn, char *text, size_t bytes);
 
 /* Add to ${list} what the connection shows; and the finding ${text} of
@@ -266,16 +273,18 @@ struct hf_pg_failure {
 /* What an SQLSTATE means; NULL: the connection ended. */
 struct hf_pg_failure hf_pg_failure(const char *state);
 
-/* The status of a connection that cannot be used because of that SQLSTATE.  An
- * unknown one may pass, so it becomes HF_EUNREACHABLE and not HF_EPROTOCOL,
- * which ends waits. */
+/* The status of a connection that cannot be used because of the SQLSTATE
+ * ${state}.  An unknown one may pass, so it becomes HF_EUNREACHABLE and not
+ * HF_EPROTOCOL, which ends waits. */
 hf_status hf_pg_connection_status(const char *state);
 
-/* The status of a connection for that first line of a message of libpq. */
+/* The status of a connection that failed with a message of libpq whose first
+ * line is ${line}. */
 hf_status hf_pg_libpq_status(const char *line);
 
-/* What entry ${index} of the two tables is found by, an SQLSTATE (or its first
- * two characters) or a part of a text of libpq; NULL behind the last one. */
+/* The key of entry ${index} of the two tables of failures: an SQLSTATE (or its
+ * first characters), or a part of a text of libpq.  NULL behind the last
+ * entry. */
 const char *hf_pg_cause(size_t index);
 
 /* Copy the first line of ${from}, which a server sent, to ${to}: without
@@ -289,7 +298,8 @@ bool hf_pg_is_harmless(const PGresult *warning);
 /* The server's error in ${result} in one line, with its SQLSTATE. */
 void hf_pg_format_error(const PGresult *result, char text[HF_PG_TEXT_BYTES]);
 
-/* Why the connection could not be made or has ended: a line, and its status. */
+/* Write why the connection could not be made or has ended to ${text}, in one
+ * line, and return the status for that. */
 hf_status hf_pg_connection_error(const struct hf_store *store,
                                  char text[HF_PG_TEXT_BYTES]);
 

@@ -134,7 +134,8 @@ static bool handle_notices(struct hf_store *store)
 }
 
 /* Handle all results that were read, because nothing would call us for the
- * rest. One NULL ends the results of a call, a second NULL all of them. */
+ * rest.  One NULL ends the results of a call; a second NULL in a row says that
+ * there are no more. */
 static bool handle_results(struct hf_store *store)
 {
     unsigned ends = 0;
@@ -322,9 +323,9 @@ hf_status hf_pg_open(const struct hf_url *url,
     hf_status status;
 
     *engine = NULL;
-    /* A module has its own copy of these functions.  The allocator can be set
-     * only once, before anything was allocated; later it is the same
-     * allocator. */
+    /* A module has its own copy of hf_alloc() and the like.  Their allocator
+     * can be set only once, before anything was allocated; when the module is
+     * opened again this fails, and the allocator is the same anyway. */
     if (host->allocator != NULL)
         (void)!hf_set_allocator(host->allocator);
     memcpy(description, scheme, sizeof scheme);

@@ -50,7 +50,7 @@ static const struct {
     [CREATED_MS] = {TYPE_INT8, 8},    [MORE_AHEAD] = {TYPE_INT4, 4},
 };
 
-enum { LATE = 1 }; /* the code of the head: after not_after_ms */
+enum { LATE = 1 }; /* CODE of the head: the call came after not_after_ms */
 
 /* ---------------------------------------------------------------- values -- */
 
@@ -106,10 +106,10 @@ static bool is_well_formed(const PGresult *result)
 /* --------------------------------------------------------------- tickets -- */
 
 /* A kind that only a later version knows blocks everybody, to be safe. */
-static enum hf_ticket_kind kind_of(uint64_t known)
+static enum hf_ticket_kind kind_of(uint64_t stored)
 {
-    return hf_store_is_stored_kind(known) ? (enum hf_ticket_kind)known
-                                          : HF_TICKET_EXCLUSIVE;
+    return hf_store_is_stored_kind(stored) ? (enum hf_ticket_kind)stored
+                                           : HF_TICKET_EXCLUSIVE;
 }
 
 /* Fill in a ticket from one row. */
@@ -135,7 +135,7 @@ static int compare_ids(const void *a, const void *b)
     return memcmp(a, b, HF_TICKET_ID_BYTES);
 }
 
-/* The number of tickets in the sets of a RENEW. */
+/* The number of tickets in the sets of a RENEW; 0 for any other call. */
 static size_t count_tickets(const struct hf_store_call *call)
 {
     size_t count = 0;
@@ -157,7 +157,7 @@ struct answer_memory {
 };
 
 /* Allocate for ${room} tickets, and copy the session's tickets from the head.
- * False if memory runs out. */
+ * False if memory runs out.  hf_free(.tickets) frees all. */
 static bool alloc_memory(struct answer_memory *answer_memory,
                          const PGresult *result, size_t room)
 {
@@ -291,8 +291,8 @@ static void answer_unsure(struct hf_store *store, struct hf_store_call *call,
     answer_call(store, call, &answer);
 }
 
-/* The success of the head, if there is one: its token is in the place of a
- * sequence, and its time in that of a ticket's. */
+/* The success is in the head, if there is one: its token in the column
+ * SEQUENCE, and its time in CREATED_MS. */
 static void read_success(const PGresult *result, uint64_t server_ms,
                          struct hf_success *success)
 {
@@ -390,8 +390,8 @@ static bool answer_findings(struct hf_store *store, struct hf_store_call *call,
     return !failed;
 }
 
-/* Answer with what the rows are, of a call that lists no tickets.  False if
- * memory runs out. */
+/* Answer a NAMES or an EXAMINE, whose rows are no tickets.  False if memory
+ * runs out. */
 static bool answer_other_rows(struct hf_store *store,
                               struct hf_store_call *call,
                               const PGresult *result)

@@ -7,8 +7,8 @@
  * schema of its own, so clients of several versions can share the tables. */
 #define HF_PG_FUNCTIONS "holdfast_4"
 
-/* Create the schema of the tables, that of the functions, or both; for psql or
- * for one PQsendQuery(). */
+/* For psql or for one PQsendQuery().  hf_pg_tables creates the schema of the
+ * tables, hf_pg_functions that of the functions, and hf_pg_schema both. */
 extern const char hf_pg_schema[];
 extern const char hf_pg_tables[];
 extern const char hf_pg_functions[];
@@ -17,9 +17,9 @@ extern const char hf_pg_functions[];
 extern const char hf_pg_grant[];
 
 /* A query that returns one value: what lets others act as the users of the
- * schemas, or "".  The setting holdfast.schema_owner is the name of a role that
- * is trusted, or "".  It runs before any other query that names something in
- * them. */
+ * schemas, or "".  The setting holdfast.schema_owner is the name of a role
+ * that is trusted, or "".  It runs before any other query that names something
+ * in the schemas. */
 extern const char hf_pg_rights[];
 
 /* Prepares the statements of hf_pg_call_send() on a connection. */

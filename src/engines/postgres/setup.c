@@ -87,7 +87,7 @@ static const char *missing_schema(enum hf_pg_missing missing)
 }
 
 /* The query of the current step; some are put together in ${query}.  NULL: the
- * configuration cannot be sent to this server. */
+ * query cannot be put together for this server. */
 static const char *setup_query(const struct hf_store *store,
                                char query[QUERY_BYTES])
 {
@@ -95,8 +95,8 @@ static const char *setup_query(const struct hf_store *store,
     case HF_PG_STEP_SETTINGS:
         return format_settings(store, query, QUERY_BYTES) ? query : NULL;
     case HF_PG_STEP_LOCK:
-        /* Not to_regnamespace(), because its result is cached from before the
-         * lock was waited for, unless a table is opened. */
+        /* Not to_regnamespace(), because its result may be cached from before
+         * the wait for the lock, unless a table is opened. */
         return "BEGIN; SELECT pg_advisory_xact_lock(" SCHEMA_LOCK ");"
                "SELECT count(*) FILTER (WHERE nspname = 'holdfast'),"
                " count(*) FILTER (WHERE nspname = '" HF_PG_FUNCTIONS "')"
@@ -172,7 +172,8 @@ static void warn_once(struct hf_store *store)
     store->warned = true;
 }
 
-/* ${column} says what lets others act as the users of the schemas. */
+/* ${column} says what lets others act as the users of the schemas.  If that is
+ * nothing, go on with CHECK. */
 static void check_rights(struct hf_store *store, const PGresult *result,
                          int column)
 {

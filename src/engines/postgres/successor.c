@@ -53,7 +53,7 @@ static void plan(struct hf_pg_look *look)
 }
 
 /* Note the highest timeline of this round.  What was known before is forgotten
- * if its host has another one now: somebody has made it anew. */
+ * if its host has another timeline now: somebody has made that server anew. */
 static void update_highest(struct hf_pg_look *look)
 {
     const struct hf_pg_timeline *known = &look->hosts[look->highest_host];
@@ -80,7 +80,7 @@ static void end_round(struct hf_pg_look *look)
     look->then = NULL;
     update_highest(look);
     host = look->highest_host;
-    /* Ours is a primary, because it was used, unless it did not answer. */
+    /* 0: our server did not answer.  It is no standby, because we use it. */
     if (own == 0 || own >= look->highest) {
         if (then != NULL)
             then(ours);
@@ -88,7 +88,7 @@ static void end_round(struct hf_pg_look *look)
     }
     if (look->hosts[host].answered)
         ours->host_index = host;
-    else /* it does not answer: not ours again before all others */
+    else /* it did not answer: try all others before ours again */
         ours->host_index = ours->host_index + 1 < ours->config.host_count
                                ? ours->host_index + 1
                                : 0;
@@ -101,8 +101,8 @@ static void end_round(struct hf_pg_look *look)
         hf_pg_host_port(&ours->config.hosts[host]), look->highest, own);
 }
 
-/* Ask the server behind the one that was asked; the round ends with the
- * last. */
+/* Ask the server with the index ${host}.  The round ends if there is no such
+ * server, or if its time is over. */
 static void ask_host(struct hf_pg_look *look, size_t host)
 {
     uint64_t now_ms = hf_leased_engine_now_ms(look->ours->engine);
@@ -143,8 +143,8 @@ static void on_connected(struct hf_store *connection)
         hf_pg_down(connection, HF_EUNREACHABLE, "not sent");
 }
 
-/* A server that answers something else, or may not be asked, is none that we
- * know of. */
+/* A server that answers something else, or does not let us ask, counts as one
+ * that does not answer. */
 static void take_answer(struct hf_pg_look *look)
 {
     const PGresult *result = look->connection.result;
