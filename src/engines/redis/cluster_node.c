@@ -96,7 +96,7 @@ static struct hf_redis_host with_host_name(const struct hf_redis_host *host,
 
     if (completed.name[0] == '\0' && reporter != NULL)
         memcpy(completed.name, reporter->host.name, sizeof completed.name);
-    /* reached by the unix socket */
+    /* the reporter is reached by the unix socket */
     if (completed.name[0] == '\0' && reporter != NULL)
         (void)snprintf(completed.name, sizeof completed.name, "localhost");
     return completed;

@@ -47,8 +47,8 @@ void hf_redis_key(const char *queue, const char *word,
 /* operation, not_after with ttl, session with the ticket */
 #define ARGUMENTS 3
 
-/* The script compares not_after with the server's clock as texts, which have as
- * many digits until the year 2286. */
+/* The script compares not_after with the server's clock as texts; until the
+ * year 2286 both have this many digits. */
 #define NOT_AFTER_DIGITS 13
 
 /* Before the operation, with layout=redis-py. */
@@ -199,8 +199,8 @@ static void put_times(struct hf_resp *resp, const struct hf_store_call *call)
     hf_resp_put_joined(resp, words, sizeof words / sizeof words[0]);
 }
 
-/* Append the command up to the last argument that all operations have, the
- * ${count} words of ${ticket} as one; ${more} arguments follow. */
+/* Append the command up to the last argument that all operations have, which
+ * is the ${count} words of ${ticket} joined; ${more} arguments follow. */
 static void put_command(struct hf_resp *resp, const struct hf_store_call *call,
                         const struct hf_redis_script_options *script,
                         const char *queue, const char *const ticket[],
@@ -443,8 +443,8 @@ static bool read_id(struct hf_store_notice *notice, const char *at)
     return true;
 }
 
-/* Parse "TEXT ID QUEUE".  Nothing of TEXT, who evicted the ticket, makes the
- * notice invalid, because the ticket is gone all the same. */
+/* Parse "TEXT ID QUEUE".  TEXT says who evicted the ticket.  If it cannot be
+ * understood it is left out, because the ticket is gone all the same. */
 static bool read_evicted(struct hf_store_notice *notice, const char *at)
 {
     size_t digits = strcspn(at, " ");

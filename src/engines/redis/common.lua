@@ -99,7 +99,7 @@ local function new_ticket(words, created)
     return new, tonumber(its_ttl)
 end
 
--- Returns what the hash has then.
+-- Write the ticket ${id} to the hash.  Returns the text that the hash has then.
 local function put(id, value)
     local data = table.concat({
         value.kind, value.weight, value.revoked, value.created, value.session,
@@ -109,9 +109,9 @@ local function put(id, value)
     return data
 end
 
--- Let the keys expire later than any ticket in them, which lives for
--- ${its_ttl}.  Sets of some kinds only may be younger than the rest; an enqueue
--- sees to these.
+-- Let the keys expire later than any ticket in them; one that was just added or
+-- renewed lives for ${its_ttl}.  A set that only some kinds of tickets use may
+-- be younger than the rest; an enqueue prolongs it.
 local function prolong_keys(its_ttl)
     local left = call('PTTL', tickets)
 

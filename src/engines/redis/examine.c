@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See examine.h.  The commands are sent at once, and their replies come in that
- * order; only the script of the rights is run when it has been loaded. */
+/* See examine.h.  The commands are sent at once, and their replies come in
+ * that order; only the command that runs the script is sent when the script
+ * has been loaded. */
 #include "engines/redis/examine.h"
 
 #include <inttypes.h>
@@ -90,8 +91,8 @@ bool hf_redis_examine_put(struct hf_redis_link *link,
 
 /* -------------------------------------------------------------- findings -- */
 
-/* Add that ${what} cannot be seen, because ${reply} is an error or nothing that
- * we know. */
+/* Add that ${what} cannot be seen, because ${reply} is an error or has a form
+ * that we do not know. */
 static void add_unseen(struct hf_redis_examination *examination,
                        const char *subject, const char *id, const char *what,
                        const struct redisReply *reply)
@@ -228,8 +229,7 @@ static void add_rights(struct hf_redis_examination *examination,
         add_unseen(examination, subject, head.id, "what it may do", reply);
 }
 
-/* The script is loaded: run it, for which the right is the one that locks
- * need. */
+/* The script is loaded: run it.  That needs the same right as locks do. */
 static void run_script(struct hf_redis_link *link, struct hf_store_call *call,
                        const char *subject, const struct redisReply *reply)
 {

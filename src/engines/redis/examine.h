@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a server says of itself, as findings (HF_STORE_EXAMINE): a few commands
- * on the link, of which only one is needed.  What the user may not ask is a
- * finding too, so the call never fails.
+ * on the link.  What the user may not ask is a finding too, so the call never
+ * fails.
  */
 #ifndef HF_ENGINES_REDIS_EXAMINE_H
 #define HF_ENGINES_REDIS_EXAMINE_H
@@ -19,13 +19,15 @@
 void hf_redis_examine_subject(const struct hf_redis_link *link,
                               char subject[HF_REDIS_SUBJECT_BYTES]);
 
-/* Send the commands of ${call}, an EXAMINE, whose .store_data is the answer.
- * False if memory runs out before any was sent; the link goes down then. */
+/* Send the commands of ${call}, an EXAMINE, whose .store_data is its struct
+ * hf_redis_answer.  False if memory runs out before any was sent; the link
+ * goes down then. */
 bool hf_redis_examine_put(struct hf_redis_link *link,
                           struct hf_store_call *call);
 
-/* Add the findings of ${reply} to one of these commands.  One that follows is
- * sent and counted as .pending. */
+/* Add the findings of ${reply}, which is to one of these commands.  If a
+ * command follows from it, that is sent and counted in .pending of the
+ * answer. */
 void hf_redis_examine_reply(struct hf_redis_link *link,
                             struct hf_store_call *call,
                             const struct redisReply *reply);

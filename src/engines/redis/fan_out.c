@@ -5,12 +5,12 @@
  * a node that does not answer is one of the findings.
  *
  * A node that is down must not cost what the session has on the others,
- * although a RENEW without its part proves nothing.  Therefore, when nothing
- * was renewed in a hash slot for most of a ttl, the slot is given up.  Its
- * tickets are answered as missing, so that their owners know before the leases
- * end, and the rest is proven.  Tickets in that slot that the client does not
- * know yet are hidden from it until they are renewed (routed_call.c,
- * must_hide()).
+ * although a RENEW proves nothing without the part of that node.  Therefore,
+ * when nothing was renewed in a hash slot for most of a ttl, the slot is given
+ * up.  Its tickets are answered as missing, so that their owners know before
+ * the leases end, and the rest is proven.  Tickets in that slot that the
+ * client does not know yet are hidden from it until they are renewed
+ * (routed_call.c, must_hide()).
  */
 #include <assert.h>
 #include <stdio.h>
@@ -174,8 +174,9 @@ static void give_up(struct hf_store *store, struct hf_redis_fan_out *fan_out,
 
 /* --------------------------------------------------------------- answers -- */
 
-/* A slot that a piece has given up stays so until a whole renewal has none that
- * gives it up, because another of its queues may be in that piece. */
+/* A slot that one piece gives up stays given up until a whole renewal was
+ * answered in which no piece gives it up: the other pieces may only have other
+ * queues of that slot. */
 static void commit_given_up(struct hf_redis_slot_map *map,
                             const struct hf_store_call *call)
 {
@@ -204,8 +205,9 @@ static void finish(struct hf_store *store, struct hf_redis_fan_out *fan_out)
     fan_out_free(fan_out);
 }
 
-/* From so many findings on, only those of a node that are not well are added: a
- * large cluster has more than an answer can have (HF_FINDINGS_MAX). */
+/* When there are this many findings, only those that are not OK are added,
+ * because a large cluster has more than an answer can have
+ * (HF_FINDINGS_MAX). */
 #define OK_FINDINGS_MAX 128
 
 /* Add what a node has found. */

@@ -50,7 +50,8 @@ if not operations[op] then
     end
 
     -- ARGV: id of a participant, how many participants there must be, id of the
-    -- new flag.  Returns whether so many are there, and so READY was replaced.
+    -- new flag.  If that many are there, replaces READY.  Returns whether it
+    -- did.
     function operations.new_generation()
         local participant = ticket(ARGV[4])
 

@@ -271,10 +271,10 @@ static bool lacks_optional(const struct hf_redis_link *link, const char *others)
            (link->script.redis_py && strstr(others, "exists") != NULL);
 }
 
-/* What the script says of the user's rights: as for holdfast doctor.  A user
- * that may use the keys of some locks only is not refused, so what it may not
- * run with a key of another one does not count; and a server before 7.0 cannot
- * say. */
+/* The reply of the script about the rights of the user, which holdfast doctor
+ * asks for as well.  A user that may run nothing with the key that was tried
+ * may be meant for other locks, and is not refused.  A server before 7.0
+ * cannot say. */
 static void handle_rights(struct hf_redis_link *link,
                           const struct redisReply *reply)
 {
@@ -285,7 +285,7 @@ static void handle_rights(struct hf_redis_link *link,
     hf_status status;
 
     if (reply->type == REDIS_REPLY_ERROR) {
-        /* any other error is that of the first call, too */
+        /* any other error will come again with the first call */
         status = hf_redis_connection_status(reply->str);
         if (status == HF_EDENIED ||
             strstr(reply->str, "unknown command") != NULL)

@@ -117,8 +117,8 @@ struct slice {
     const char *end;
 };
 
-/* Take the part of ${in} before the first ${c} off, with that ${c}.  All of
- * ${in} if there is no ${c}. */
+/* Return the part of ${in} before the first ${c}, and cut it off ${in}
+ * together with that ${c}.  If there is no ${c}, that is all of ${in}. */
 static struct slice cut_at(struct slice *in, char c)
 {
     const char *at = memchr(in->from, c, (size_t)(in->end - in->from));

@@ -40,8 +40,8 @@ bool hf_redis_redirect_read(struct hf_redis_redirect *redirect,
 
 /* Does ${nodes}, the text of CLUSTER NODES, contain ${host}, by its address or
  * its host name and spelt exactly the same?  A ${host} without a name is the
- * host of the node that says so, so only the port is compared.  Nodes that have
- * not joined yet (handshake) do not count. */
+ * host of the node that says so, so only the port is compared.  Nodes that
+ * have not joined yet (handshake) or have no address (noaddr) do not count. */
 bool hf_redis_nodes_include(const char *nodes,
                             const struct hf_redis_host *host);
 

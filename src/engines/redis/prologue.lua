@@ -17,10 +17,10 @@
 -- that of the key last, so that the two can be compared as texts.  Calls that
 -- only read have a not_after that is never over.
 --
--- The answer is {now, 'ok', ...}, with 'more' at the end if it shows a part of
--- a queue.  If nothing was done, it is {now, 'late'}, {now, 'unsupported'}, or
--- {now, 'layout', what the key last has}.  The short path (uncontended.lua) has
--- short answers.
+-- The answer is {now, 'ok', outcome}; if it shows a part of a queue, the number
+-- of the tickets ahead that it leaves out follows.  If nothing was done, it is
+-- {now, 'late'}, {now, 'unsupported'}, or {now, 'layout', what the key last
+-- has}.  The short path (uncontended.lua) has short answers.
 -- Numbers that may be large are texts: milliseconds since 1970, and sequences,
 -- which are microseconds since 1970 and stay below 2^53 until the year 2255.
 --

@@ -135,7 +135,8 @@ elseif new or op == 'list' then
         end
         rank = call('ZRANK', queue, id)
         sequence = own and own[2] or rank and call('ZSCORE', queue, id)
-        -- a user without the right to hashes is refused
+        -- Also if the ticket is not there: a user without the right to hashes
+        -- is refused here.
         own = own or row(id, sequence)
         first_row = not other and first[1] and row(first[1], first[2])
         rows = other and {{other, '0', text(CHECK_MS), '1 1 0 0 0 '}} or

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is so with the servers of a quorum together: their clocks, and which of
- * them do not answer. */
+/* The findings about the servers of a quorum as a whole: how many count,
+ * whether each is another server, and how far their clocks are apart. */
 #include "engines/redis/redis_quorum.h"
 
 #include <inttypes.h>

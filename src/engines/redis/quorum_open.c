@@ -15,7 +15,7 @@
 #include "engines/redis/config.h"
 #include "engines/redis/redis_quorum.h"
 
-/* Those without a reader are read with the URL of each server. */
+/* Options without a reader are read with the URL of each server. */
 static const struct hf_url_option_row rows[] = {
     {.key = "ttl"},
     {.key = "clock_drift"},
@@ -34,7 +34,8 @@ static const struct hf_url_option_row rows[] = {
 
 /* ------------------------------------------------------------ one server -- */
 
-/* Options behind the last server apply to each server. */
+/* Options behind the last server apply to each server, except those of the
+ * quorum itself, and except auth_file= if the URL of the server has a user. */
 static void copy_shared_options(struct hf_url *server, const struct hf_url *url)
 {
     for (size_t i = 0; i < url->option_count; i++) {

@@ -43,8 +43,9 @@ struct hf_redis_connection {
     /* Commands that were made and not sent yet. */
     struct hf_resp out;
     struct hf_resp_reader in; /* replies, from hf_redis_connection_open() on */
-    bool expects_plain;       /* no TLS, and over TCP: a TLS record may come */
-    bool received_any;        /* bytes were received, by TLS if there is TLS */
+    /* TCP without TLS: a TLS record is passed to got_tls_record() */
+    bool expects_plain;
+    bool received_any; /* any byte was received; with TLS: through TLS */
     /* serial number of the connection: a callback that sees it change has lost
      * its connection */
     uint64_t number;
@@ -62,9 +63,9 @@ bool hf_redis_connection_open(
 void hf_redis_connection_close(struct hf_redis_connection *connection,
                                enum hf_connection_close_mode end);
 
-/* Does a TLS handshake get no answer, or did the server close a connection
- * without TLS?  If the server sent nothing, perhaps only one side speaks
- * TLS. */
+/* Does the connection wait for an answer to its TLS handshake, or is it
+ * without TLS and was closed by the server?  If the server sent nothing
+ * either, perhaps only one side speaks TLS. */
 bool hf_redis_connection_suspects_tls(
     const struct hf_redis_connection *connection);
 
@@ -89,7 +90,7 @@ enum hf_redis_tls_probe {
     HF_REDIS_TLS_NOT_PROBED,
     HF_REDIS_TLS_PROBE_NEXT, /* on the next connection */
     HF_REDIS_TLS_PROBING,    /* the probe was sent */
-    HF_REDIS_TLS_KNOWN,      /* probed, or known without */
+    HF_REDIS_TLS_KNOWN,      /* known by a probe, or without one */
 };
 
 /* A header of 5 bytes and a record of 257.  No byte of the length is 0, because

@@ -253,8 +253,8 @@ void hf_redis_link_ask_nodes(struct hf_redis_link *link)
 
 /* ------------------------------------------------------------------- TLS -- */
 
-/* Begin to connect.  The probe, which looks after TLS has failed whether the
- * server has none, goes without it. */
+/* Begin to connect; for the probe without TLS, because it finds out whether
+ * the server speaks TLS. */
 static bool open_connection(struct hf_redis_link *link,
                             struct hf_redis_connection *connection)
 {

@@ -32,11 +32,11 @@ struct hf_redis_link_shared {
     struct hf_engine *engine;
     struct hf_resolver *resolver;
     const struct hf_tls_ops *tls; /* NULL: no TLS */
-    /* NULL without TLS; freed here. */
+    /* NULL without TLS; hf_redis_link_shared_free() frees it. */
     struct hf_tls_context *context;
     bool warned_info_denied; /* that we may not read INFO */
-    /* that a server loses tickets in a restart; set at once if that is
-     * handled */
+    /* that a server loses tickets in a restart; true from the start for a
+     * quorum, which handles that */
     bool warned_not_durable;
 };
 
@@ -158,7 +158,7 @@ struct hf_redis_link {
     /* Replies to be expected on .calls, in order. */
     struct hf_redis_expected_reply *first;
     struct hf_redis_expected_reply *last;
-    /* the RENEW that also waits for a PONG on .notices */
+    /* the RENEW whose answer also waits for a PONG on .notices; or NULL */
     struct hf_store_call *renewal;
     bool reloading; /* the script is being loaded again */
 };
@@ -226,7 +226,7 @@ void hf_redis_expected_clear(struct hf_redis_link *link);
 void hf_redis_link_down(struct hf_redis_link *link, hf_status status,
                         const char *what, const char *text);
 
-/* The same from the loop, for the reason .why. */
+/* The same later, from the loop, for the reason .why_status and .why. */
 void hf_redis_link_fail_later(struct hf_redis_link *link);
 
 /* handshake.c: the same as hf_redis_link_down() for the error ${reply}. */

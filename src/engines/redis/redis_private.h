@@ -31,13 +31,13 @@ struct hf_redis_node {
     struct hf_redis_link *link;
     /* The link is up. */
     bool up;
-    bool was_up; /* since the store was connected */
+    bool was_up; /* it was up since the store began to connect */
     /* The URL names it, or the cluster did when a link that is up asked last.
      * No other node is connected to, because it would get our credentials. */
     bool trusted;
     bool asked_nodes; /* CLUSTER NODES was sent to it */
     /* While it is down: when it is tried next, HF_FOREVER if only when it is
-     * needed; and the pause before that, which doubles. */
+     * needed.  .retry_ms is the pause before that, which doubles. */
     uint64_t retry_at_ms;
     uint64_t retry_ms;
     /* The node's clock as last read, in milliseconds since 1970, and when that
@@ -58,7 +58,7 @@ struct hf_redis_slot_map {
     uint64_t renewed_at_ms[HF_REDIS_HASH_SLOTS];
     /* The last renewal that succeeded has given this slot up. */
     bool given_up[HF_REDIS_HASH_SLOTS];
-    /* The pieces so far of the renewal under way have given it up. */
+    /* A piece of the renewal under way has given it up. */
     bool giving_up[HF_REDIS_HASH_SLOTS];
 };
 
@@ -115,7 +115,7 @@ struct hf_store {
                         memory is freed when it is closed */
     struct hf_redis_node *nodes[HF_REDIS_NODES_MAX];
     size_t node_count;
-    size_t connect_attempts; /* to connect; each takes another server */
+    size_t connect_attempts;            /* each attempt takes another server */
     struct hf_redis_slot_map *slot_map; /* NULL: it was never a Redis Cluster */
 
     /* The link to the leased client; it is up as long as one node is. */
@@ -129,14 +129,14 @@ struct hf_store {
     struct hf_redis_node
         *slot_map_source; /* node that CLUSTER SLOTS was sent to, or NULL */
     uint64_t slot_map_deadline_ms; /* when that node is given up */
-    /* The look for a server that was promoted in place of ours, and when the
-     * next one is, or the one for .examination is over; NULL and HF_FOREVER:
-     * there is none.  Only if it is not a Redis Cluster, whose nodes say so
-     * themselves. */
+    /* The link that looks for a server that was promoted in place of ours;
+     * NULL: nothing looks, for instance on a Redis Cluster, whose nodes say so
+     * themselves.  .look_at_ms: when the next look begins, or the look for
+     * .examination is given up; HF_FOREVER: no look is planned. */
     struct hf_redis_link *look;
     uint64_t look_at_ms;
-    /* An EXAMINE that waits for a look, or NULL; and what that has found, until
-     * the EXAMINE is answered. */
+    /* An EXAMINE that waits for a look, or NULL; .look_findings is what the
+     * look has found, until the EXAMINE is answered. */
     struct hf_store_call *examination;
     struct hf_finding_list look_findings;
     uint64_t wake_at_ms; /* when a timeout of a node, or its next attempt, may
@@ -182,11 +182,13 @@ void hf_redis_successor_watch(struct hf_store *store);
 /* Look, if that is due. */
 void hf_redis_successor_tick(struct hf_store *store);
 
-/* Look now for ${call}, an EXAMINE, and carry it out then. */
+/* Look now for ${call}, an EXAMINE, and carry out ${call} when the look is
+ * over. */
 void hf_redis_successor_examine(struct hf_store *store,
                                 struct hf_store_call *call);
 
-/* Set ${findings} to what the look for an EXAMINE has found, once. */
+/* Move what the look for an EXAMINE has found to ${findings}, which the caller
+ * frees; it is empty the next time. */
 void hf_redis_successor_take_findings(struct hf_store *store,
                                       struct hf_finding_list *findings);
 
@@ -218,17 +220,19 @@ void hf_redis_nodes_trust_by_map(struct hf_store *store);
  * reply. */
 void hf_redis_node_ask_nodes(struct hf_redis_node *node);
 
-/* Connect to ${node}, unless that has begun. */
+/* Connect to ${node}, which is trusted, if its link is closed. */
 void hf_redis_node_open(struct hf_redis_node *node);
 
 /* Returns a node that is up, or NULL. */
 struct hf_redis_node *hf_redis_node_up(const struct hf_store *store);
 
-/* What the node's clock shows at ${at_ms} of ours, as last read. */
+/* What the node's clock shows when ours shows ${at_ms}, counted on from when
+ * it was last read. */
 uint64_t hf_redis_node_clock_ms(const struct hf_redis_node *node,
                                 uint64_t at_ms);
 
-/* Connect again to nodes that were up, because their notices were lost. */
+/* Connect again to nodes that were up and have hash slots, if their retry is
+ * due: while they are down, notices are lost. */
 void hf_redis_nodes_retry(struct hf_store *store);
 
 /* The node has not answered for ${silent_ms}: end its link. */
@@ -269,7 +273,7 @@ void hf_redis_routed_call_begin(struct hf_store *store,
 void hf_redis_routed_calls_begin(struct hf_store *store,
                                  struct hf_store_call *user_call);
 
-/* Its node answered, or redirected it. */
+/* The node of ${routed} answered, or redirected it. */
 void hf_redis_routed_call_answered(struct hf_store *store,
                                    struct hf_redis_routed_call *routed,
                                    const struct hf_store_answer *answer);
@@ -302,7 +306,7 @@ void hf_redis_routed_calls_answer_failed(struct hf_store *store);
 /* End the links of nodes that have not answered in time. */
 void hf_redis_routed_calls_expire(struct hf_store *store);
 
-/* Forget all calls without answers. */
+/* Forget all calls, and answer none of them. */
 void hf_redis_routed_calls_clear(struct hf_store *store);
 
 /* --------------------------------------------------------------- fan-out -- */
@@ -312,20 +316,21 @@ void hf_redis_routed_calls_clear(struct hf_store *store);
 struct hf_redis_fan_out *hf_redis_fan_out_new(struct hf_store *store,
                                               struct hf_store_call *call);
 
-/* One more routed call belongs to it. */
+/* One more routed call belongs to ${fan_out}. */
 void hf_redis_fan_out_add(struct hf_redis_fan_out *fan_out);
 
-/* All its routed calls were begun.  Frees it if memory has sufficed for none.
- */
+/* All routed calls of ${fan_out} were begun.  Frees it if memory has sufficed
+ * for none. */
 void hf_redis_fan_out_begun(struct hf_redis_fan_out *fan_out);
 
-/* ${routed}, which belongs to it, was answered.  The last one answers the
- * call. */
+/* ${routed}, which belongs to a fan-out, was answered.  The last one answers
+ * the call of the fan-out, and frees that. */
 void hf_redis_fan_out_answered(struct hf_store *store,
                                const struct hf_redis_routed_call *routed,
                                const struct hf_store_answer *answer);
 
-/* One routed call of it was forgotten.  The last one frees it. */
+/* One routed call of ${fan_out} was forgotten.  The last one frees
+ * ${fan_out}. */
 void hf_redis_fan_out_drop(struct hf_redis_fan_out *fan_out);
 
 #endif

@@ -47,8 +47,8 @@ struct hf_store *hf_redis_quorum_store_new(
     struct hf_engine *engine, const struct hf_redis_quorum_config *config,
     const struct hf_random *random, struct hf_error *error);
 
-/* quorum_examine.c: what is so with the servers together.  Add the findings of
- * ${quorum}, whose ${count} servers have ${links}. */
+/* quorum_examine.c: add the findings about the servers of ${quorum} as a
+ * whole; its ${count} servers have ${links}. */
 void hf_redis_quorum_examine(const struct hf_quorum *quorum,
                              struct hf_redis_link *const *links, size_t count,
                              struct hf_finding_list *list);

@@ -93,7 +93,8 @@ static uint64_t store_wake_at_ms(const struct hf_store *store)
     return store->wake_at_ms;
 }
 
-/* Each of the four says again when it wants to be called next. */
+/* Each of the four functions sets .wake_at_ms again to when it wants to be
+ * called next. */
 static void store_tick(struct hf_store *store)
 {
     if (hf_redis_store_now_ms(store) < store->wake_at_ms)
@@ -123,7 +124,7 @@ static void store_free(struct hf_store *store)
     uv_close((uv_handle_t *)&store->later, on_closed);
 }
 
-/* Calls of a Redis Cluster are routed to several. */
+/* A Redis Cluster has no single server, because calls are routed to several. */
 static void store_server(const struct hf_store *store, char *text, size_t bytes)
 {
     char address[HF_REDIS_ADDRESS_BYTES];
@@ -224,9 +225,9 @@ hf_status hf_redis_open(const struct hf_url *url,
     hf_status status;
 
     *engine = NULL;
-    /* A module has its own copy of these functions.  The allocator can be set
-     * only once, before anything was allocated; later it is the same
-     * allocator. */
+    /* A module has its own copy of hf_alloc() and the like.  Their allocator
+     * can be set only once, before anything was allocated; when the module is
+     * opened again this fails, and the allocator is the same anyway. */
     if (host->allocator != NULL)
         (void)!hf_set_allocator(host->allocator);
     if (url->inner != NULL)

@@ -72,9 +72,9 @@ if #expired > 0 or redis_py_key or not (
         call('DEL', watchers)
     end
 
-    -- Remove the tickets ${ids} and notify the sessions that have to know it,
-    -- except for the session ${by} as an owner.  ${evicted_by}: who removes
-    -- them, for their owners, or nil.
+    -- Remove the tickets ${ids}, and notify the sessions that wait for them or
+    -- watch the queue, and their owners, except an owner of the session ${by}.
+    -- ${evicted_by}: who removes them, for their owners, or nil.
     function remove_tickets(ids, by, evicted_by)
         local removed = {}
 
@@ -94,7 +94,7 @@ if #expired > 0 or redis_py_key or not (
             end
             call('ZREM', expiries, id)
             call('HDEL', tickets, id)
-            -- redis-py releases so
+            -- this is how redis-py releases its lock
             if redis_py_key and call('GET', redis_py_key) == id then
                 call('DEL', redis_py_key, holder_key)
             end

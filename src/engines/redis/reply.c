@@ -267,8 +267,8 @@ static bool parse_ticket_data(struct hf_ticket *ticket,
     return true;
 }
 
-/* A row of a list: {id, sequence, expires_in, data, proposed}.  Only one of
- * several servers sends the last.  False if it is no ticket. */
+/* A row of a list: {id, sequence, expires_in, data, proposed}.  Only a server
+ * of a quorum sends .proposed.  False if the row is no ticket. */
 static bool parse_ticket(struct hf_ticket *ticket, struct hf_store_lease *lease,
                          const struct redisReply *row)
 {
@@ -286,8 +286,8 @@ static bool parse_ticket(struct hf_ticket *ticket, struct hf_store_lease *lease,
     return parse_ticket_data(ticket, lease, row->element[3]);
 }
 
-/* A row of EXISTS: {id, expires_in, kind, revoked}.  Only one of several
- * servers sends the last. */
+/* A row of EXISTS: {id, expires_in, kind, revoked}.  Only a server of a quorum
+ * sends .revoked. */
 static bool parse_exists_row(struct hf_ticket *ticket,
                              struct hf_store_lease *lease,
                              const struct redisReply *row)
@@ -342,8 +342,8 @@ static void add_unknown_name(struct hf_redis_answer *answer,
     answer->answer.unknown = answer->unknown;
 }
 
-/* Append the ticket that ${take} parses from ${row}.  False if it cannot, or if
- * memory runs out. */
+/* Append the ticket that ${parse} parses from ${row}.  False if it cannot, or
+ * if memory runs out. */
 static bool add_row(struct hf_redis_answer *answer,
                     const struct redisReply *row, parse_row_fn *parse)
 {
@@ -495,8 +495,8 @@ static bool has_short_answer(const struct hf_store_call *call)
            (call->kind == HF_STORE_ENQUEUE && call->quorum == NULL);
 }
 
-/* Such an answer, the server's clock in microseconds: nothing else was in the
- * queue.  It is the sequence of the new ticket, too. */
+/* Add a short answer: ${micros} is the server's clock in microseconds, and the
+ * sequence of a new ticket.  Nothing else was in the queue. */
 static void add_short_answer(struct hf_redis_answer *answer,
                              const struct hf_store_call *call, uint64_t micros)
 {
@@ -641,7 +641,7 @@ static void add_key(struct hf_redis_answer *answer, const char *prefix,
                      which == HF_REDIS_SCAN_PARTICIPANTS);
 }
 
-/* Set the names, or fail if one of them is missing. */
+/* Set the names, or fail if memory ran out for one of them. */
 static void set_names(struct hf_redis_answer *answer)
 {
     if (answer->name_list.failed || answer->last_list.failed) {

@@ -18,7 +18,7 @@ struct hf_redis_examination {
     unsigned step;                   /* what the next reply answers */
     bool of_quorum;                  /* the server is one of a quorum */
     bool saw_info;
-    bool append_only; /* of INFO */
+    bool append_only; /* false if INFO says appendonly no */
 };
 
 /* An answer under construction, from one or more replies.  Its texts are those
@@ -37,8 +37,9 @@ struct hf_redis_answer {
     struct hf_names_answer names;  /* NAMES: .answer.names */
     struct hf_name_list name_list; /* what .names points to */
     struct hf_name_list
-        last_list;     /* NAMES: whose key "last" is read, in order */
-    size_t lasts_read; /* of these, how many were answered */
+        /* NAMES: queues whose key "last" is read, in this order */
+        last_list;
+    size_t lasts_read; /* how many of these keys were answered */
     char cursor[HF_REDIS_CURSOR_BYTES];
     struct hf_redis_examination examination; /* EXAMINE */
     size_t pending;                    /* replies that have not come yet */
@@ -64,12 +65,12 @@ void hf_redis_answer_add_scan_reply(struct hf_redis_answer *answer,
                                     const char *run_id,
                                     const struct redisReply *reply);
 
-/* The queue number ${index} whose key "last" is to be read for a NAMES; NULL
- * behind the last one. */
+/* Returns queue ${index}, counted from 0, of those whose key "last" is to be
+ * read for a NAMES; NULL behind the last one. */
 const char *hf_redis_answer_next_last(const struct hf_redis_answer *answer,
                                       size_t index);
 
-/* Add ${reply}, which is to the next of these. */
+/* Add ${reply}, which is to the GET of the next of these keys. */
 void hf_redis_answer_add_last_reply(struct hf_redis_answer *answer,
                                     const struct redisReply *reply);
 
@@ -93,11 +94,12 @@ struct hf_redis_error {
     /* a script may have written before it failed; Redis does not roll back */
     bool partial;
 };
-/* Look ${error}, the server's text, up.  An unknown one may be partial. */
+/* Look up ${error}, the server's text.  An unknown error is taken to be
+ * partial. */
 struct hf_redis_error hf_redis_error_classify(const char *error);
 
-/* The part of an error's text that entry ${index} of the table is found by;
- * NULL behind the last one. */
+/* The key of entry ${index} of the table of errors, which is a part of the
+ * text of such an error; NULL behind the last one. */
 const char *hf_redis_error_pattern(size_t index);
 
 /* The status of a connection that cannot be used because of ${error}, which

@@ -136,8 +136,8 @@ void hf_resp_free(struct hf_resp *resp)
 
 /* hiredis allocates an array for as many elements as the server announces,
  * before the first one has come, and an object for each element, however short
- * it is.  So those of a whole reply are counted, in arrays of arrays too.  If
- * this returns NULL, hiredis reports it and the connection ends. */
+ * it is.  So the elements of a whole reply are counted, in arrays of arrays
+ * too.  If this returns NULL, hiredis reports it and the connection ends. */
 static void *create_array(const redisReadTask *task, hf_resp_elements elements)
 {
     struct hf_resp_reader *reader = task->privdata;

@@ -88,7 +88,8 @@ static void send_to_node(struct hf_redis_routed_call *routed)
         hf_redis_link_call(node->link, &routed->call);
 }
 
-/* Is an earlier call of its hash slot not on its way to ${node}? */
+/* Must ${routed} wait, because an earlier call of its hash slot is held, is
+ * being verified, or is on its way to another node than ${node}? */
 static bool is_held(const struct hf_redis_routed_call *routed,
                     const struct hf_redis_node *node)
 {
@@ -134,7 +135,7 @@ static void route(struct hf_store *store, struct hf_redis_routed_call *routed,
         hf_redis_node_open(node);
 }
 
-/* Send it to the node that has its hash slot by our map. */
+/* Send the call to the node that has its hash slot by our map. */
 static void route_by_map(struct hf_store *store,
                          struct hf_redis_routed_call *routed)
 {
@@ -293,7 +294,7 @@ static bool must_hide(const struct hf_redis_routed_call *routed,
     return false;
 }
 
-/* A node has named all that it has: the next page is of the next node.
+/* If a node has named all that it has, the next page is of the next node.
  * ${names} is a copy of the answer's, and ${cursor} room for another cursor. */
 static void go_to_next_node(struct hf_store *store,
                             const struct hf_redis_routed_call *routed,
@@ -542,8 +543,9 @@ void hf_redis_routed_calls_fail(struct hf_store *store,
     for_each(store, route_if_held, NULL); /* those that were held behind them */
 }
 
-/* The slot map has changed: let a call that waits for its node be routed again.
- * One that follows an ASK stays, because the map does not say where. */
+/* The slot map has changed: let a call that waits for its node be routed
+ * again.  One that follows an ASK stays, because the map does not say where it
+ * has to go. */
 static void hold_if_waiting(struct hf_store *store,
                             struct hf_redis_routed_call *routed, void *arg)
 {

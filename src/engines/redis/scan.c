@@ -11,7 +11,7 @@
 
 #define HEAD "holdfast:{"
 
-/* A pattern has each character of a key, with a '\\' before it. */
+/* A pattern has each character of a key, perhaps with a '\\' before it. */
 #define PATTERN_BYTES (2 * HF_REDIS_KEY_BYTES)
 
 /* A cursor of ours, read. */
@@ -21,8 +21,8 @@ struct cursor {
     char scan[32]; /* of SCAN */
 };
 
-/* Read that of ${call}.  The first page, and a cursor that makes no sense, is
- * that of the first slot. */
+/* Read the cursor of ${call}.  If it has none or one that makes no sense, the
+ * scan begins at the node of slot 0. */
 static struct cursor read_cursor(const struct hf_store_call *call)
 {
     const struct hf_names_request *names = call->names;

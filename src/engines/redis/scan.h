@@ -7,10 +7,10 @@
  * keys "last" of a page are read, and name their queues unless they say that
  * nothing is there.
  *
- * A cursor of ours says which node it is of, by a hash slot of it, then which
- * process of Redis, by its run id, and what SCAN said there:
+ * A cursor of ours names a node, by one of its hash slots, then the process of
+ * Redis there, by its run id, and then the cursor of SCAN in that process:
  * "8192 5f3a... 1776".  A cursor of SCAN is good for one process only, because
- * each has its own order of keys.  Where another process answers, because the
+ * each has its own order of keys.  If another process answers, because the
  * server was started anew or its replica took over, the SCAN of that node
  * begins anew, and names come twice.
  */
@@ -33,9 +33,10 @@ unsigned hf_redis_scan_slot(const struct hf_store_call *call);
 void hf_redis_scan_put(struct hf_resp *resp, const struct hf_store_call *call,
                        const char *run_id);
 
-/* Set ${cursor} to that behind the page of ${call}, where SCAN answers ${next};
- * and to that of the first page of the node of ${slot}.  Both return its
- * length; 0: this node has been scanned. */
+/* hf_redis_scan_next() sets ${cursor} to the cursor behind the page of
+ * ${call}, for which SCAN has answered ${next}; hf_redis_scan_begin() sets it
+ * to that of the first page of the node of ${slot}.  Both return its length;
+ * 0: this node has been scanned. */
 size_t hf_redis_scan_next(const struct hf_store_call *call, const char *run_id,
                           const char *next, char cursor[HF_REDIS_CURSOR_BYTES]);
 size_t hf_redis_scan_begin(unsigned slot, char cursor[HF_REDIS_CURSOR_BYTES]);
@@ -56,8 +57,8 @@ enum hf_redis_scan_key hf_redis_scan_read_key(const char *key,
 /* Append a GET of the key "last" of ${queue}. */
 void hf_redis_scan_put_last(struct hf_resp *resp, const char *queue);
 
-/* Does the reply ${text} to that, or NULL if it is no text, leave it open
- * whether there are tickets?  It says that there are none only as "2 NUMBER"
+/* ${text} is the reply to that, NULL if it is no text.  Does it leave open
+ * whether there are tickets?  Only "2 NUMBER" says that there are none
  * (uncontended.lua). */
 bool hf_redis_scan_last_is_open(const char *text);
 

@@ -62,8 +62,8 @@ bool hf_redis_info_forgets(const char *info)
     return equals(find_value(info, "aof_enabled"), "0");
 }
 
-/* The server counts by its wall clock.  The result is below 0 if that was set
- * back since the start; then nothing is known. */
+/* The server counts by its wall clock.  It says less than 0 if that was set
+ * back since the start; then nothing is known, and this returns 0. */
 uint64_t hf_redis_info_served_ms(const char *info)
 {
     const char *text = find_value(info, "uptime_in_seconds");

@@ -16,8 +16,8 @@ uint64_t hf_redis_info_served_ms(const char *info);
  * says? */
 bool hf_redis_info_forgets(const char *info);
 
-/* Is this the process ${run}?  ${run} becomes the run id of INFO.  It becomes
- * "" if there is none, which is never the same. */
+/* Is ${run_id} the run id of INFO?  Sets ${run_id} to that of INFO, or to ""
+ * if INFO has none; "" is never the same. */
 #define HF_REDIS_RUN_ID_BYTES 64
 bool hf_redis_info_same_run(const char *info,
                             char run_id[HF_REDIS_RUN_ID_BYTES]);

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The success of a queue, whose key has as "token milliseconds",
--- by the clock of this server.  It does not expire.
+-- The success of a queue.  Its key has "token milliseconds", the time by the
+-- clock of this server.  It does not expire.
 
 if not operations[op] then
     local key = prefix .. 'success'

@@ -26,7 +26,7 @@
 #include "engines/redis/examine.h"
 #include "engines/redis/redis_private.h"
 
-/* A look takes a server two connections and the commands of a handshake. */
+/* A look costs the server two connections and the commands of a handshake. */
 #define INTERVAL_MIN_MS UINT64_C(5000)
 
 static void plan(struct hf_store *store)
@@ -125,7 +125,7 @@ static void continue_examination(struct hf_store *store)
 void hf_redis_successor_examine(struct hf_store *store,
                                 struct hf_store_call *call)
 {
-    /* A look takes its time from the call. */
+    /* A look uses up a part of the time that the call has. */
     uint64_t limit_ms = hf_redis_node_timeout_ms(store) / 2;
 
     if (store->look == NULL || store->examination != NULL) {
@@ -185,7 +185,7 @@ static void on_down(void *arg, struct hf_redis_link *link, hf_status status,
     continue_examination(store);
 }
 
-/* Our own link receives the same. */
+/* Ignored, because our own link receives the same notices. */
 static void on_notice(void *arg, struct hf_redis_link *link,
                       const struct hf_store_notice *notice)
 {

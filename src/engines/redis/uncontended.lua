@@ -18,11 +18,11 @@
 -- the server's clock in microseconds behind "2 ", as it stands in the key: the
 -- sequence of a new ticket, too.
 --
--- Where it can, this path compares texts, because to make a number of one takes
--- the server several times as long.  Texts of as many digits are in the order
--- of their numbers.  ${clock} is less than ARGV[2] only if the call is not
--- late.  In the last millisecond, or if the clock has fewer than 16 digits, it
--- is not less.
+-- Where it can, this path compares texts, because it takes the server several
+-- times as long to make numbers of them.  Texts of as many digits are in the
+-- order of their numbers.  ${clock} is less than ARGV[2] only if the call is
+-- not late.  In the last millisecond, or if the clock has fewer than 16 digits,
+-- it is not less.
 
 -- What TIME answers; what the key "last" has; and the first tickets by the ends
 -- of their leases, with these.  nil if it was not read.
