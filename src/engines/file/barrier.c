@@ -45,7 +45,7 @@ static void init_barrier(const struct hf_engine *engine, const char *queue,
                                HF_BARRIER_FILE, barrier->path);
 }
 
-/* HF_OK with ${is_set}, and with ${id} if it is set. */
+/* Read the barrier.  HF_OK with ${is_set}, and with ${id} if it is set. */
 static hf_status read_barrier(const struct barrier *barrier, bool *is_set,
                               struct hf_ticket_id *id, struct hf_error *error)
 {
@@ -100,7 +100,8 @@ static void answer_barrier(struct hf_engine *engine, struct hf_request *request,
 
 /* ------------------------------------------------------------ set, clear -- */
 
-/* Give a directory that was just made the mode of the root's settings. */
+/* In a shared root: give a directory that was just made the mode of the root's
+ * settings. */
 static hf_status share_directory(struct hf_engine *engine, const char *path,
                                  struct hf_error *error)
 {

@@ -3,9 +3,10 @@
  * The set of descriptors that an engine has open, so that the child of a fork
  * can close its copies.
  *
- * Such a child may walk the set only, whatever another thread of the parent was
- * doing to it.  So the set is bits that are set and cleared atomically, in
- * pages that are neither moved nor freed while the engine lives.
+ * Such a child can only walk the set, which another thread of the parent may
+ * have been changing at the fork.  So the set is bits that are set and cleared
+ * atomically, in pages that are neither moved nor freed while the engine
+ * lives.
  */
 #ifndef HF_ENGINES_FILE_DESCRIPTORS_H
 #define HF_ENGINES_FILE_DESCRIPTORS_H
@@ -31,8 +32,8 @@ struct hf_file_descriptors {
  */
 bool hf_file_descriptors_add(struct hf_file_descriptors *descriptors, int fd);
 
-/* Remove ${*fd}, close it and set it to -1.  Nothing if it is -1.  Any thread.
- */
+/* Remove ${*fd}, close it and set it to -1.  Does nothing if it is -1.  Any
+ * thread. */
 void hf_file_descriptors_close(struct hf_file_descriptors *descriptors,
                                int *fd);
 

@@ -154,7 +154,8 @@ static bool was_touched(const struct hf_file_ticket *writer)
 }
 
 /* Take the name of the write ticket away.  HF_ELOST if somebody else has done
- * so: for them the ticket is gone. */
+ * so: for them the ticket is gone.  If it cannot be taken away, that is
+ * logged, and HF_OK: the write ticket will be found dead. */
 static hf_status remove_writer(struct downgrade *d)
 {
     struct hf_engine *engine = d->engine;

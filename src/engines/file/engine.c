@@ -28,9 +28,9 @@
 
 /* --------------------------------------------------------------- changes -- */
 
-/* See struct hf_file_inotify.  Own tickets come first, because one that was
- * removed must not be admitted because of another change.  A name that came
- * into a directory concerns queue watches alone. */
+/* See struct hf_file_inotify.  Own tickets come first, so that no other change
+ * admits one that was removed.  A name that came into a directory concerns
+ * queue watches alone. */
 static void on_change(struct hf_engine *engine, int wd, bool all,
                       const char *file)
 {
@@ -217,7 +217,8 @@ static void describe_ticket(struct hf_engine *engine,
         hf_file_answer_found(engine, request, HF_EVENT_DESCRIBED, found);
 }
 
-/* HF_REQUEST_READ_SUCCESS: a holder excludes others; people do not. */
+/* HF_REQUEST_READ_SUCCESS: for a holder under the lock of the directory, for
+ * people without it. */
 static void read_success(struct hf_engine *engine, struct hf_request *request)
 {
     static const struct hf_ticket_id nobody;
@@ -282,8 +283,8 @@ static bool make_root_dir(struct hf_engine *engine, struct hf_request *request)
     return true;
 }
 
-/* hf_engine_ops.request: a session that has ended, or is about to, takes none.
- */
+/* hf_engine_ops.request: a session that has ended, or is about to, refuses
+ * every request. */
 static void handle_request(struct hf_engine *engine, struct hf_request *request)
 {
     if (engine->ended || engine->end != NULL) {

@@ -40,8 +40,9 @@ struct hf_engine {
 
     struct hf_file_watch
         *watches[HF_FILE_WATCH_KINDS]; /* each kind, the newest first */
-    struct hf_tree other_watches; /* those of others' tickets, by position */
-    uint64_t watch_number;        /* of the last one made */
+    /* those of tickets of other sessions, by position in the queues */
+    struct hf_tree other_watches;
+    uint64_t watch_number; /* of the last one made */
     struct hf_file_inotify inotify;
 
     struct hf_file_worker worker;
@@ -50,7 +51,7 @@ struct hf_engine {
     struct hf_file_listing *listing; /* the last one that the core was shown */
 
     struct hf_request *end; /* HF_REQUEST_END, while it waits for the jobs */
-    bool ended;             /* it was answered */
+    bool ended;             /* HF_REQUEST_END was answered */
     bool warned_not_durable;
 
     /* Handles of libuv that are being closed: see engine_lifetime.c. */

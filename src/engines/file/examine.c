@@ -15,7 +15,8 @@
 #include "engines/file/engine.h"
 #include "engines/file/syscalls.h"
 
-/* A page of the counter and some tickets fit. */
+/* Less than this is reported; it still has room for a page of the counter and
+ * some tickets. */
 #define SPACE_LOW_BYTES ((uint64_t)1 << 20)
 #define INODES_LOW 100
 

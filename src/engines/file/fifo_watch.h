@@ -19,9 +19,9 @@
 struct hf_file_fifo_watch;
 struct hf_file_watch;
 
-/* The ticket of ${fifo_watch} has gone; if its owner left it behind, it has
- * been removed.  Called from the loop.  It stops the watch, unless the core has
- * done so meanwhile. */
+/* Called from the loop when the ticket of ${fifo_watch} has gone; if its owner
+ * left it behind, it was removed first, and .removed says whether that worked.
+ * The callee stops the watch, unless the core has done so meanwhile. */
 typedef void hf_file_fifo_watch_fn(struct hf_file_fifo_watch *fifo_watch);
 
 struct hf_file_fifo_watch {

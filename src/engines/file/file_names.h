@@ -57,10 +57,10 @@
 /* The text of READY, with its NUL. */
 #define HF_READY_TEXT_BYTES 21
 
-/* Set ${dir_name} to the name of the directory of the lock ${queue}, which
- * is not "".  Two locks never share a directory: a name that can be spelled
- * out in HF_DIR_NAME_PLAIN_BYTES is, one to one; a longer one becomes its
- * beginning, '~' and its SHA-256.  True for the latter, and then the
+/* Set ${dir_name} to the name of the directory of the lock ${queue}, which is
+ * not "".  Two locks never share a directory: a name that can be spelled out
+ * in HF_DIR_NAME_PLAIN_BYTES is, one to one; a longer one becomes its
+ * beginning, '~' and its SHA-256.  True for a longer name, and then the
  * directory holds the name in HF_NAME_FILE. */
 bool hf_file_dir_name_format(const char *queue,
                              char dir_name[HF_DIR_NAME_BYTES]);

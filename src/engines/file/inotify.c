@@ -125,8 +125,9 @@ void hf_file_inotify_watch_root(struct hf_engine *engine)
 }
 
 /* Measured on Linux 6.18: a FIFO of a killed process hangs up after 12 ms if
- * its number is below that of inotify, and after 0.1 ms above it.  Where no
- * number is left it stays as it is, which is late and not wrong. */
+ * its number is below that of inotify, and after 0.1 ms above it.  If no
+ * higher number is left the FIFO keeps its number; then the next in line is
+ * only admitted later. */
 void hf_file_inotify_put_fifo_above(struct hf_engine *engine,
                                     struct hf_file_ticket *ticket)
 {
@@ -378,7 +379,7 @@ static bool use_timer(struct hf_engine *engine)
     return hf_file_inotify_start_timer(engine);
 }
 
-/* A watch that is to be armed stays in its list. */
+/* Set the state; a watch that is TO_ARM stays so, and in its list. */
 static void set_state(struct hf_file_watch *watch,
                       enum hf_file_watch_state state)
 {

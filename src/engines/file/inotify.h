@@ -46,28 +46,29 @@ void hf_file_inotify_init(struct hf_file_inotify *inotify);
 
 /* Watch the FIFO or the link of ${watch}, if it is of one, and the directory.
  * False if neither inotify nor the timer can be had, for want of memory or
- * descriptors.  Of PARTICIPANTS true also if there is no such directory; .state
- * is HF_FILE_WATCH_UNARMED then.  A second call sees whether the directory at
- * the path is still the same one: if it is not, .dir_wd changes. */
+ * descriptors.  True also for a watch of PARTICIPANTS whose directory is not
+ * there; its .state is HF_FILE_WATCH_UNARMED then.  A second call sees whether
+ * the directory at the path is still the same one: if it is not, .dir_wd
+ * changes. */
 bool hf_file_inotify_arm(struct hf_file_watch *watch);
 
 /* Watch it no longer.  ${watch} is out of the engine's list by then. */
 void hf_file_inotify_disarm(struct hf_file_watch *watch);
 
 /* The watch after ${after} among those that have ${wd}; ${after} NULL: the
- * first.  First come those whose FIFO or link it is, then those whose directory
- * it is; no inode is both.  NULL: there is none. */
+ * first.  First come the watches whose FIFO or link has ${wd}, then those
+ * whose directory has it; no inode is both.  NULL: there is none. */
 struct hf_file_watch *hf_file_inotify_next(const struct hf_engine *engine,
                                            int wd,
                                            const struct hf_file_watch *after);
 
 /* Watch the root directory and its "locks": at the start, and when the root
- * directory was opened anew.  Nothing without an instance. */
+ * directory was opened anew.  Does nothing without an instance. */
 void hf_file_inotify_watch_root(struct hf_engine *engine);
 
 /* Pass on what inotify has reported so far.  A part that is about to answer
- * HF_EVENT_GONE calls this first: a ticket of ours that was removed before that
- * must not be admitted on the strength of it. */
+ * HF_EVENT_GONE calls this first, because that answer must not admit a ticket
+ * of ours that was removed before. */
 void hf_file_inotify_read(struct hf_engine *engine);
 
 /* Have the timer report a change of everything once a second.  False if it

@@ -63,10 +63,10 @@ void hf_file_listing_unref(struct hf_file_listing *listing); /* NULL: nothing */
  * A read that meets both keeps the first.  A read may also pass the place of
  * the second name before that is made, and the place of the first name after
  * that is gone; it would miss the ticket.  So the directory is read again if
- * ${counter} says that a ticket was renamed meanwhile. Without a counter (NULL)
- * a ticket may be missed. Fails     HF_ENOMEM HF_ELIMIT HF_EDIR;
- * HF_EUNREACHABLE if tickets are renamed faster than the directory can be read.
- */
+ * ${counter} says that a ticket was renamed meanwhile.  Without a counter
+ * (NULL) a ticket may be missed.
+ *   Fails     HF_ENOMEM HF_ELIMIT HF_EDIR; HF_EUNREACHABLE if tickets are
+ *             renamed faster than the directory can be read. */
 hf_status hf_file_listing_read(struct hf_file_listing *listing, int dir,
                                const char *path,
                                const struct hf_file_token_counter *counter,
@@ -76,10 +76,11 @@ hf_status hf_file_listing_read(struct hf_file_listing *listing, int dir,
 void hf_file_listing_clear(struct hf_file_listing *listing);
 
 /* Read what the directory ${dir}, called ${path}, says besides names: the
- * payloads of the first ${payloads} tickets, SIZE_MAX: of all; and, of
- * participants, READY, which becomes a ticket if it is there.  A ticket that
- * has gone by now has "".  A decision of the core needs the first ticket's
- * payload alone.  To be called once. Fails     HF_ENOMEM HF_EDIR. */
+ * payloads of the first ${payloads} tickets, SIZE_MAX: of all; and, if the
+ * listing shows participants, READY, which becomes a ticket if it is there.  A
+ * ticket that has gone by now has "".  A decision of the core needs the first
+ * ticket's payload alone.  To be called once.
+ *   Fails     HF_ENOMEM HF_EDIR. */
 hf_status hf_file_listing_read_texts(struct hf_file_listing *listing, int dir,
                                      const char *path, size_t payloads,
                                      struct hf_error *error);

@@ -49,13 +49,13 @@ struct hf_file_dir_cache {
 };
 
 /* Take the directory of ${dir_name} out of the cache; it is the caller's then.
- * .fd is -1 if it is not in it. */
+ * .fd is -1 if the cache does not have it. */
 struct hf_file_lock_dir
 hf_file_dir_cache_take(struct hf_file_dir_cache *dir_cache,
                        const char *dir_name);
 
-/* Put ${lock_dir} into the cache, which owns it from now on.  Nothing if its
- * .fd is -1. */
+/* Put ${lock_dir} into the cache, which owns it from now on.  Does nothing if
+ * its .fd is -1. */
 void hf_file_dir_cache_put(struct hf_file_dir_cache *dir_cache,
                            const char *dir_name,
                            struct hf_file_lock_dir lock_dir);

@@ -57,8 +57,10 @@ enum hf_file_locked_section_answer {
 
     /* Between the functions of locked_section.c; hf_file_locked_section_run()
      * returns neither. */
-    HF_LOCKED_SECTION_NO_DIR, /* there is none, so nobody is there: DONE */
-    HF_LOCKED_SECTION_AGAIN,  /* it has gone meanwhile, and is closed */
+    /* there is no directory, so nobody is there; becomes DONE */
+    HF_LOCKED_SECTION_NO_DIR,
+    /* the directory has gone, and is closed: try again */
+    HF_LOCKED_SECTION_AGAIN,
 };
 
 struct hf_file_locked_section_result {
@@ -75,11 +77,14 @@ struct hf_file_locked_section_result {
     struct hf_ticket_id blocker;
     struct hf_file_listing *listing; /* with the ticket in it; one reference */
     /* Of the start of a generation: how many participants are there, .limit at
-     * most, and 0 if the one that asks is not.  With fewer than .limit nothing
-     * has been done.  Of the removal of READY: not 0 if one is there. */
+     * most, and 0 if the one that asks is not there.  With fewer than .limit
+     * nothing has been done.  Of the removal of READY: not 0 if one is
+     * there. */
     uint32_t participants;
-    bool found; /* start of a generation, removal: READY was there before.
-                   Success: the holder's ticket is there, and it was written */
+    /* start of a generation, removal: READY was there before.  READ_SUCCESS:
+     * the holder's ticket is there.  WRITE_SUCCESS: it is there, and the
+     * success was written */
+    bool found;
     struct hf_success success; /* READ_SUCCESS */
 };
 

@@ -442,7 +442,7 @@ hf_file_locked_section_read_success(struct hf_file_locked_section *s)
                : HF_LOCKED_SECTION_FAILED;
 }
 
-/* It waits for the disk. */
+/* It waits for the disk, so a thread that must not wait gets BUSY. */
 enum hf_file_locked_section_answer
 hf_file_locked_section_write_success(struct hf_file_locked_section *s)
 {

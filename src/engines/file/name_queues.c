@@ -27,8 +27,8 @@
 
 #define BUFFER_BYTES 32768
 
-/* Names are collected until there are so many; then the last ones are dropped,
- * as they are of a later page. */
+/* When this many names are collected, those behind the first HF_NAMES_PAGE are
+ * dropped, because they are of a later page. */
 #define ROOM ((size_t)2 * HF_NAMES_PAGE)
 
 typedef char dir_name_text[HF_DIR_NAME_BYTES];

@@ -159,7 +159,8 @@ static void report(struct other_roots *roots, const char *path,
     }
 }
 
-/* Was it looked at, or is it ours?  It counts as seen then. */
+/* Is the directory to be passed over, because it was looked at, is ours, or
+ * would be one too many?  If not, it counts as looked at from now on. */
 static bool is_seen(struct other_roots *roots, const struct stat *status)
 {
     if (status->st_dev == roots->own.st_dev &&

@@ -165,7 +165,8 @@ static bool means_gone(int error)
     return error == ENOENT || error == ENOTDIR || error == ELOOP;
 }
 
-/* No other file can have the inode number, because the FIFO is open. */
+/* Device and inode are enough: while the FIFO is open, no other file can have
+ * its inode number. */
 enum hf_file_presence hf_file_ticket_presence(const struct hf_engine *engine,
                                               struct hf_file_ticket *ticket)
 {
@@ -230,11 +231,11 @@ void hf_file_answer_own_gone(struct hf_engine *engine,
 
 /* --------------------------------------------------------------- release -- */
 
-/* Let go of a ticket, whose FIFO is at ${path}, and of whose descriptor copies
- * were given out.  They keep it in its queue until the last of them is closed;
- * a session that waits for it then finds it dead.  If they are closed already
- * it is removed here, because perhaps nobody waits for it.  True if it was in
- * its queue. */
+/* Let go of the ticket whose FIFO is at ${path}, and whose descriptor was
+ * copied.  The copies keep the ticket in its queue until the last of them is
+ * closed; a session that waits for the ticket finds it dead then.  If all are
+ * closed already, the ticket is removed here, because perhaps nobody waits for
+ * it.  True if it was in its queue. */
 static bool release_held(struct hf_engine *engine,
                          struct hf_file_ticket *own_ticket, const char *path)
 {

@@ -123,8 +123,8 @@ enum hf_file_presence hf_file_ticket_presence(const struct hf_engine *engine,
 bool hf_file_ticket_is_present(const struct hf_engine *engine,
                                struct hf_file_ticket *ticket);
 
-/* A session that evicts a ticket writes this before its removal, and then who
- * it is and why, in place of the payload. */
+/* Before a session removes a ticket that it evicts, it replaces the payload by
+ * this text, followed by who it is and why. */
 #define HF_FILE_EVICTED_BY "evicted by "
 
 /* ${ticket} is gone, and its payload was not removed yet: set ${why} to what an

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ticket right ahead of an own ticket, by which that is known to be first
- * without a list.
+ * How the ticket right ahead of an own ticket shows, without a list, that the
+ * own ticket is first.
  *
  * Nobody ever comes ahead of a ticket that is there.  So a ticket that was seen
  * at the head of its queue stays there until it goes, and the ticket right
@@ -35,10 +35,10 @@ static bool is_queued(const struct hf_file_ticket *own_ticket)
            own_ticket->ticket.kind != HF_TICKET_LEASE;
 }
 
-/* Note the ticket right ahead of ours, which ${listing} has at ${index}, and
- * that the first ticket is first.  A complete list that shows our ticket has
- * all tickets that were there before it came; only some of those behind it may
- * be missing. */
+/* ${listing} has our ticket at ${index}.  If the listing is complete, note the
+ * ticket right ahead of ours, and that the first ticket is at the head.  A
+ * complete list that shows our ticket has all tickets that were there before
+ * it came; only some of those behind it may be missing. */
 static void note_predecessor(struct hf_file_token_counter *counter,
                              struct hf_file_ticket *own_ticket,
                              const struct hf_file_listing *listing,
@@ -117,7 +117,8 @@ static bool is_predecessor_gone(const struct hf_engine *engine,
                          &own_ticket->predecessor);
 }
 
-/* Only for watched tickets is .present known: they have been checked since. */
+/* .present is known only of watched tickets, because these were checked after
+ * ${gone} had gone. */
 void hf_file_predecessor_gone(struct hf_engine *engine,
                               const struct hf_ticket_id *gone)
 {

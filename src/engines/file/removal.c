@@ -147,8 +147,8 @@ static void evict(struct hf_engine *engine, struct hf_request *request)
         hf_file_fail_by_status(engine, request, &error);
         return;
     }
-    /* Else its owner looks whether the directory is empty, once it has read
-     * what is left there for it. */
+    /* With .evicted_by a text is left there for the owner, who looks whether
+     * the directory is empty when it has read the text. */
     if (found && request->evicted_by == NULL)
         hf_file_dir_cache_ticket_gone(&engine->dir_cache, dir_name);
     hf_file_answer_found(engine, request, HF_EVENT_REMOVED, found);

@@ -67,7 +67,7 @@ void hf_file_queue_watches_ticket_gone(struct hf_engine *engine,
 void hf_file_queue_watches_on_change(struct hf_engine *engine, int wd, bool all,
                                      const char *file);
 
-/* examine.c: HF_REQUEST_EXAMINE: what is so with the root directory, the
+/* examine.c: HF_REQUEST_EXAMINE: the findings about the root directory, the
  * filesystem that it is on, the token floor, inotify, and other root
  * directories of this machine. */
 void hf_file_examine(struct hf_engine *engine, struct hf_request *request);

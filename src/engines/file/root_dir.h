@@ -29,8 +29,8 @@ struct hf_file_root_dir {
     bool creates; /* make what is missing; read during the open only */
 };
 
-/* Open it, make what is missing and check who owns it.  ${root_dir} has one
- * reference then.
+/* Open the root directory, make what is missing and check who owns it.
+ * ${root_dir} has one reference then.
  *   Ownership  ${settings} and ${descriptors} are borrowed for its life.
  *   Thread     any.
  *   Fails      HF_EDIR HF_EDENIED HF_EFULL HF_ELIMIT HF_ENOMEM; ${root_dir} is

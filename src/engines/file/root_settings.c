@@ -19,7 +19,7 @@
 #define LOCK_DIR "/run/lock"
 #define LOCKS "locks"
 
-/* Nothing that a login sets decides: XDG_RUNTIME_DIR is unset in cron, and its
+/* Nothing that a login sets is used: XDG_RUNTIME_DIR is unset in cron, and its
  * directory goes at logout.  Two directories would mean two holders. */
 void hf_file_root_settings_default(uid_t uid, char root[HF_ROOT_BYTES])
 {
@@ -67,9 +67,9 @@ static hf_status copy_path(const char *from, char *to, size_t room,
 }
 
 /* Use $HOLDFAST_DIR.  A '?' is refused, although a path may have one: most
- * likely it begins options, which would be ignored.  Empty, it is a mistake in
- * a script: the default in its place could be another directory than that of
- * the other programs. */
+ * likely it begins options, which would be ignored.  If the variable is empty,
+ * that is a mistake in a script: the default in its place could be another
+ * directory than that of the other programs. */
 static hf_status copy_named(const char *named,
                             struct hf_file_root_settings *settings,
                             struct hf_error *error)
@@ -158,7 +158,8 @@ static hf_status read_state(const struct hf_url_option_row *row,
                      "state=", error);
 }
 
-/* Each sets several fields, so theirs is the whole of the settings. */
+/* Each option sets several fields, so the field of each row is the whole of
+ * the settings. */
 static const struct hf_url_option_row rows[] = {
     {.key = "mode",
      .read = read_mode,

@@ -236,7 +236,8 @@ static hf_status walk_path(struct walk *walk, struct hf_error *error)
     char name[NAME_BYTES];
     hf_status status = start_at_root(walk, error);
 
-    /* Each step shortens what remains, but for LINKS_MAX of them. */
+    /* Each step shortens what remains, except at most LINKS_MAX of them, which
+     * follow links. */
     while (status == HF_OK && next_component(walk, name))
         status = walk_component(walk, name, error);
     return status;

@@ -83,7 +83,7 @@ hf_status hf_file_state_check(int fd, const char *dir, const char *name,
     return hf_file_safe_path_check_file(&policy, &status, path, error);
 }
 
-/* "${what} a file in" the directory ${dir} failed, as errno says. */
+/* Set ${error} from errno: cannot ${what} the file ${name} in ${dir}. */
 static hf_status fail(struct hf_error *error, const char *what,
                       const char *name, const char *dir)
 {

@@ -18,8 +18,8 @@
 /* Room for the name of a file in the directory, with its NUL. */
 #define HF_STATE_FILE_BYTES 96
 
-/* Open ${dir} and check who owns it.  If it is missing, ${make} it, or else
- * HF_EGONE.
+/* Open ${dir} and check who owns it.  If it is missing: make it if ${make},
+ * else fail with HF_EGONE.
  *   Ownership  ${fd} is the caller's to close.
  *   Fails      HF_EDIR HF_EDENIED HF_EFULL HF_ELIMIT; HF_EGONE. */
 hf_status hf_file_state_dir_open(const char *dir, bool make, int *fd,

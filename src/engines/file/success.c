@@ -47,7 +47,7 @@ static void format(const struct written_success *success, char text[TEXT_BYTES])
                    success->token, success->at_utc_ms, boot, success->boot_ms);
 }
 
-/* Of what makes no sense .token is 0: it was not written by us. */
+/* If ${text} makes no sense, it was not written by us, and .token is 0. */
 static struct written_success parse(const char *text)
 {
     struct written_success success = {0};
@@ -63,8 +63,8 @@ static struct written_success parse(const char *text)
 /* ---------------------------------------------------------- the two places */
 
 /* The name of the file in STATE: a digest of the root and the queue, because
- * several roots may have one STATE.  A root has one path, even if it is reached
- * by several. */
+ * several roots may have one STATE.  If several paths lead to one root, it has
+ * one digest all the same. */
 static void state_name(const struct hf_file_root_settings *settings,
                        const char *queue, char name[HF_STATE_FILE_BYTES])
 {
@@ -84,7 +84,8 @@ static void state_name(const struct hf_file_root_settings *settings,
     (void)snprintf(name, HF_STATE_FILE_BYTES, "success-%s", digest);
 }
 
-/* The success in STATE; none if there is no STATE or it cannot be used. */
+/* The success in STATE; none if there is no STATE, or if it cannot be opened
+ * and was not named by ?state=. */
 static hf_status read_state(const struct hf_file_root_settings *settings,
                             const char *queue, struct written_success *success,
                             struct hf_error *error)
@@ -202,7 +203,8 @@ hf_status hf_file_success_read(const struct hf_file_root_settings *settings,
     return status;
 }
 
-/* STATE comes first: what is read after a crash in between is the later one. */
+/* STATE is written first.  After a crash in between, the later success is read
+ * from there. */
 hf_status hf_file_success_write(struct hf_file_root_dir *root_dir, int dir,
                                 const char *path, const char *queue,
                                 uint64_t token, bool *written,

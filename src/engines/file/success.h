@@ -5,9 +5,9 @@
  * file of STATE, which outlives a reboot.  The one with the greater token
  * counts.
  *
- * The text has the time of three clocks: CLOCK_REALTIME, and the boot with
- * CLOCK_BOOTTIME.  In the same boot the age is by CLOCK_BOOTTIME, so that a
- * wall clock that is set changes nothing.
+ * The text has the time of two clocks: CLOCK_REALTIME, and CLOCK_BOOTTIME with
+ * the id of the boot.  In the same boot the age is by CLOCK_BOOTTIME, so that
+ * a wall clock that is set changes nothing.
  */
 #ifndef HF_ENGINES_FILE_SUCCESS_H
 #define HF_ENGINES_FILE_SUCCESS_H

@@ -3,7 +3,8 @@
  * The system calls of this engine.  Each function makes exactly the call that
  * it is named after, and sets close-on-exec if it opens a descriptor.  A test
  * can have the n-th call fail, or kill the process just before it, by a hook.
- * And from errno to a status and a text that says what to do about it.
+ * The last function turns errno into a status and a text that says what to do
+ * about it.
  */
 #ifndef HF_ENGINES_FILE_SYSCALLS_H
 #define HF_ENGINES_FILE_SYSCALLS_H

@@ -31,10 +31,10 @@ enum hf_file_owner_liveness
 hf_file_fifo_probe(struct hf_file_descriptors *descriptors, const char *path,
                    int *fifo, struct hf_error *error);
 
-/* Note in ${status} what the FIFO ${fd} is like that we have just made, and
- * give it the mode of ${settings} where the umask must not have a say.  In a
- * shared root another user may have put a file of ours in its place: no mode of
- * that is changed.  0, or -1 with errno. */
+/* ${fd} is a FIFO that we have just made: set ${status} to its fstat(), and in
+ * a shared root give it the mode of ${settings}, whatever the umask took from
+ * it.  There another user may have put a file of ours in its place; that file
+ * is refused (EPERM) and its mode stays.  0, or -1 with errno. */
 int hf_file_fifo_prepare(const struct hf_file_root_settings *settings, int fd,
                          struct stat *status);
 

@@ -3,9 +3,9 @@
  * HF_REQUEST_WATCH of a ticket of this session or of another, and the removal
  * of a ticket of this session.
  *
- * The last two are one part, because each leads to the other: a check may find
- * a ticket gone, which removes it, and a ticket that is removed lets the
- * tickets behind it move up, which checks them.
+ * The watch and the removal of an own ticket are one part, because each leads
+ * to the other: a check may find a ticket gone, which removes it, and a ticket
+ * that is removed lets the tickets behind it move up, which checks them.
  */
 #ifndef HF_ENGINES_FILE_TICKET_WATCH_H
 #define HF_ENGINES_FILE_TICKET_WATCH_H

@@ -17,7 +17,7 @@
 #include "engines/file/syscalls.h"
 #include "engines/file/token_counter_file.h"
 
-/* Of tokens the one use of the wall clock: see docs/engine-file.md. */
+/* Tokens use the wall clock only here: see docs/engine-file.md. */
 static uint64_t wall_clock_us(void)
 {
     struct timespec now;
@@ -89,8 +89,9 @@ static hf_status get_page(struct hf_file_token_counter *counter,
 }
 
 /* Reserve a block above ${above}.  If the floor cannot be written, and nobody
- * has named a directory for it, go on without and note why.  Not for want of
- * descriptors or memory, because that passes and there may be a floor. */
+ * has named a directory for it, go on without a floor and note why.  But fail
+ * if descriptors or memory are missing, because that passes and there may be a
+ * floor. */
 static hf_status reserve_block(struct hf_file_token_counter *counter,
                                uint64_t above, uint64_t *start,
                                struct hf_error *error)

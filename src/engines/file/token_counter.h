@@ -11,9 +11,9 @@
  *
  * The page also has what processes share without a lock: which tickets were
  * first, whether one was renamed, and who waits for a lock.  In a root that
- * others may write to, the page is not mapped (token_counter_file.h).  Then it
- * is known only of this process which tickets were first, and nobody is woken
- * who waits for a lock.
+ * others may write to, the page is not mapped (token_counter_file.h).  Then a
+ * process knows only which tickets it has seen at the head itself, and waiters
+ * for a lock are not woken.
  */
 #ifndef HF_ENGINES_FILE_TOKEN_COUNTER_H
 #define HF_ENGINES_FILE_TOKEN_COUNTER_H
@@ -59,8 +59,9 @@ struct hf_file_token_counter {
     _Atomic uint64_t look_again_ms;
 };
 
-/* A cleaner that removes what is older than this removes the floor of a client
- * that goes on taking numbers. */
+/* The floor is looked at, and so kept from cleaners, this often while numbers
+ * are taken.  A cleaner that removes files of a lesser age removes it all the
+ * same. */
 #define HF_TOKEN_COUNTER_LOOK_EVERY_MS (UINT64_C(3600) * 1000)
 
 /* Open the file at ${path}, which is in the directory ${root}; make or mend it

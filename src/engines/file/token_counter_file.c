@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The page is mapped, or read and written.  Of the file is checked who owns it,
- * and that it is a counter.
+ * The page is mapped, or read and written.  The file is checked when it is
+ * opened: who owns it, and that it is a counter.
  */
 #include "engines/file/token_counter_file.h"
 

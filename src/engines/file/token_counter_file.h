@@ -57,10 +57,10 @@ struct hf_file_token_counter_page {
     /* How many tickets were given a second name by a downgrade.  A list that is
      * read while this rises may have missed such a ticket. */
     _Atomic uint64_t renames;
-    /* Numbers of tickets that were at the head of their queue, each at itself
-     * modulo the room.  These are hints: a later number takes the place of an
-     * earlier one.  No number comes twice, so a number that is here says so of
-     * one ticket for ever. */
+    /* Numbers of tickets that were at the head of their queue, each at the
+     * index that is the number modulo the room.  These are hints: a later
+     * number takes the place of an earlier one.  No number comes twice, so
+     * what a number here says of its ticket stays true for ever. */
     _Atomic uint64_t heads[HF_TOKEN_COUNTER_HEADS];
     /* Not 0: somebody waits for the lock of a directory whose name has this
      * hash, see timed_flock.h.  An earlier holdfast leaves zeros here. */
@@ -94,8 +94,8 @@ bool hf_file_token_counter_page_is_ready(
 /* These three work on a copied page, whose file ${fd} is locked and called
  * ${path}.  The first reads the page's first words: all zeros if the file is
  * too short, because half a number may be one that was handed out.  The second
- * writes them.  The third writes the whole page. Fails     HF_EDIR and what
- * else read and write fail with. */
+ * writes them.  The third writes the whole page.
+ *   Fails     HF_EDIR and what else read and write fail with. */
 hf_status
 hf_file_token_counter_page_load(struct hf_file_token_counter_page *page, int fd,
                                 const char *path, struct hf_error *error);
@@ -116,7 +116,8 @@ hf_status
 hf_file_token_counter_note_rename(struct hf_file_token_counter *counter,
                                   uint64_t number, const char *path,
                                   struct hf_error *error);
-/* Another value after each of the above. */
+/* A value that is another one after each
+ * hf_file_token_counter_note_rename(). */
 uint64_t
 hf_file_token_counter_renames(const struct hf_file_token_counter *counter);
 

@@ -30,8 +30,8 @@ void hf_file_token_floor_default(char dir[HF_TOKEN_FLOOR_DIR_BYTES])
                        (unsigned)geteuid());
 }
 
-/* Before there is a floor in the directory nothing is known of it.  Perhaps it
- * was made just now, and its own name is not on the disk. */
+/* Sync the parent of the directory ${dir}, which has no floor yet: perhaps
+ * ${dir} was made just now, and its own name is not on the disk. */
 static hf_status sync_parent(int dir, const char *path, struct hf_error *error)
 {
     int parent = hf_file_sys_openat(dir, "..", O_RDONLY | O_DIRECTORY, 0);
@@ -104,7 +104,8 @@ hf_status hf_file_token_floor_reserve(const char *dir, uint64_t above,
     return status;
 }
 
-/* The times of the directory count, too, for those who remove empty ones. */
+/* The directory is touched as well as the floor, because cleaners go by the
+ * times of directories too. */
 hf_status hf_file_token_floor_keep(const char *dir)
 {
     const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK;

@@ -246,8 +246,8 @@ void hf_file_watch_answer(struct hf_file_watch *watch)
                                                    : HF_EVENT_QUEUE_CHANGED);
 }
 
-/* From the start after each, because the core may forget any watch then.  A
- * watch that is made meanwhile is not marked. */
+/* Searches from the start after each answer, because the core may forget any
+ * watch in it.  A watch that is made meanwhile is not marked. */
 void hf_file_watches_answer_changed(struct hf_engine *engine,
                                     enum hf_file_watch_kind kind)
 {

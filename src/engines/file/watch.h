@@ -68,7 +68,8 @@ struct hf_file_other_watch {
 
 /* What a watch of the kinds LEASES and PARTICIPANTS has. */
 struct hf_file_queue_watch {
-    struct hf_file_fifo_watch *fifo_watches; /* of all of other sessions */
+    /* one for each ticket of another session */
+    struct hf_file_fifo_watch *fifo_watches;
     /* Of participants: what the core was shown, to distinguish a change from an
      * event that changed nothing.  How many tickets, READY included, and the
      * greatest number of them. */

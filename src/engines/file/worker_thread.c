@@ -101,7 +101,8 @@ void hf_file_job_free(struct hf_file_job *job)
     hf_free(job);
 }
 
-/* False, with the error of the job, if it cannot be opened. */
+/* Open the root directory anew.  False, with the error of the job, if it
+ * cannot be opened. */
 static bool reopen_root_dir(struct hf_file_job *job)
 {
     struct hf_file_root_dir *new_root_dir;

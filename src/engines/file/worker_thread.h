@@ -31,7 +31,8 @@ struct hf_file_job {
     struct hf_file_lock_dir lock_dir;
     unsigned reopened;      /* how often .root_dir has been replaced */
     uint64_t give_up_at_ms; /* CLOCK_BOOTTIME; 0: the job has not begun */
-    atomic_bool cancelled;  /* set by the engine: fail if it has to wait */
+    /* set by the engine: the job fails if it has to wait */
+    atomic_bool cancelled;
     /* When the job is done: _DONE or _FAILED, and what belongs to it. */
     enum hf_file_locked_section_answer answer;
     struct hf_file_locked_section_result result;
@@ -60,9 +61,9 @@ struct hf_file_worker {
     uv_async_t async; /* a handle while .shared is not NULL */
 };
 
-/* Have the thread running.  ${on_done} runs on ${loop}, with .data = ${data},
- * when jobs were done.  False, with errno, if there is no thread or memory to
- * be had; a later call may do better. */
+/* Start the thread, if it does not run yet.  ${on_done} runs on ${loop}, with
+ * .data = ${data}, when jobs were done.  False, with errno, if there is no
+ * thread or memory to be had; a later call may do better. */
 bool hf_file_worker_start(struct hf_file_worker *worker, uv_loop_t *loop,
                           uv_async_cb on_done, void *data);
 
