@@ -65,8 +65,8 @@ void hf_leased_engine_leave(struct hf_engine *engine)
 
 /* ------------------------------------------------------------- beginning -- */
 
-/* What hf_leased_engine_new() allocates; hf_leased_engine_free() frees it in
- * any case. */
+/* Allocate what the engine needs.  hf_leased_engine_free() frees it, after a
+ * failure too. */
 static hf_status prepare(struct hf_engine *engine, const char *description,
                          struct hf_error *error)
 {
