@@ -307,7 +307,7 @@ static bool parse_exists_row(struct hf_ticket *ticket,
     return true;
 }
 
-/* A row of RENEW: {id, revoked}; -1 if the ticket is missing. */
+/* A row of RENEW: {id, revoked}; the latter is -1 if the ticket is missing. */
 static bool parse_renew_row(struct hf_ticket *ticket,
                             struct hf_store_lease *lease,
                             const struct redisReply *row)

@@ -3,9 +3,9 @@
  * The names that there are (HF_STORE_NAMES), by SCAN, which goes over all keys
  * of the database and shows those of queues.
  *
- * A ticket that is alone is in the key "last", which stays behind it.  So the
- * keys "last" of a page are read, and name their queues unless they say that
- * nothing is there.
+ * A ticket that is alone is in the key "last", which stays when the ticket has
+ * gone.  So the keys "last" of a page are read, and each names its queue if it
+ * does not say that nothing is there.
  *
  * A cursor of ours names a node, by one of its hash slots, then the process of
  * Redis there, by its run id, and then the cursor of SCAN in that process:
