@@ -14,7 +14,7 @@
 
 #define WORDS (HF_DESCRIPTORS_PER_PAGE / 64)
 
-/* The page at ${index}, made if it is missing; NULL without memory. */
+/* The page at ${index}, made if it is missing; NULL if memory runs out. */
 static struct hf_file_descriptors_page *
 page_of(struct hf_file_descriptors *descriptors, size_t index)
 {

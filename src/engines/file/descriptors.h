@@ -27,9 +27,9 @@ struct hf_file_descriptors {
     struct hf_file_descriptors_page *_Atomic pages[HF_DESCRIPTORS_PAGES];
 };
 
-/* Add ${fd}, which is not negative.  Any thread.  False, with errno ENOMEM,
- * without memory: ${fd} is closed then, so that none is open outside the set.
- */
+/* Add ${fd}, which is not negative.  Any thread.  False, with errno ENOMEM, if
+ * memory runs out: ${fd} is closed then, so that no descriptor is open outside
+ * the set. */
 bool hf_file_descriptors_add(struct hf_file_descriptors *descriptors, int fd);
 
 /* Remove ${*fd}, close it and set it to -1.  Does nothing if it is -1.  Any

@@ -52,7 +52,8 @@ static void add_root(const struct hf_engine *engine,
                                         : "the directory that was named");
 }
 
-/* mode= says who is meant to share the directory, and its mode who does. */
+/* mode= of the URL says who is meant to share the directory; the mode of the
+ * directory says who does. */
 static void add_sharing(const struct hf_engine *engine,
                         struct hf_finding_list *list)
 {

@@ -50,7 +50,7 @@ struct hf_file_listing {
     char *text; /* the payloads that were read; NULL: none were */
 };
 
-/* An empty listing with one reference; NULL without memory. */
+/* An empty listing with one reference; NULL if memory runs out. */
 struct hf_file_listing *hf_file_listing_new(const char *dir_name,
                                             enum hf_file_listing_scope scope);
 struct hf_file_listing *hf_file_listing_ref(struct hf_file_listing *listing);

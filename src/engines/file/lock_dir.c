@@ -154,7 +154,7 @@ void hf_file_dir_cache_put(struct hf_file_dir_cache *dir_cache,
     assert(dir_name[0] != '\0');
     if (lock_dir.fd < 0)
         return;
-    if (i < HF_DIR_CACHE_MAX) { /* another request for it was under way */
+    if (i < HF_DIR_CACHE_MAX) { /* another request used it meanwhile */
         hf_file_descriptors_close((*dir_cache->root_dir)->descriptors,
                                   &dir_cache->items[i].lock_dir.fd);
     } else {

@@ -23,7 +23,8 @@
 #include "engines/file/ticket_file.h"
 #include "engines/file/ticket_watch.h"
 
-/* The ticket that ${result} has made, with its FIFOs; NULL without memory. */
+/* The ticket that ${result} has made, with its FIFOs; NULL if memory runs
+ * out. */
 static struct hf_file_ticket *
 own_ticket_new(const struct hf_file_locked_section_result *result,
                struct hf_error *error)

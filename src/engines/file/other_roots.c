@@ -198,7 +198,7 @@ struct above {
     const char *path;
 };
 
-/* An entry_function: look at ${name} if it is called as a default root. */
+/* An entry_function: look at ${name} if it is the name of a default root. */
 static bool look_at_default(void *arg, int dir, const char *name)
 {
     static const char start[] = "holdfast-";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Watches of tickets: of those of this session, and of those of others, whose
- * end their FIFOs report.
+ * Watches of tickets: of those of this session, which inotify reports, and of
+ * those of others, whose end is reported by their FIFOs.
  *
  * Somebody who removes a ticket of this session, or moves its directory away,
  * ends the grant, so its owner must be notified.
@@ -237,8 +237,8 @@ static void on_arm_timer(uv_timer_t *timer)
     arm_pending(timer->data);
 }
 
-/* Start the timer unless it runs.  Without memory for it nothing is armed, and
- * the tickets are checked when the next event comes. */
+/* Start the timer, if it does not run.  If memory for it runs out, nothing is
+ * armed, and the tickets are checked when the next event comes. */
 static void start_arm_timer(struct hf_engine *engine)
 {
     struct hf_file_inotify *inotify = &engine->inotify;
@@ -256,7 +256,7 @@ static void start_arm_timer(struct hf_engine *engine)
                              0);
 }
 
-/* Have ${watch} armed in ARM_AFTER_MS.  Nothing if it is armed already. */
+/* Have ${watch} armed in ARM_AFTER_MS.  Does nothing if it is armed already. */
 static void arm_later(struct hf_engine *engine, struct hf_file_watch *watch)
 {
     if (watch->wd >= 0)

@@ -82,9 +82,10 @@ void hf_file_token_counter_close(struct hf_file_token_counter *counter);
 
 /* Is the file at ${path} still the one that is open, and if it is mapped, as
  * long as the page?  Only then may a mapped page be touched, because a page
- * beyond the end of a file is a SIGBUS; and nobody else may write to the file,
- * who could truncate it at once.  The functions below, and those of
- * token_counter_file.h about a counter, are for one that is current. */
+ * beyond the end of a file is a SIGBUS; and nobody else may be able to write
+ * to the mapped file, because they could truncate it at any time.  The
+ * functions below, and those of token_counter_file.h about a counter, are for
+ * one that is current. */
 bool hf_file_token_counter_is_current(
     const struct hf_file_token_counter *counter, const char *path);
 

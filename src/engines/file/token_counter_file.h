@@ -42,10 +42,10 @@ enum hf_file_counter_access {
 };
 
 /* The page as it lies in the file, in the machine's own byte order.  It is
- * written under flock(LOCK_EX) of the file, except .value, .renames, .heads and
- * .futexes of a mapped one, and .renamed of a copied one, which any process
- * writes at any time.  Of a copied one the file has what is before .renames,
- * and .renamed; the rest of the copy is this process's own. */
+ * written under flock(LOCK_EX) of the file, except .value, .renames, .heads
+ * and .futexes of a mapped one, and .renamed of a copied one, which any
+ * process writes at any time.  With a copied page the file has what is before
+ * .renames, and .renamed; the rest of the copy is this process's own. */
 struct hf_file_token_counter_page {
     _Atomic uint64_t magic; /* written last: the rest is complete then */
     uint32_t version;       /* enum hf_file_counter_access */

@@ -104,8 +104,9 @@ struct hf_file_watch {
 /* Make ${other_watches}, which is zeroed, empty. */
 void hf_file_watch_init_others(struct hf_tree *other_watches);
 
-/* A watch for ${request}; NULL without memory.  OWN is then to be set to its
- * ticket, OTHER to its FIFO watch, both once. */
+/* A watch for ${request}; NULL if memory runs out.  A watch of the kind OWN is
+ * then to be set to its ticket, one of the kind OTHER to its FIFO watch, each
+ * once. */
 struct hf_file_watch *hf_file_watch_new(struct hf_engine *engine,
                                         struct hf_request *request,
                                         enum hf_file_watch_kind kind,

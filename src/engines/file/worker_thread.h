@@ -43,7 +43,7 @@ struct hf_file_job {
 
 /* A job for ${request}, whose section ${args} describe; it copies what the
  * worker needs, and has a reference to ${root_dir} of its own.  NULL, with
- * errno, without memory. */
+ * errno, if memory runs out. */
 struct hf_file_job *
 hf_file_job_new(struct hf_request *request,
                 const struct hf_file_locked_section_args *args,
