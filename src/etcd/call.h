@@ -57,8 +57,8 @@ struct hf_etcd_result {
     struct hf_etcd_bytes answer; /* DONE: the message */
     enum hf_grpc_status status;  /* else: what the server, or the end of the
                                     connection, says */
-    const char *text;            /* else: the same for people, with our words
-                                    around it; never NULL */
+    const char *text; /* else: a text for people, with the name of .status;
+                         never NULL */
     /* DONE of a request that writes: the anchor that this proves, see proof.h;
      * 0: it proves nothing. */
     uint64_t proves_ms;
@@ -111,8 +111,8 @@ bool hf_etcd_call_start(struct hf_etcd_session *session,
                         struct hf_etcd_buffer *request);
 
 /* Forget ${call}, which need not run: .ended is not called, and the memory is
- * the user's.  The server may carry it out.  If it compares the epoch, that is
- * moved. */
+ * the user's.  The server may still carry it out.  If the server may have seen
+ * it and it compares the epoch, the epoch is moved. */
 void hf_etcd_call_cancel(struct hf_etcd_call *call);
 
 bool hf_etcd_call_is_idle(const struct hf_etcd_call *call);

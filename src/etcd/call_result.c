@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a server's status means for a request.  A status says whether the
- * request has happened only if the server decides it before the request goes
- * into the log, or after it was carried out.  In between, a server that gives
- * up waiting does not know either. */
+/* What a server's status means for a request.  The status of a failure shows
+ * whether the request has happened only if the server failed before the request
+ * went into the log, or after it was carried out.  A server that gives up
+ * waiting in between does not know. */
 #include "etcd/call_result.h"
 
 #include <assert.h>
@@ -95,10 +95,10 @@ static bool is_refusal(enum hf_grpc_status status)
     }
 }
 
-/* What RESOURCE_EXHAUSTED is about.  The server had no room in its queue, or
- * the request is too long: it did not happen.  Or there is no space left: the
- * request that has found that out was carried out all the same, those behind it
- * were not. */
+/* RESOURCE_EXHAUSTED has three causes.  The server's queue is full, or the
+ * request is too long: it did not happen.  Or there is no space left: the write
+ * that has found that out was carried out all the same, and later ones were
+ * not. */
 static enum hf_etcd_end end_exhausted(const char *text, bool writes)
 {
     if (strstr(text, "too many requests") != NULL)
@@ -126,8 +126,8 @@ enum hf_etcd_end hf_etcd_end_of(const struct hf_grpc_result *result,
 
 /* ---------------------------------------------------------------- causes -- */
 
-/* Texts of etcd's rpctypes and of gRPC, and names of statuses.  What is not
- * here may pass. */
+/* Texts of etcd's rpctypes and of gRPC, and names of statuses.  A failure that
+ * is not here counts as one that may pass: HF_EUNREACHABLE. */
 static const struct hf_etcd_cause causes[] = {
     {"user name is empty", HF_EDENIED, NULL},
     {"revision of auth store is old", HF_EUNREACHABLE, NULL},

@@ -15,8 +15,8 @@
 enum hf_etcd_end hf_etcd_end_of(const struct hf_grpc_result *result,
                                 bool writes, bool repeated);
 
-/* What a refusal means to a user: the first row counts whose words are in the
- * text of the result, which ends with the name of the status. */
+/* What a refusal means to a user.  The first row whose words are in the text of
+ * the result counts; the text has the name of the status, too. */
 struct hf_etcd_cause {
     const char *words; /* for docs/engines.md, too */
     hf_status status;
@@ -31,11 +31,12 @@ const struct hf_etcd_cause *hf_etcd_cause(size_t index);
 const struct hf_etcd_cause *hf_etcd_cause_of(const char *text);
 
 /* The status for a user of a call that has ended with ${result}, which is not
- * DONE.  Only that of a refusal may be one that no retry mends. */
+ * DONE.  Of a refusal: that of its cause.  Otherwise a retry may succeed:
+ * HF_EUNREACHABLE, or HF_EFULL if a write has found no space. */
 hf_status hf_etcd_status_of(const struct hf_etcd_result *result);
 
-/* Does the member say that it is of no use, and that it has not handled the
- * call? */
+/* Does the answer say that the member cannot serve us (it has no leader, for
+ * example)?  It has not handled the call then. */
 bool hf_etcd_is_useless_member(const struct hf_grpc_result *result);
 
 /* Is ${status} with ${text} what servers answer to a token that is old, or

@@ -33,7 +33,8 @@
     (HF_ETCD_PREFIX_BYTES + sizeof HF_ETCD_EPOCH_NAME +                        \
      HF_ETCD_LEASE_TEXT_BYTES)
 
-/* How long after a refusal the key is put again. */
+/* The pause before the key is put again, if the server has refused that or has
+ * no space. */
 #define HF_ETCD_EPOCH_RETRY_MS 1000
 
 enum hf_etcd_epoch_state {
@@ -68,10 +69,11 @@ void hf_etcd_epoch_compare(const struct hf_etcd_session *session,
 /* The key of the session, PREFIX .holdfast/LEASE.  Without a session "". */
 struct hf_etcd_bytes hf_etcd_epoch_key(const struct hf_etcd_session *session);
 
-/* What a transaction has read of that key: ${revision} is its mod_revision, 0
- * if it is not there.  True: the transaction was of another epoch than the
- * present one, or somebody else has put or deleted the key, and the epoch is
- * moved; wait for .epoch_moved if the epoch is not known. */
+/* A transaction has read that key: ${revision} is its mod_revision, 0 if it is
+ * not there.  Returns true if the epoch is not known now: it is being moved
+ * already, or it begins to move because ${revision} is not the epoch.  Then the
+ * transaction was of an earlier epoch, or somebody else has put or deleted the
+ * key.  Wait for .epoch_moved. */
 bool hf_etcd_epoch_check(struct hf_etcd_session *session, int64_t revision);
 
 /* ------------------------------------------------- for the session's files */
@@ -79,7 +81,8 @@ bool hf_etcd_epoch_check(struct hf_etcd_session *session, int64_t revision);
 /* There is a new lease: the key has to be put for the first time. */
 void hf_etcd_epoch_begin(struct hf_etcd_session *session);
 
-/* A request of this epoch has ended UNSURE, or was forgotten. */
+/* Move the epoch: a request that compared it has ended UNSURE or was cancelled,
+ * or a snapshot may have been restored. */
 void hf_etcd_epoch_unsure(struct hf_etcd_session *session);
 
 /* The session is over. */
@@ -88,8 +91,8 @@ void hf_etcd_epoch_end(struct hf_etcd_session *session);
 /* Put the key, if that is due and the session is usable. */
 void hf_etcd_epoch_tick(struct hf_etcd_session *session);
 
-/* When that is to be called; HF_FOREVER: nothing is due, or there is no
- * connection. */
+/* When hf_etcd_epoch_tick() is to be called; HF_FOREVER: nothing is due, or
+ * there is no usable connection. */
 uint64_t hf_etcd_epoch_wake_at_ms(const struct hf_etcd_session *session);
 
 #endif

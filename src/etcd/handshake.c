@@ -11,8 +11,9 @@
 #include "etcd/server_version.h"
 #include "etcd/session_private.h"
 
-/* A lease of more seconds is none that was asked for. */
-#define TTL_MAX_S 9000000000 /* of etcd */
+/* etcd grants no lease of more seconds, so an answer with more makes no
+ * sense. */
+#define TTL_MAX_S 9000000000
 
 static bool is_in(const struct hf_etcd_session *session,
                   enum hf_etcd_handshake handshake)
@@ -30,9 +31,9 @@ static void note_answer(struct hf_etcd_session *session)
 
 /* ---------------------------------------------------------------- usable -- */
 
-/* A member that is behind what was answered before lags, or a snapshot was
- * restored.  The answer to a write shows which, and each session has one to
- * make. */
+/* A member that has not come to the revision that we know lags, or a snapshot
+ * was restored.  The answer to a write shows which.  Each session has a write
+ * to make: the put of its key. */
 static void look_for_restore(struct hf_etcd_session *session)
 {
     if (session->member_revision != 0 &&
@@ -40,8 +41,8 @@ static void look_for_restore(struct hf_etcd_session *session)
         hf_etcd_epoch_unsure(session);
 }
 
-/* The session is usable.  What it carries is written before the listener makes
- * calls: the watches, and the session's key. */
+/* The session is usable.  Its watches and the put of its key are written before
+ * the listener can make calls. */
 static void accept(struct hf_etcd_session *session, bool resumed)
 {
     struct hf_etcd_connected connected = {HF_FOREVER, session->now_ms, resumed};
@@ -142,8 +143,8 @@ static void grant_ended(struct hf_etcd_call *call,
                                    "a lease that makes no sense");
 }
 
-/* Make a lease.  A number of our own, drawn anew each time: an earlier grant
- * whose answer was lost ends by itself, because no key is attached to it. */
+/* Make a lease, whose number we draw anew each time.  A lease whose grant got
+ * no answer is not used: no key is attached to it, and it expires. */
 static void grant(struct hf_etcd_session *session)
 {
     const struct hf_etcd_session_config *config = session->config;
@@ -163,7 +164,7 @@ static void grant(struct hf_etcd_session *session)
         hf_etcd_session_not_begun(session);
 }
 
-/* The lost lease is gone, or it is known that we cannot end it. */
+/* The answer to the revocation.  If we may not revoke the lease, it expires. */
 static void revoke_ended(struct hf_etcd_call *call,
                          const struct hf_etcd_result *result)
 {

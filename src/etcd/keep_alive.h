@@ -3,10 +3,10 @@
  * The keep-alives of a session's lease: one every third of its TTL, and one
  * before each proof that is asked for, on a stream of its own.
  *
- * A member that is no leader hands a keep-alive to the leader, and may hang in
- * that for seconds when the leader is frozen, and its whole stream with it,
- * although there is another leader meanwhile.  So a keep-alive that is not
- * answered within a twelfth of the TTL, and at least 200 ms, is followed by
+ * A member that is not the leader forwards a keep-alive to the leader.  If the
+ * leader is frozen the member may hang in that for seconds, with the whole
+ * stream, although there is another leader meanwhile.  So a keep-alive that is
+ * not answered within a twelfth of the TTL, and at least 200 ms, is followed by
  * another one on another stream of the same connection.  The first answer
  * counts, from the sending of its keep-alive, and ends the other streams: the
  * way to the server may take longer than that twelfth.  If there is none for
@@ -58,30 +58,33 @@ void hf_etcd_keep_alive_init(struct hf_etcd_session *session);
  * is not possible; the connection is to be given up. */
 bool hf_etcd_keep_alive_resume(struct hf_etcd_session *session);
 
-/* The lease was granted by a request of ${granted_ms}: the first one is due a
- * third of the TTL later. */
+/* The lease was granted by a request that was sent at ${granted_ms}: the first
+ * keep-alive is due a third of the TTL after that. */
 void hf_etcd_keep_alive_begin(struct hf_etcd_session *session,
                               uint64_t granted_ms);
 
-/* Send the next one now, unless an answer is due, or the next one is due soon
- * because a new chain of proofs has begun (proof.h).  The session is usable.
- * .renewed of the listener follows, unless the connection ends before. */
+/* Send the next keep-alive now; not if an answer is due, or if the next one is
+ * due soon because a new chain of proofs has begun (proof.h).  The session is
+ * usable.  .renewed of the listener follows, unless the connection ends
+ * before. */
 void hf_etcd_keep_alive_want(struct hf_etcd_session *session);
 
-/* The token is another: the next one goes on another stream. */
+/* There is a new token: close the streams of the old one.  A keep-alive that
+ * was not answered is sent again on a new stream. */
 void hf_etcd_keep_alive_renew(struct hf_etcd_session *session);
 
 /* The connection or the session ends. */
 void hf_etcd_keep_alive_end(struct hf_etcd_session *session);
 
-/* Send what is due; leave the server. */
+/* Send the keep-alive that is due, or leave the server if
+ * HF_ETCD_KEEP_ALIVE_TRIES were not answered. */
 void hf_etcd_keep_alive_tick(struct hf_etcd_session *session);
 
 /* How long to wait, with a lease of ${ttl_ms}, before something else is tried:
  * a twelfth of it, and at least HF_ETCD_KEEP_ALIVE_LEAST_MS. */
 uint64_t hf_etcd_silence_ms(uint64_t ttl_ms);
 
-/* When that is to be called; HF_FOREVER: never. */
+/* When hf_etcd_keep_alive_tick() is to be called; HF_FOREVER: never. */
 uint64_t hf_etcd_keep_alive_wake_at_ms(const struct hf_etcd_session *session);
 
 #endif

@@ -84,7 +84,8 @@ enum hf_etcd_comparison_target {
     HF_ETCD_LEASE = 4,
 };
 
-/* Compare: what the key has, .result, what is given here. */
+/* Compare.  It holds if .target of the key is in the relation .result to
+ * .number or .value. */
 struct hf_etcd_comparison {
     struct hf_etcd_bytes key;
     struct hf_etcd_bytes range_end; /* given: of all keys of the range */
@@ -346,9 +347,9 @@ bool hf_etcd_next_alarm(struct hf_etcd_list *list, struct hf_etcd_alarm *alarm);
 /* ------------------------------------------------------------------ keys -- */
 
 /* The end of the range of all keys that begin with ${prefix}: the prefix with
- * its last byte one higher.  Written to ${end}, which has room for as many
- * bytes as the prefix has, and not for none.  A prefix of bytes 0xff only, or
- * an empty one, has the end "\0", which etcd takes for no end. */
+ * its last byte one higher.  It is written to ${end}, which must have room for
+ * as many bytes as the prefix has, and for one at least.  An empty prefix, or
+ * one of bytes 0xff only, has the end "\0", which etcd takes for no end. */
 struct hf_etcd_bytes hf_etcd_prefix_end(struct hf_etcd_bytes prefix, void *end);
 
 #endif

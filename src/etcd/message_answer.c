@@ -129,8 +129,8 @@ bool hf_etcd_read_delete(struct hf_etcd_bytes message,
 
 /* ---------------------------------------------------------- transactions -- */
 
-/* ResponseOp is a oneof: the last field that is known counts.  One of another
- * kind, or none, is no answer to what was asked. */
+/* ResponseOp is a oneof: if it has several fields the last one counts.  A field
+ * of a kind that we do not ask for makes the message fail. */
 static void response_field(struct hf_etcd_reader *reader,
                            const struct hf_etcd_field *field, void *to)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A list is walked from the beginning of the message that has it, and what is
- * not of the list is skipped: a message has few other fields. */
+/* A list is walked from the beginning of the message that has it.  Fields that
+ * are not of the list are skipped, because a message has few of them. */
 #include "etcd/message_fields.h"
 
 bool hf_etcd_read_message(struct hf_etcd_bytes message,

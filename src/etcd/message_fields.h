@@ -15,7 +15,7 @@ typedef void hf_etcd_read_field(struct hf_etcd_reader *reader,
 bool hf_etcd_read_message(struct hf_etcd_bytes message,
                           hf_etcd_read_field *read, void *to);
 
-/* Read the nested message ${field}; ${reader} fails with it. */
+/* Read the nested message ${field}; if that fails, ${reader} fails too. */
 void hf_etcd_read_nested(struct hf_etcd_reader *reader,
                          const struct hf_etcd_field *field,
                          hf_etcd_read_field *read, void *to);
@@ -27,11 +27,11 @@ hf_etcd_read_field hf_etcd_header_field;
 void hf_etcd_list_count(struct hf_etcd_list *list,
                         const struct hf_etcd_field *field);
 
-/* All of ${message} was read: have ${list} walked from its beginning. */
+/* All of ${message} was read: the walk through ${list} begins at its start. */
 void hf_etcd_list_begin(struct hf_etcd_list *list,
                         struct hf_etcd_bytes message);
 
-/* The next one of ${list}. */
+/* The next message of ${list}; false at its end. */
 bool hf_etcd_list_next(struct hf_etcd_list *list, struct hf_etcd_bytes *bytes);
 
 #endif

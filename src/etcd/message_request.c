@@ -54,9 +54,9 @@ void hf_etcd_write_delete(struct hf_etcd_buffer *request,
 
 /* --------------------------------------------------------- a transaction -- */
 
-/* The field of the oneof that the target has is written even if it is 0: a
- * comparison without it is a comparison with 0 for servers, but says so only by
- * chance. */
+/* The number is written even if it is 0, because the field is of a oneof.
+ * Servers would take a comparison without a number for one with 0, but nothing
+ * says that they must. */
 void hf_etcd_txn_compare(struct hf_etcd_buffer *request,
                          const struct hf_etcd_comparison *comparison)
 {

@@ -29,7 +29,8 @@ static bool had_not_expired(const struct hf_etcd_proof *proof,
                                                       proof->clock_drift));
 }
 
-/* The same of ${renewal}, if it is of the term ${raft_term}. */
+/* Is ${renewal} of the term ${raft_term}, and had a lease that it renewed
+ * certainly not expired at ${now_ms}? */
 static bool continues(const struct hf_etcd_proof *proof,
                       const struct hf_etcd_renewal *renewal, uint64_t raft_term,
                       uint64_t now_ms)

@@ -44,7 +44,7 @@ void hf_etcd_buffer_clear(struct hf_etcd_buffer *buffer)
         (struct hf_etcd_buffer){.bytes = buffer->bytes, .room = buffer->room};
 }
 
-/* Room for ${count} bytes at the end; NULL, and the buffer has failed. */
+/* Room for ${count} bytes at the end; NULL: the buffer has failed. */
 static unsigned char *append(struct hf_etcd_buffer *buffer, size_t count)
 {
     if (buffer->failed || count > SIZE_MAX - buffer->used ||
@@ -133,8 +133,8 @@ size_t hf_etcd_put_begin(struct hf_etcd_buffer *buffer, unsigned number)
     return buffer->used;
 }
 
-/* The length comes before the message, and is known behind it only: the message
- * moves. */
+/* The length stands in front of the message, and is known only at its end, so
+ * the message is moved to make room. */
 void hf_etcd_put_end(struct hf_etcd_buffer *buffer, size_t begin)
 {
     unsigned char length[VARINT_BYTES];

@@ -28,7 +28,7 @@ struct hf_etcd_bytes {
 /* Are they the same bytes? */
 bool hf_etcd_bytes_equal(struct hf_etcd_bytes a, struct hf_etcd_bytes b);
 
-/* The bytes of ${text}, which ends with a zero, without that. */
+/* The bytes of ${text}, without the NUL at its end. */
 struct hf_etcd_bytes hf_etcd_bytes_of(const char *text);
 
 /* --------------------------------------------------------------- writing -- */
@@ -64,13 +64,13 @@ void hf_etcd_put_bool(struct hf_etcd_buffer *buffer, unsigned number,
 void hf_etcd_put_bytes(struct hf_etcd_buffer *buffer, unsigned number,
                        struct hf_etcd_bytes value);
 
-/* The same, also if ${value} is 0: a field of a oneof, which says by its
- * presence which of them was meant. */
+/* The same, but written even if ${value} is 0: for a field of a oneof, which
+ * says by its presence that it is the one. */
 void hf_etcd_put_signed_always(struct hf_etcd_buffer *buffer, unsigned number,
                                int64_t value);
 
-/* Begin the field ${number}, a message, whose fields are appended next.  Return
- * what hf_etcd_put_end() is to be called with.  Messages nest. */
+/* Begin the field ${number}, a message, whose fields are appended next.
+ * Returns the ${begin} for hf_etcd_put_end().  Messages nest. */
 size_t hf_etcd_put_begin(struct hf_etcd_buffer *buffer, unsigned number);
 void hf_etcd_put_end(struct hf_etcd_buffer *buffer, size_t begin);
 
@@ -98,13 +98,14 @@ struct hf_etcd_field {
 
 struct hf_etcd_reader hf_etcd_reader_of(struct hf_etcd_bytes message);
 
-/* The next field.  False at the end, or if the rest is no sequence of fields;
- * .failed then says so. */
+/* The next field.  False at the end; also if the rest is no sequence of fields,
+ * and .failed is set then. */
 bool hf_etcd_reader_next(struct hf_etcd_reader *reader,
                          struct hf_etcd_field *field);
 
-/* The value of ${field} as what the message says that it is; .failed of
- * ${reader}, and 0 or no bytes, if it has another wire type. */
+/* The value of ${field}, which the caller knows to have this type.  If its wire
+ * type is another one the value is 0 or no bytes, and .failed of ${reader} is
+ * set. */
 int64_t hf_etcd_field_signed(struct hf_etcd_reader *reader,
                              const struct hf_etcd_field *field);
 uint64_t hf_etcd_field_unsigned(struct hf_etcd_reader *reader,

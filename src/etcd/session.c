@@ -105,7 +105,8 @@ void hf_etcd_session_reconnect(struct hf_etcd_session *session, uint64_t now_ms)
  */
 
 /* Nothing is carried any more: calls are cut, streams closed.  The connection
- * is freed here, or behind the function of it that is running. */
+ * is freed here or, if one of its functions is running, when that has
+ * returned. */
 static void drop_connection(struct hf_etcd_session *session)
 {
     session->handshake = HF_ETCD_HANDSHAKE_OFF;
@@ -198,8 +199,8 @@ static void begin_loss(struct hf_etcd_session *session)
         move(session, HF_ETCD_END_NOTIFYING);
 }
 
-/* It is notified.  A loss that happened during this one has ended before it,
- * and with it what was deferred. */
+/* The loss was notified.  If another one began meanwhile, that one has ended
+ * already and has carried out a deferred close; nothing is left to do then. */
 static void end_loss(struct hf_etcd_session *session)
 {
     if (session->end == HF_ETCD_END_NOTIFYING) {
@@ -212,8 +213,7 @@ static void end_loss(struct hf_etcd_session *session)
 
 /* ----------------------------------------------- the end of a connection -- */
 
-/* Begin the next attempt without a tick of its own, if the server to try is due
- * at once. */
+/* Begin the next attempt now if it is due, without waiting for a tick. */
 static void connect_if_due(struct hf_etcd_session *session)
 {
     if (hf_connectivity_due(&session->connectivity, session->now_ms) ==
@@ -258,9 +258,9 @@ static void disconnect(struct hf_etcd_session *session, bool refused,
 /* ----------------------------------------------- the loss of the session -- */
 
 /* Clear everything that belongs to the session that has ended.  Its lease is
- * revoked on the next connection: the server that has said that it is gone may
- * have been an old leader, and a session that no server has answered may be
- * prolonged by a new one. */
+ * revoked on the next connection, because it may still live: a server that says
+ * that it is gone may be an old leader; and if no server has answered, a new
+ * leader may have prolonged it. */
 static void forget_session(struct hf_etcd_session *session)
 {
     session->lost_lease = session->lease;
@@ -302,8 +302,8 @@ static void close_answered(struct hf_etcd_call *call,
         container_of(call, struct hf_etcd_session, lease_call);
 
     (void)result;
-    /* Without a connection the function that has ended it completes the close
-     * itself. */
+    /* If the connection has ended, the function that has ended it completes the
+     * close. */
     if (session->connectivity.state == HF_CONNECTIVITY_CLOSING &&
         session->grpc != NULL)
         closed(session);
@@ -356,8 +356,8 @@ static const struct hf_etcd_session_ops ops = {
     .unsure = hf_etcd_epoch_unsure,
 };
 
-/* The policy of the user.  If how long it goes on is left to us, a pause is not
- * so long that a lease ends although there is a leader again. */
+/* The user's policy of reconnecting.  If it has no limit of retries, pauses are
+ * kept so short that a lease does not expire while there is a leader again. */
 static struct hf_reconnect
 policy_of(const struct hf_etcd_session_config *config)
 {

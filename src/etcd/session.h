@@ -67,12 +67,12 @@
 /* The longest answer, and what waits to be sent. */
 #define HF_ETCD_ANSWER_BYTES (64u << 20)
 #define HF_ETCD_WAITING_BYTES (64u << 20)
-/* Calls at the same time, with the two streams. */
+/* Calls at the same time; the streams of watches and keep-alives count too. */
 #define HF_ETCD_CALLS_MAX (1u << 18)
 
-/* If calls are under way and none is answered for a third of the TTL, and at
- * least this long, the session takes another server: an election of a leader
- * may take it. */
+/* If calls are under way and none is answered for a third of the TTL, the
+ * session takes another server.  It waits at least this long, because an
+ * election of a leader may take as much. */
 #define HF_ETCD_CALLS_LEAST_MS 1500
 
 /* A server of the cluster, as the URL names it. */
@@ -226,7 +226,8 @@ struct hf_etcd_session {
     int64_t lease;
     uint64_t ttl_ms; /* the shortest that was granted for it */
     /* First clock: one TTL after the last keep-alive that was answered was
-     * sent.  From this time on the client treats the session as lost. */
+     * sent; with lazy proofs a margin earlier.  From this time on the client
+     * treats the session as lost. */
     uint64_t alive_until_ms;
     struct hf_etcd_proof proof;
     struct hf_etcd_epoch epoch;
@@ -239,12 +240,13 @@ struct hf_etcd_session {
     uint64_t connection_number; /* a new one for each attempt */
     size_t server;              /* index of the current server */
     struct hf_grpc *grpc;       /* NULL: there is no connection */
-    /* A connection that ended while its bytes were handled: freed behind
-     * that. */
+    /* A connection that ended while its bytes were handled: freed when that is
+     * done. */
     struct hf_grpc *ended_grpc;
     enum hf_etcd_inside inside;
-    /* The connection is of no use any more, because a call or a watch could not
-     * be written: why; NULL: it is.  Done by the next tick. */
+    /* Why the connection is of no use any more, for example because a call
+     * could not be written; the next tick ends it.  NULL: no reason is
+     * known. */
     const char *broken;
     unsigned handshake; /* enum hf_etcd_handshake */
     struct hf_etcd_keep_alive keep_alive;
@@ -253,11 +255,11 @@ struct hf_etcd_session {
         struct hf_etcd_call *last;
     } calls;
     size_t calls_under_way;      /* of them, those on the connection */
-    uint64_t call_answered_ms;   /* the last answer, or when the first call was
-                                    begun */
+    uint64_t call_answered_ms;   /* when the last answer came, or the first of
+                                    these calls was sent */
     uint64_t leader_seen_ms;     /* when keep-alives began to count that
                                     another leader than before has answered */
-    struct hf_etcd_call *ending; /* the call whose end is being notified */
+    struct hf_etcd_call *ending; /* answered; .proven is being notified */
     unsigned authentication;     /* enum hf_etcd_authentication_state */
     uint64_t token_number;       /* a new one for each token */
     char token[HF_ETCD_TOKEN_BYTES];
@@ -265,7 +267,7 @@ struct hf_etcd_session {
     char version[HF_ETCD_VERSION_BYTES]; /* "": not known */
     uint64_t member_id;                  /* of the current server; 0: unknown */
     uint64_t cluster_id;
-    int64_t member_revision;   /* that it has applied by then; 0: unknown */
+    int64_t member_revision;   /* that this member had applied; 0: unknown */
     uint64_t lease_cluster_id; /* of the cluster that granted the lease */
     /* The highest revision that the grant of the lease or a write since was
      * answered with.  Only a restored snapshot takes it back. */
@@ -349,8 +351,8 @@ void hf_etcd_session_written(struct hf_etcd_session *session, size_t count);
 /* --------------------------------------------------------------- closing -- */
 
 /* Close the session: revoke the lease.  .closed of the listener follows when
- * the server has answered, when that times out, or at once if there is no
- * connection.  May be called once. */
+ * the server has answered, when that times out, or at once if there is no lease
+ * or no usable connection.  May be called once. */
 void hf_etcd_session_close(struct hf_etcd_session *session);
 
 /* ------------------------------------------------------------------ time -- */

@@ -18,7 +18,7 @@
  * to do. */
 #define DETAIL_BYTES (HF_ETCD_TEXT_BYTES + 192)
 
-/* So often a call is repeated because of its token. */
+/* How many times a call is repeated because of its token. */
 #define REPETITIONS_MAX 2
 
 bool hf_etcd_call_is_idle(const struct hf_etcd_call *call)
@@ -28,7 +28,7 @@ bool hf_etcd_call_is_idle(const struct hf_etcd_call *call)
 
 /* --------------------------------------------------------------- its end -- */
 
-/* Take ${call} off the session's list.  It is idle. */
+/* Take ${call} off the session's list; it is idle afterwards. */
 static void leave(struct hf_etcd_call *call)
 {
     struct hf_etcd_session *session = call->session;
@@ -55,9 +55,10 @@ static void notify(struct hf_etcd_call *call,
     hf_etcd_buffer_free(&message);
 }
 
-/* The server carries out nothing like this for a reason that somebody has to
- * see to: log that, once for each server and connection.  Before the session is
- * usable it is the reason why it is not, which is logged as such. */
+/* If somebody has to see to the reason of the failure (there is advice), log
+ * it, once for each server and connection.  Before the session is usable
+ * nothing is logged here, because the failure is then logged as the reason why
+ * there is no connection. */
 static void warn_of_refusal(struct hf_etcd_session *session, const char *detail)
 {
     const struct hf_etcd_cause *cause = hf_etcd_cause_of(detail);
@@ -120,7 +121,7 @@ static bool note_revision(struct hf_etcd_call *call, int64_t revision)
     struct hf_etcd_session *session = call->session;
 
     if (revision < call->known_revision) {
-        call->state = HF_ETCD_CALL_CUT; /* it has happened, to what came back */
+        call->state = HF_ETCD_CALL_CUT; /* it was carried out */
         hf_etcd_session_lose(session,
                              "the servers are at revision %" PRId64
                              " and were at %" PRId64
@@ -133,8 +134,9 @@ static bool note_revision(struct hf_etcd_call *call, int64_t revision)
     return true;
 }
 
-/* What the answer of ${call} proves.  Notifies the listener of a new anchor,
- * who may cancel the call or close the session: false, and it has ended. */
+/* What the answer of ${call} proves.  Notifies the listener of a new anchor.
+ * False if the call has ended by that: the listener has cancelled it or closed
+ * the session, or the session was lost. */
 static bool prove(struct hf_etcd_call *call, struct hf_etcd_result *result)
 {
     struct hf_etcd_session *session = call->session;
@@ -176,7 +178,7 @@ static void end_done(struct hf_etcd_call *call)
 /* ------------------------------------------------------ on the connection --
  */
 
-/* The answer takes the place of the request: it is not sent again. */
+/* The answer takes the place of the request, which is not sent again. */
 static void on_message(struct hf_grpc_call *grpc, const void *bytes,
                        size_t count)
 {
@@ -197,7 +199,8 @@ static void on_message(struct hf_grpc_call *grpc, const void *bytes,
 
 static bool send_call(struct hf_etcd_call *call);
 
-/* The token of ${call} is old.  True if the call goes on. */
+/* The token of ${call} is old: send it again, now or when there is a new token.
+ * False if it was repeated too often, or cannot get another token. */
 static bool repeat(struct hf_etcd_call *call)
 {
     struct hf_etcd_session *session = call->session;
@@ -249,8 +252,8 @@ static void on_ended(struct hf_grpc_call *grpc,
 
 static const struct hf_grpc_call_ops ops = {on_message, on_ended};
 
-/* Send ${call}, which waits, on the connection.  False if that fails; it waits
- * on. */
+/* Send ${call}, which waits, on the connection.  False if that fails; the call
+ * then still waits. */
 static bool send_call(struct hf_etcd_call *call)
 {
     struct hf_etcd_session *session = call->session;
@@ -347,7 +350,8 @@ void hf_etcd_call_cancel(struct hf_etcd_call *call)
 
 /* ------------------------------------------------------- for the session -- */
 
-/* A call that cannot be sent waits on: the connection is given up then. */
+/* If a call cannot be sent it stays, and the next tick gives the connection
+ * up. */
 void hf_etcd_calls_repeat(struct hf_etcd_session *session)
 {
     struct hf_etcd_call *call;

@@ -50,8 +50,7 @@ void hf_etcd_session_connection_up(struct hf_etcd_session *session,
         hf_etcd_handshake_begin(session);
 }
 
-/* A server for TLS closes a connection without it, and so does a server of
- * something else. */
+/* The likely causes when the first thing that a server does is to close. */
 static const char *why_closed(const struct hf_etcd_session *session)
 {
     if (session->handshake != HF_ETCD_HANDSHAKE_ASKING)
@@ -87,7 +86,8 @@ static struct hf_grpc *enter(struct hf_etcd_session *session)
     return session->grpc;
 }
 
-/* It has returned.  False if the connection was given up meanwhile. */
+/* That function has returned.  False if the connection was given up
+ * meanwhile. */
 static bool leave(struct hf_etcd_session *session)
 {
     bool ended = session->ended_grpc != NULL;
@@ -98,7 +98,8 @@ static bool leave(struct hf_etcd_session *session)
     return !ended;
 }
 
-/* Give the connection up if it has failed, or is left. */
+/* Give the connection up if it has failed, if .broken says so, or if the server
+ * ends it and nothing has to be waited for. */
 static void end_if_failed(struct hf_etcd_session *session)
 {
     const char *failure = hf_grpc_failure(session->grpc);
@@ -167,7 +168,8 @@ static uint64_t unanswered_ms(const struct hf_etcd_session *session)
     return hf_max_ms(ttl_ms / 3, HF_ETCD_CALLS_LEAST_MS);
 }
 
-/* When that is over; HF_FOREVER: no call is under way. */
+/* When calls have gone that long without any answer; HF_FOREVER: no call is
+ * under way. */
 static uint64_t unanswered_at_ms(const struct hf_etcd_session *session)
 {
     return session->calls_under_way > 0
@@ -175,10 +177,10 @@ static uint64_t unanswered_at_ms(const struct hf_etcd_session *session)
                : HF_FOREVER;
 }
 
-/* A call that was sent before there was another leader may hang in a forward to
- * the one before for seconds, while others are answered.  When the connection
- * is given up for that; HF_FOREVER: there is none.  The oldest call is the
- * first. */
+/* When the connection is given up because a call may hang; HF_FOREVER: none
+ * may.  A call that was sent before the leader changed may hang for seconds in
+ * a forward to the old leader, while others are answered.  The first call of
+ * the list is the oldest. */
 static uint64_t hangs_at_ms(const struct hf_etcd_session *session)
 {
     const struct hf_etcd_call *oldest = session->calls.first;
@@ -190,8 +192,8 @@ static uint64_t hangs_at_ms(const struct hf_etcd_session *session)
                : HF_FOREVER;
 }
 
-/* An attempt, or the revocation that closes the session, got no answer in
- * time.  The text is of an attempt; nobody reads it of a close. */
+/* An attempt, or the revocation that closes the session, got no answer in time.
+ * The text is about an attempt, because a close reports none. */
 static void attempt_timed_out(struct hf_etcd_session *session)
 {
     uint64_t timeout_ms = hf_connectivity_timed_out(&session->connectivity);

@@ -61,7 +61,8 @@ struct hf_etcd_bytes hf_etcd_epoch_key(const struct hf_etcd_session *session)
     return hf_etcd_bytes_of(session->epoch.key);
 }
 
-/* The comparison alone, which is the put's too. */
+/* Append the comparison.  The put appends it without .compares_epoch, because a
+ * put that ends UNSURE is only repeated. */
 static void compare(const struct hf_etcd_session *session,
                     struct hf_etcd_buffer *request)
 {
@@ -95,8 +96,8 @@ bool hf_etcd_epoch_check(struct hf_etcd_session *session, int64_t revision)
 /* ---------------------------------------------------------------- the put --
  */
 
-/* Set ${revision} to that at which the key was put last, which the last
- * operation of the transaction has read; 0: the key is not there.  False if the
+/* Set ${revision} to the one at which the key was put last, 0 if the key is not
+ * there.  The last operation of the transaction has read it.  False if the
  * answer makes no sense. */
 static bool read_revision(struct hf_etcd_bytes message, int64_t *revision)
 {
@@ -152,8 +153,8 @@ static void note_revision(struct hf_etcd_session *session, int64_t revision)
     HF_ETCD_NOTIFY(session, epoch_moved, session->listener.user);
 }
 
-/* The put is refused.  Nothing can be done with a session that may not make it,
- * so a refusal that stays counts as one of the session. */
+/* The put is refused.  A session that may not put its key is of no use, so a
+ * refusal that no retry mends counts as a refusal of the session. */
 static void refused(struct hf_etcd_session *session,
                     const struct hf_etcd_result *result)
 {
@@ -179,8 +180,8 @@ static void refused(struct hf_etcd_session *session,
                                 result->text);
 }
 
-/* How long to wait before the put is repeated, of which it is not known whether
- * it was carried out. */
+/* How long to wait before the put is repeated after it has ended RETRY or
+ * UNSURE. */
 static uint64_t pause_ms(const struct hf_etcd_session *session,
                          const struct hf_etcd_result *result)
 {

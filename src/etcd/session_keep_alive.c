@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Several keep-alives may be under way, each on a stream of its own, so an
- * answer is always that to the last one of its stream.  That of a stream that
- * was given up does not come any more. */
+/* Several keep-alives may be under way, each on a stream of its own.  So an
+ * answer is always to the last keep-alive of its stream.  No answer comes from
+ * a stream that was closed. */
 #include "etcd/keep_alive.h"
 
 #include <assert.h>
@@ -34,7 +34,7 @@ static void move(struct hf_etcd_keep_alive *keep_alive,
     hf_state_machine_move(&table, &keep_alive->state, state);
 }
 
-/* When the last one was sent. */
+/* When the last keep-alive was sent, or LeaseGrant if there was none yet. */
 static uint64_t sent_ms(const struct hf_etcd_keep_alive *keep_alive)
 {
     size_t last = keep_alive->count > 0 ? keep_alive->count - 1 : 0;
@@ -195,7 +195,7 @@ void hf_etcd_keep_alive_want(struct hf_etcd_session *session)
         move(keep_alive, HF_ETCD_KEEP_ALIVE_WANTED);
 }
 
-/* What was sent on the streams of the old token may be answered no more. */
+/* Keep-alives on the streams of the old token may never be answered. */
 void hf_etcd_keep_alive_renew(struct hf_etcd_session *session)
 {
     struct hf_etcd_keep_alive *keep_alive = &session->keep_alive;
@@ -218,8 +218,7 @@ void hf_etcd_keep_alive_end(struct hf_etcd_session *session)
 /* ------------------------------------------------------------------- time --
  */
 
-/* Waiting for a token does not count as silence: the streams are closed
- * then. */
+/* A new token begins the count of tries anew: hf_etcd_keep_alive_renew(). */
 void hf_etcd_keep_alive_tick(struct hf_etcd_session *session)
 {
     struct hf_etcd_keep_alive *keep_alive = &session->keep_alive;

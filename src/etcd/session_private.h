@@ -40,19 +40,19 @@ void hf_etcd_session_disconnect(struct hf_etcd_session *session,
                                 hf_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The same, because the server refuses who we are or what each session needs:
- * when all of them do, no further attempt is made, also if there was a usable
+/* The same, because the server refuses who we are or what each session needs.
+ * When all servers do, no further attempt is made, even if there was a usable
  * connection meanwhile. */
 void hf_etcd_session_refused(struct hf_etcd_session *session, hf_status status,
                              const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* A call or a stream could not be begun: give the connection up, because the
- * server ends it, or for lack of memory. */
+/* A call or a stream could not be begun: give the connection up.  The reason is
+ * that the server ends it, or lack of memory. */
 void hf_etcd_session_not_begun(struct hf_etcd_session *session);
 
-/* The same as the first one, from where the connection cannot be given up at
- * once: the next tick does it.  ${why} is static. */
+/* As hf_etcd_session_disconnect(), but the next tick does it: for callers that
+ * must not end the connection now.  ${why} is static. */
 void hf_etcd_session_break(struct hf_etcd_session *session, const char *why);
 
 /* The session has ended: forget it, end all calls and notify .lost.  The lease
@@ -72,12 +72,13 @@ bool hf_etcd_session_renew_token(struct hf_etcd_session *session,
 void hf_etcd_session_authenticated(struct hf_etcd_session *session);
 
 /* A keep-alive that was sent at ${sent_ms} was answered with ${ttl_ms} and
- * ${raft_term}.  Resumes the session, if that was what it was for. */
+ * ${raft_term}.  Resumes the session if that is what is waited for. */
 void hf_etcd_session_kept_alive(struct hf_etcd_session *session,
                                 uint64_t sent_ms, uint64_t ttl_ms,
                                 uint64_t raft_term);
 
-/* A request of this epoch has ended UNSURE, or was forgotten. */
+/* A request that compared the epoch has ended UNSURE or was cancelled: see
+ * hf_etcd_epoch_unsure(). */
 void hf_etcd_session_unsure(struct hf_etcd_session *session);
 
 /* The current server as HOST:PORT, for texts. */
@@ -130,7 +131,7 @@ void hf_etcd_calls_repeat(struct hf_etcd_session *session);
 /* The connection is given up: take all calls off it, before it is freed. */
 void hf_etcd_calls_cut(struct hf_etcd_session *session);
 
-/* End all calls, which were cut, or which never will be sent. */
+/* End all calls that hf_etcd_calls_cut() has taken off the connection. */
 void hf_etcd_calls_fail(struct hf_etcd_session *session);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The watches of a session and their stream.
  *
- * The numbers on the wire begin anew with each stream as far as the server is
- * concerned, but go on here.  A server answers the requests to create watches
- * in their order, and one that it refuses without its number: so the number is
- * counted along. */
+ * For a server the number of a watch is one of its stream; ours go on from one
+ * stream to the next.  A server answers the requests to create watches in their
+ * order, but a refusal may come without the number.  So the answers are
+ * counted. */
 #include "etcd/watches.h"
 
 #include <assert.h>
@@ -15,8 +15,8 @@
 #include "base/time_math.h"
 #include "etcd/session_private.h"
 
-/* So often in a row the server may refuse to create a watch because of the
- * token. */
+/* How many times in a row the server may refuse to create a watch because of
+ * the token. */
 #define CANCELS_MAX 3
 
 static struct hf_etcd_session *session_of(struct hf_grpc_call *stream)
@@ -53,7 +53,7 @@ static void set_state(struct hf_etcd_watches *watches,
     watch->state = state;
 }
 
-/* The server has ${watch} no more. */
+/* The server does not have ${watch} any more: it waits for a stream. */
 static void wait(struct hf_etcd_watches *watches, struct hf_etcd_watch *watch)
 {
     if (watch->state == HF_ETCD_WATCH_WAITING)
@@ -107,8 +107,8 @@ static bool open_stream(struct hf_etcd_session *session)
                          &metadata) == HF_OK;
 }
 
-/* Have the server create ${watch}, which waits.  False, and it waits on: that
- * cannot be written. */
+/* Have the server create ${watch}, which waits.  False if the request cannot be
+ * written; the watch then still waits. */
 static bool create(struct hf_etcd_session *session, struct hf_etcd_watch *watch)
 {
     struct hf_etcd_watches *watches = &session->watches;
@@ -189,9 +189,9 @@ void hf_etcd_watch_remove(struct hf_etcd_session *session,
 /* ---------------------------------------------------------------- answers --
  */
 
-/* Report the events of ${answer} to the watch ${id}, which each of them may
- * remove.  Those of a revision come in one answer, so the revision behind it is
- * the next one. */
+/* Report the events of ${answer} to its watch; each report may remove the
+ * watch.  All events of one revision come in one answer, so after an event
+ * .next_revision is the one behind its revision. */
 static void report(struct hf_etcd_session *session,
                    struct hf_etcd_watch_answer *answer)
 {
@@ -253,7 +253,7 @@ static void read_ended(struct hf_etcd_call *call,
         watch->refused(watch, result->status, result->text);
         return;
     }
-    /* Without that the next connection creates it from its revision. */
+    /* The next connection creates the watch again, from its revision. */
     if (result->end != HF_ETCD_DONE ||
         !hf_etcd_read_range(result->answer, &answer) ||
         answer.header.revision < watch->read_revision ||
@@ -267,8 +267,8 @@ static void read_ended(struct hf_etcd_call *call,
                 answer.header.revision);
 }
 
-/* Read the key of ${watch}.  A serializable read is of the member's own state,
- * which is at .read_revision or behind it. */
+/* Read the key of ${watch}.  A serializable read shows the state of the member
+ * itself, which has come to .read_revision at least. */
 static void read_key(struct hf_etcd_session *session,
                      struct hf_etcd_watch *watch)
 {
@@ -285,8 +285,9 @@ static void read_key(struct hf_etcd_session *session,
         hf_etcd_session_break(session, "the key of a watch could not be read");
 }
 
-/* The server has ${watch} from the revision behind ${revision} on: read the
- * key, now if that is not where it had to begin. */
+/* The server reports to ${watch} what comes after ${revision}.  If it was
+ * created from now on, read its key: at once if it should have begun earlier,
+ * else after HF_ETCD_WATCH_READ_MS if there was no event. */
 static void created(struct hf_etcd_session *session,
                     struct hf_etcd_watch *watch, int64_t revision)
 {
@@ -306,10 +307,10 @@ static void created(struct hf_etcd_session *session,
     HF_LIST_APPEND_BY(&watches->begun, watch, next_begun, previous_begun);
 }
 
-/* The server has cancelled ${watch} for ${reason}.  A token that is too old for
- * a new watch is not too old for those that the stream has; but the stream is
- * opened again with the next one.  What else a member has against a watch need
- * not be true of another one. */
+/* The server has cancelled ${watch} for ${reason}.  If the token is too old,
+ * the other watches of the stream go on until the stream is opened again with
+ * the next token.  For another reason another member is tried, because it need
+ * not be true there. */
 static void cancelled(struct hf_etcd_session *session,
                       struct hf_etcd_watch *watch, const char *reason)
 {
@@ -323,15 +324,15 @@ static void cancelled(struct hf_etcd_session *session,
         return;
     }
     wait(&session->watches, watch);
-    /* Tokens that end before they are used: another connection, with a pause,
-     * because a watch that were given up would report nothing for ever. */
+    /* If tokens end again and again before they are used, connect again after a
+     * pause.  The watch must not be given up, because it would never report. */
     if (!token || ++watch->cancels > CANCELS_MAX)
         hf_etcd_session_disconnect(session, HF_EUNREACHABLE,
                                    "the server has cancelled a watch: %s",
                                    reason);
 }
 
-/* Handle ${answer} to the watch ${id}. */
+/* Handle ${answer}, which is for the watch ${id}. */
 static void watch_answered(struct hf_etcd_session *session, int64_t id,
                            struct hf_etcd_watch_answer *answer)
 {
@@ -355,8 +356,8 @@ static void watch_answered(struct hf_etcd_session *session, int64_t id,
     cancelled(session, watch, reason);
 }
 
-/* One message of the stream.  An answer to a request has the number of that
- * request, or none. */
+/* One message of the stream.  The answer to a request has the number of the
+ * watch that was to be created, or a negative one if it is refused. */
 static void on_message(struct hf_grpc_call *stream, const void *bytes,
                        size_t count)
 {

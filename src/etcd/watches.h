@@ -3,12 +3,12 @@
  * The watches of a session: each reports the events of a key, or of a range of
  * keys, from one revision on.  All of them share one stream of the connection.
  *
- * A watch survives everything but compaction.  On a new connection, and on a
- * new stream because of a token, it is created again from the revision after
- * the last one that it has reported.  So no event is missed and none comes
- * twice.  If the server has compacted that revision, .compacted says so: what
- * has happened is not known, and the user has to read the keys.  The end of a
- * stream or of a watch never means that a key is gone.
+ * A watch survives everything but compaction and the loss of the right to read.
+ * On a new connection, and on a new stream because of a token, it is created
+ * again from the revision after the last one that it has reported.  So no event
+ * is missed and none comes twice.  If the server has compacted that revision,
+ * .compacted says so: what has happened is not known, and the user has to read
+ * the keys.  The end of a stream or of a watch never means that a key is gone.
  *
  * Events of one watch come in the order of their revisions.  Between two
  * watches there is no order.
@@ -16,15 +16,15 @@
  * A server serves a watch that begins in the past ten times a second, and one
  * that begins now at once.  Anybody's write makes the revision of a list the
  * past.  So a watch of LAST_STATE is first created from now on.  The answer
- * says which revision that was.  If it is behind .next_revision, the key is
+ * says which revision that was.  If that is .next_revision or later, the key is
  * read on the same member, and what has changed since is reported as one event:
  * a put, or a deletion, with the revision of the read if no other is known.  A
  * put with another create revision may stand for a deletion and a put.
  *
  * The server looks up what "now" is before it enters the watch.  A write in
- * between, such as the removal that is waited for, makes it one of the past,
- * and no answer shows that.  So the key is also read if nothing was reported in
- * the first HF_ETCD_WATCH_READ_MS.
+ * between, such as the removal that is waited for, makes the watch one of the
+ * past, and no answer shows that.  So the key is also read if nothing was
+ * reported in the first HF_ETCD_WATCH_READ_MS.
  *
  * Each watch of a stream has a number of ours.  No number is used
  * twice by a session, so what the server still sends to a watch that was
@@ -47,8 +47,9 @@
 
 /* Milliseconds.  Short beside the tenth of a second after which the server
  * serves a late watch.  Long enough for most waits of a lock that changes hands
- * all the time: those cost no read then, and a wait that the read came too
- * early for takes that tenth.  docs/speed.md has what 2, 4 and 8 ms give. */
+ * all the time: those need no read.  If the event is late and comes after the
+ * read, the wait takes that tenth.  docs/speed.md has what 2, 4 and 8 ms
+ * give. */
 #define HF_ETCD_WATCH_READ_MS 8
 
 struct hf_etcd_session;
@@ -83,9 +84,9 @@ struct hf_etcd_watch {
     /* Valid while the watch is in the session. */
     struct hf_etcd_bytes key;
     struct hf_etcd_bytes range_end; /* as that of a range; none: one key */
-    /* Events of this revision, greater than 0, and of later ones are reported:
-     * one more than that of the header of what was read.  Moves on with the
-     * events. */
+    /* Greater than 0.  Events of this revision and of later ones are reported.
+     * Its user sets it to one more than the revision in the header of what was
+     * read; events move it on. */
     int64_t next_revision;
     bool no_put; /* deletions only */
     enum hf_etcd_watch_extent extent;
@@ -106,7 +107,7 @@ struct hf_etcd_watch {
     enum hf_etcd_watch_start start;
     int64_t id;       /* on the wire, of this stream */
     unsigned cancels; /* because of a token, since it was created last */
-    /* BEGUN, CATCHING_UP: at which the server has begun. */
+    /* BEGUN, CATCHING_UP: the server reports what comes after it. */
     int64_t read_revision;
     uint64_t read_at_ms;   /* BEGUN: when its key is read */
     int64_t gone_revision; /* of the last event, if that was a deletion; 0: it
@@ -120,8 +121,8 @@ struct hf_etcd_watch {
     struct hf_etcd_watch *previous_begun;
 };
 
-/* Have ${watch} report.  If there is no connection now, it is created on the
- * next one.  False, and it is not added: there are too many. */
+/* Add ${watch}.  If there is no connection now, the server gets it on the next
+ * one.  False if there are too many watches; it is not added then. */
 bool hf_etcd_watch_add(struct hf_etcd_session *session,
                        struct hf_etcd_watch *watch);
 
@@ -136,7 +137,7 @@ bool hf_etcd_watch_is_in(const struct hf_etcd_watch *watch);
 
 /* The watches and their stream.  Only session_watches.c writes to it. */
 struct hf_etcd_watches {
-    struct hf_tree by_id;        /* those that are being created, or are */
+    struct hf_tree by_id;        /* all but those that wait */
     struct hf_etcd_watch *first; /* all */
     struct hf_etcd_watch *last;
     size_t count;
@@ -144,8 +145,9 @@ struct hf_etcd_watches {
         struct hf_etcd_watch *first;
         struct hf_etcd_watch *last;
     } begun;
-    /* The numbers of a stream follow each other, and so do the answers to its
-     * requests: of those up to .answered_id, the answer has come. */
+    /* The number of the last watch that the server was asked to create, and of
+     * the last one for which the answer to that has come.  Answers come in the
+     * order of the numbers. */
     int64_t last_id;
     int64_t answered_id;
     struct hf_grpc_call stream;
@@ -153,7 +155,7 @@ struct hf_etcd_watches {
 
 void hf_etcd_watches_init(struct hf_etcd_session *session);
 
-/* The session has become usable, or has a new token: create all that wait, on a
+/* The session has become usable, or has a new token: create all watches on a
  * new stream. */
 void hf_etcd_watches_begin(struct hf_etcd_session *session);
 
@@ -161,7 +163,8 @@ void hf_etcd_watches_begin(struct hf_etcd_session *session);
  * wait. */
 void hf_etcd_watches_suspend(struct hf_etcd_session *session);
 
-/* Read the keys that are due, and when the next one is; HF_FOREVER: none. */
+/* Read the keys that are due.  The second function says when the next one is
+ * due; HF_FOREVER: none. */
 void hf_etcd_watches_tick(struct hf_etcd_session *session);
 uint64_t hf_etcd_watches_wake_at_ms(const struct hf_etcd_session *session);
 
