@@ -58,14 +58,14 @@ enum hf_grpc_status {
 /* The end of a call. */
 struct hf_grpc_result {
     enum hf_grpc_status status; /* UNKNOWN for a number that is none of them */
-    /* The server's text, or ours if the call ended without one: of another's,
-     * so it may have any bytes but zeros in it.  Never NULL; valid during
-     * .ended only. */
+    /* The server's text, or ours if the call ended without one.  Another
+     * program wrote the former: it may have any bytes but zeros.  Never NULL;
+     * valid during .ended only. */
     const char *text;
-    /* The server has not acted on the call and will not: its first message was
-     * never taken to be sent, or the server says so (REFUSED_STREAM, GOAWAY
-     * with a lower number).  If false, and .status is not the server's own
-     * answer, it may have acted. */
+    /* The server has not acted on the call and will not: not all of its first
+     * message was taken to be sent, or the server says so (REFUSED_STREAM,
+     * GOAWAY with a lower number).  If false, and .status is not the server's
+     * own answer, it may have acted. */
     bool unprocessed;
     /* .status is what the server answered in this call.  If false, the
      * connection or the stream ended without such an answer, and .status
@@ -151,8 +151,8 @@ void hf_grpc_cancel(struct hf_grpc *grpc, struct hf_grpc_call *call);
 /* Does ${call} run? */
 bool hf_grpc_running(const struct hf_grpc_call *call);
 
-/* Could the server have acted on ${call}, which runs?  False until all of its
- * first message was taken to be sent. */
+/* Could the server have acted on ${call}, which runs?  False until the part
+ * that ends its first message begins to be taken. */
 bool hf_grpc_sent(const struct hf_grpc_call *call);
 
 /* ${count} bytes have arrived.  False if the connection cannot be used any

@@ -10,8 +10,8 @@
 #include "grpc/grpc_connection.h"
 #include "grpc/http2.h"
 
-/* So many bytes are written before they are taken: the rest waits in the
- * streams. */
+/* nghttp2 is let write until about this many bytes wait to be taken; the rest
+ * waits in the streams. */
 #define OUTPUT_BYTES ((size_t)64 * 1024)
 
 /* -------------------------------------------------------- the connection -- */
@@ -49,7 +49,7 @@ void hf_grpc_free(struct hf_grpc *grpc)
     while (grpc->first != NULL)
         hf_grpc_end_call(grpc, grpc->first->stream, &result);
     assert(grpc->limits.buffered == 0 && grpc->waiting == 0);
-    /* No callback of nghttp2 comes from there. */
+    /* nghttp2_session_del() makes no callback. */
     nghttp2_session_del(grpc->http2);
     hf_free(grpc->authority);
     hf_free(grpc->bytes);
@@ -73,8 +73,8 @@ size_t hf_grpc_calls(const struct hf_grpc *grpc)
 
 /* ----------------------------------------------------------------- calls -- */
 
-/* Calls that were cancelled before the server had room for them, and the resets
- * of others, wait in nghttp2 without being ours any more. */
+/* Do too many frames wait in nghttp2?  Those of calls that were cancelled wait
+ * there too, although the calls are not counted any more. */
 static bool frames_wait(const struct hf_grpc *grpc)
 {
     return nghttp2_session_get_outbound_queue_size(grpc->http2) >
@@ -178,7 +178,7 @@ static bool append(struct hf_grpc *grpc, const uint8_t *bytes, size_t count)
     return true;
 }
 
-/* Have nghttp2 write until there is enough or nothing left. */
+/* Have nghttp2 write until OUTPUT_BYTES wait or it has nothing more. */
 static void write_output(struct hf_grpc *grpc)
 {
     const uint8_t *bytes;

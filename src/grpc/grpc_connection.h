@@ -21,10 +21,8 @@ enum hf_grpc_state {
 struct hf_grpc {
     enum hf_grpc_state state;
     char failure[HF_GRPC_FAILURE_BYTES];
-    char
-        reason[HF_GRPC_FAILURE_BYTES]; /* of a failure, if it comes to one: what
-                                          the server or nghttp2 said; "": none
-                                        */
+    char reason[HF_GRPC_FAILURE_BYTES]; /* what the server or nghttp2 said, for
+                                           .failure; "": nothing */
     nghttp2_session *http2;
     char *authority;
     const char *scheme;
@@ -36,7 +34,8 @@ struct hf_grpc {
     struct hf_grpc_call *last;
     size_t calls;
 
-    size_t waiting; /* bytes of messages, with prefixes, that nghttp2 has not */
+    size_t waiting; /* bytes of messages, with prefixes, that nghttp2 has not
+                       taken completely */
     struct hf_grpc_reader_limits limits;
 
     /* Bytes that nghttp2 has written: .bytes from .begin to .end wait to be
@@ -64,11 +63,13 @@ void hf_grpc_add_call(struct hf_grpc *grpc, struct hf_grpc_stream *stream);
  * not have it any more. */
 void hf_grpc_remove_call(struct hf_grpc *grpc, struct hf_grpc_stream *stream);
 
-/* Was all of the first message of ${stream} taken to be sent? */
+/* Was the part that ends the first message of ${stream} taken to be sent, or
+ * some of it?  Only then may the server act on the call. */
 bool hf_grpc_first_message_left(const struct hf_grpc *grpc,
                                 const struct hf_grpc_stream *stream);
 
-/* Remove the call, and call back.  .unprocessed of ${result} is completed. */
+/* Remove the call, and call .ended with ${result}.  If there was no answer and
+ * the first message was not sent, .unprocessed is set there. */
 void hf_grpc_end_call(struct hf_grpc *grpc, struct hf_grpc_stream *stream,
                       const struct hf_grpc_result *result);
 

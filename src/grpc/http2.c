@@ -7,13 +7,14 @@
 
 #include "base/memory.h"
 
-/* The server may send that much on one stream, and on all together, before we
- * have taken it.  What nghttp2 gives us it counts as taken at once, so these
- * only decide how much is on its way. */
+/* How much the server may send on one stream, and on all together, before it is
+ * taken.  nghttp2 counts bytes as taken when it gives them to us, so these only
+ * bound how much is on its way. */
 #define STREAM_WINDOW (1024 * 1024)
 #define CONNECTION_WINDOW (8 * 1024 * 1024)
 
-/* Of the headers and trailers of one call: etcd sends some hundred bytes. */
+/* The most bytes of the headers and trailers of one call; etcd sends some
+ * hundred. */
 #define HEADER_BYTES ((size_t)16 * 1024)
 
 /* ---------------------------------------------------------------- memory -- */
@@ -56,7 +57,7 @@ void hf_grpc_http2_failed(struct hf_grpc *grpc, ssize_t error)
         hf_grpc_fail(grpc, "HTTP/2 failed: %s", nghttp2_strerror((int)error));
 }
 
-/* A server that has not sent its settings is none of HTTP/2. */
+/* A server that has not sent its settings does not speak HTTP/2. */
 void hf_grpc_http2_check(struct hf_grpc *grpc)
 {
     bool going_away = grpc->state == HF_GRPC_GOING_AWAY;
@@ -102,7 +103,7 @@ void hf_grpc_http2_forget(struct hf_grpc *grpc, struct hf_grpc_stream *stream,
 {
     int rc;
 
-    /* It has no such stream any more if the connection has failed. */
+    /* This fails if nghttp2 has no such stream any more, as after a failure. */
     (void)nghttp2_session_set_stream_user_data(grpc->http2, stream->id, NULL);
     if (grpc->state == HF_GRPC_FAILED ||
         (error == NGHTTP2_NO_ERROR &&
@@ -174,9 +175,9 @@ static void acknowledge(struct hf_grpc *grpc, const uint8_t *ping)
 }
 
 /* An acknowledgement at once would be a packet of its own, and there would be
- * as many as requests.  So that of a measuring ping waits for the next output.
- * All others go out at once: the server may end the connection if they do not
- * come. */
+ * as many as requests.  So the acknowledgement of a measuring ping waits for
+ * the next output.  Any other goes out at once, because the server may end the
+ * connection if it does not come. */
 static void ping_received(struct hf_grpc *grpc, const nghttp2_ping *frame)
 {
     bool measuring =
@@ -278,8 +279,8 @@ static int on_data(nghttp2_session *http2, uint8_t flags, int32_t id,
     return 0;
 }
 
-/* The server takes no more calls: those that have not begun end, the others go
- * on unless nghttp2 ends them, because the server does not know them. */
+/* The server takes no more calls.  Calls whose headers were not written end.
+ * The others go on, but nghttp2 ends those that the server has not handled. */
 static void going_away(struct hf_grpc *grpc, const nghttp2_goaway *frame)
 {
     static const struct hf_grpc_result result = {
@@ -358,7 +359,8 @@ static int on_frame_sent(nghttp2_session *http2, const nghttp2_frame *frame,
     return 0;
 }
 
-/* nghttp2 wants bytes of messages. */
+/* nghttp2 wants bytes of messages.  After DEFERRED it asks again when
+ * hf_grpc_http2_resume() was called. */
 static ssize_t on_read(nghttp2_session *http2, int32_t id, uint8_t *bytes,
                        size_t room, uint32_t *flags,
                        nghttp2_data_source *source, void *user)
@@ -416,7 +418,7 @@ bool hf_grpc_http2_submit(struct hf_grpc *grpc, struct hf_grpc_stream *stream,
     return stream->id > 0;
 }
 
-/* nghttp2 refuses if it did not ask yet, and asks later then. */
+/* nghttp2 refuses if it does not wait for bytes: then it will ask anyway. */
 void hf_grpc_http2_resume(struct hf_grpc *grpc, struct hf_grpc_stream *stream)
 {
     int rc = nghttp2_session_resume_data(grpc->http2, stream->id);
@@ -465,7 +467,8 @@ bool hf_grpc_http2_new(struct hf_grpc *grpc)
     nghttp2_option *options;
     int rc;
 
-    /* These nghttp2 takes from malloc() in any case; they are freed below. */
+    /* nghttp2 takes options and callbacks from malloc() in any case; they are
+     * freed below. */
     if (nghttp2_option_new(&options) != 0)
         return false;
     if (nghttp2_session_callbacks_new(&callbacks) != 0) {

@@ -21,7 +21,8 @@ static bool is_named(const struct hf_grpc_header *header, const char *name)
            memcmp(header->name, name, header->name_bytes) == 0;
 }
 
-/* A decimal number of at most four digits; 10000: it is none. */
+/* The value as a decimal number of at most four digits; 10000 if it is not
+ * one. */
 static unsigned number_of(const struct hf_grpc_header *header)
 {
     unsigned number = 0;
@@ -141,7 +142,7 @@ static enum hf_grpc_status status_of_reset(uint32_t http2_error)
     }
 }
 
-/* A response that is none of gRPC, or not complete. */
+/* Describe a response that is not of gRPC, or has no grpc-status. */
 static void describe_other(const struct hf_grpc_response *response,
                            char text[HF_GRPC_TEXT_BYTES],
                            struct hf_grpc_result *result)

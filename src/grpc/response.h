@@ -13,7 +13,7 @@
 
 #include "grpc/grpc.h"
 
-/* A text is cut there. */
+/* Room for a text, with a NUL; a longer text is cut. */
 #define HF_GRPC_TEXT_BYTES 256
 
 /* A header or trailer. */

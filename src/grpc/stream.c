@@ -119,7 +119,7 @@ static size_t framed_bytes(const uint8_t *prefix)
                                    (size_t)prefix[3] << 8 | (size_t)prefix[4]);
 }
 
-/* May there be a message with this prefix? */
+/* MORE if a message may have this prefix; otherwise the failure. */
 static enum hf_grpc_reading
 check_prefix(const uint8_t *prefix, const struct hf_grpc_reader_limits *limits)
 {
@@ -131,7 +131,7 @@ check_prefix(const uint8_t *prefix, const struct hf_grpc_reader_limits *limits)
     return HF_GRPC_READING_MORE;
 }
 
-/* Have room for ${needed} bytes in all of a message that has ${framed}. */
+/* Make room for the first ${needed} bytes of a message of ${framed}. */
 static enum hf_grpc_reading make_room(struct hf_grpc_reader *reader,
                                       struct hf_grpc_reader_limits *limits,
                                       size_t needed, size_t framed)
@@ -155,8 +155,8 @@ static enum hf_grpc_reading make_room(struct hf_grpc_reader *reader,
     return HF_GRPC_READING_MORE;
 }
 
-/* Put bytes of the input behind those in the buffer, until that has ${framed}
- * of them. */
+/* Move bytes of the input behind those in the buffer, until the buffer has
+ * ${framed} bytes or the input is used up. */
 static enum hf_grpc_reading append(struct hf_grpc_reader *reader,
                                    struct hf_grpc_reader_limits *limits,
                                    const uint8_t **input, size_t *left,
@@ -200,7 +200,7 @@ enum hf_grpc_reading hf_grpc_reader_next(struct hf_grpc_reader *reader,
     enum hf_grpc_reading reading;
     size_t framed;
 
-    /* The message of the call before, which its user has read. */
+    /* The message that was returned last is not needed any more. */
     if (!hf_grpc_reader_incomplete(reader))
         hf_grpc_reader_end(reader, limits);
     if (reader->count == 0 && *left >= HF_GRPC_PREFIX_BYTES) {

@@ -78,8 +78,9 @@ struct hf_grpc_stream {
     int32_t id;  /* HTTP/2's number of it */
     bool opened; /* its headers are written */
     enum hf_grpc_sending sending;
-    /* The bytes of the connection before those that end the first message.  It
-     * is sent once more than these were taken; UINT64_MAX: not written yet. */
+    /* How many bytes of the connection are in front of the part that ends the
+     * first message.  The message counts as sent once more bytes than that were
+     * taken.  UINT64_MAX: its end is not written yet. */
     uint64_t before_first_end;
     struct hf_grpc_waiting_message *first;
     struct hf_grpc_waiting_message *last;
