@@ -18,8 +18,9 @@ static uint64_t now_ms(const struct hf_etcd_io *io)
 
 /* ----------------------------------------------------------------- drive -- */
 
-/* Close the connection if there is one.  While the session is closed, the
- * request to revoke the lease, which was taken already, still goes out. */
+/* Close the connection if there is one.  While the session is being closed
+ * (.ending), the request to revoke the lease still goes out: the connection has
+ * taken it already. */
 static void close_connection(struct hf_etcd_io *io)
 {
     if (io->connection != NULL)
@@ -28,8 +29,8 @@ static void close_connection(struct hf_etcd_io *io)
     io->connection = NULL;
 }
 
-/* Close the connection and give the session the reason.  A connection that the
- * server closed has no reason of its own. */
+/* Close the connection and give the session the reason; NULL if the server
+ * closed it. */
 static void report_down(struct hf_etcd_io *io, hf_status status,
                         const char *why)
 {
@@ -112,7 +113,8 @@ static bool flush(struct hf_etcd_io *io)
         if (!send_output(io, bytes, count, &all))
             return false;
     }
-    /* What was taken out may have shown that the connection is of no use. */
+    /* Taking the output may have shown the session that the connection is of no
+     * use. */
     server = hf_etcd_session_wanted_server(io->session, &number);
     return io->connection == NULL || (server != NULL && number == io->number);
 }

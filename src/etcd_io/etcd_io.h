@@ -3,9 +3,9 @@
  * Drives a session of etcd/session.h on a libuv loop: opens the connection that
  * the session wants, with TLS and the protocol h2 if the URL says so, passes
  * bytes in both directions, and passes time.  The user of the session makes
- * calls and is notified by its listeners; after its calls it has
- * hf_etcd_io_run_soon() send what they wrote.  So the calls of one loop
- * iteration leave in one write.
+ * calls and is notified by its listeners.  After its calls it calls
+ * hf_etcd_io_run_soon(), which has their bytes sent later in the loop
+ * iteration.  So the calls of one iteration leave in one write.
  *
  *     hf_etcd_io_init(io, &host, &user);
  *     hf_etcd_io_open(io, config, error);      it has what a connection needs
@@ -44,8 +44,8 @@ struct hf_etcd_io_user {
 
 /* Embedded in its user.  Only etcd_io.c uses the fields, except for .ending. */
 struct hf_etcd_io {
-    /* Set by the user when it closes the session: a connection is then closed
-     * after what it has taken was sent, and not abruptly. */
+    /* Set by the user when it closes the session: the connection then sends
+     * what it has taken before it is closed, instead of dropping that. */
     bool ending;
     struct hf_etcd_io_user user;
     const struct hf_engine_host *host;
@@ -81,7 +81,8 @@ void hf_etcd_io_start(struct hf_etcd_io *io, struct hf_etcd_session *session);
  * needed from within a notification. */
 void hf_etcd_io_run_soon(struct hf_etcd_io *io);
 
-/* Do it now, if that was asked for, as hf_engine_loop_run_now(). */
+/* If hf_etcd_io_run_soon() has asked for something, do it now: see
+ * hf_engine_loop_run_now(). */
 void hf_etcd_io_run_now(struct hf_etcd_io *io);
 
 /* Close the connection and the handles.  The session may have been freed

@@ -14,7 +14,8 @@
 #include "transport/auth_file.h"
 
 /* Take the credentials from the file that the URL or the environment names.
- * Warns by .log of ${host} if the latter has lines for other servers only. */
+ * Warns by .log of ${host} if the file of the environment has lines for other
+ * servers only. */
 static hf_status get_credentials(struct hf_etcd_url_config *config,
                                  const struct hf_url *url,
                                  const struct hf_engine_host *host,
@@ -79,7 +80,7 @@ static char *describe(const struct hf_etcd_session_config *config)
     }
     at += (size_t)snprintf(description + at, room - at, "/%s", config->prefix);
     assert(at < room);
-    /* Neither a '/' of ours at the end, nor that of no prefix. */
+    /* The last '/' is the end of the prefix, or there is no prefix: cut it. */
     description[at - 1] = '\0';
     return description;
 }
