@@ -39,7 +39,7 @@ static void generation_put(struct hf_etcd_engine_request *req,
                                     "a participant has left");
 }
 
-/* Append that the participant is there. */
+/* Append the comparison that the participant is there. */
 static void compare_participant(const struct hf_etcd_engine_request *req,
                                 const struct hf_etcd_engine_listed *listed,
                                 struct hf_etcd_buffer *buffer)
@@ -55,8 +55,8 @@ static void compare_participant(const struct hf_etcd_engine_request *req,
                                    listed->create_revision);
 }
 
-/* Append that our ticket and others, .limit in all, are there; false if they
- * are not. */
+/* Append comparisons that our ticket and others, .limit in all, are there;
+ * false if the list has fewer. */
 static bool compare_participants(const struct hf_etcd_engine_request *req,
                                  struct hf_etcd_buffer *buffer)
 {

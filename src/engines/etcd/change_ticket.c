@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What puts a ticket's key again, and keeps its place, its token and its lease:
- * HF_REQUEST_DOWNGRADE and HF_REQUEST_DESCRIBE of a ticket of ours, and
- * HF_REQUEST_REVOKE of any.
+ * The requests that put a ticket's key again, and keep its place, its token and
+ * its lease: HF_REQUEST_DOWNGRADE and HF_REQUEST_DESCRIBE of a ticket of ours,
+ * and HF_REQUEST_REVOKE of any.
  *
  * A put without .ignore_lease would detach the key from its lease, and the
  * ticket would stay for ever.  A REVOKE puts the value that is there, whatever
- * it is by now (.ignore_value).  What writes a value compares the revision of
- * the last put that is known, so a REVOKE that came in between is seen:
- * own_value.h.
+ * it is by now (.ignore_value).  The other two write a value, and compare the
+ * revision of the last put that is known, so a REVOKE that came in between is
+ * seen: own_value.h.
  */
 #include <assert.h>
 
@@ -40,7 +40,7 @@ static void answer_missing(struct hf_etcd_engine_request *req)
 
 static void write_value(struct hf_etcd_engine_request *req);
 
-/* The value is written, or was there. */
+/* The key has the value now: it was written, or was there already. */
 static void value_written(struct hf_etcd_engine_request *req)
 {
     struct hf_etcd_engine_own_ticket *own = own_of(req);

@@ -13,9 +13,9 @@
  * the keys of our session, or by an earlier ticket of ours whose removal got no
  * answer; then the ticket takes the next slot.
  *
- * A removal of another ticket of ours that waits goes into the same
- * transaction. If that does not happen as it should, the two are carried out
- * one after the other.
+ * A waiting removal of another ticket of ours goes into the same transaction.
+ * If a comparison does not hold, or the servers refuse the enqueue, the removal
+ * is carried out alone.
  */
 #include <assert.h>
 
@@ -57,16 +57,16 @@ value_of(const struct hf_etcd_engine_request *req,
                                            req->request->payload, value)};
 }
 
-/* Is there no space left?  Such a put may have been carried out, or not, but
- * cannot be later. */
+/* Is there no space left?  Then the put was carried out or was not, but it
+ * cannot happen later. */
 static bool is_full(const struct hf_etcd_result *result)
 {
     return result->end == HF_ETCD_UNSURE &&
            result->status == HF_GRPC_RESOURCE_EXHAUSTED;
 }
 
-/* The transaction, which may have been carried out, has ended with ${result}.
- */
+/* The transaction has ended with ${result} and may have been carried out: fail
+ * the removal that shares it, or carry it out alone. */
 static void fail_removal(struct hf_etcd_engine_request *req,
                          const struct hf_etcd_result *result)
 {
@@ -125,7 +125,7 @@ static void queue_read(struct hf_etcd_engine_request *req)
     hf_etcd_engine_request_answer(req, &event);
 }
 
-/* It was put.  A removal that came along has happened at the same instant. */
+/* The ticket was put.  A removal in the same transaction has happened, too. */
 static void ticket_put(struct hf_etcd_engine_request *req,
                        struct hf_etcd_txn_answer *answer)
 {
@@ -157,8 +157,8 @@ static void ticket_put(struct hf_etcd_engine_request *req,
 /* ------------------------------------------------------------ not put, why --
  */
 
-/* The key is there.  List the queue if it is the ticket; otherwise take another
- * name. */
+/* The key is there already.  If it is our ticket, list the queue; otherwise put
+ * the ticket with another name. */
 static void key_found(struct hf_etcd_engine_request *req,
                       const struct hf_etcd_key_value *kv)
 {
@@ -191,7 +191,7 @@ static void ticket_not_put(struct hf_etcd_engine_request *req,
     }
     enqueue->removal = NULL;
     if (removal != NULL)
-        hf_etcd_engine_remove_own(removal); /* it may be why */
+        hf_etcd_engine_remove_own(removal); /* may be the reason */
     if (hf_etcd_epoch_check(&req->engine->session, epoch.mod_revision))
         hf_etcd_engine_request_fail(
             req, HF_FAILURE_RETRY, HF_EPROTOCOL,
@@ -208,7 +208,8 @@ static void ticket_not_put(struct hf_etcd_engine_request *req,
 /* ------------------------------------------------------------------- call --
  */
 
-/* The key was read after that. */
+/* There was no space; the key was read, and shows whether the ticket is
+ * there. */
 static void key_read(struct hf_etcd_engine_request *req,
                      const struct hf_etcd_result *result)
 {
@@ -256,7 +257,8 @@ static void answered(struct hf_etcd_engine_request *req,
         hf_etcd_engine_read_own(req, own, key_read);
         return;
     }
-    /* It may exist if it was tried before without an answer. */
+    /* A ticket that is UNSURE already stays: an earlier put may have made
+     * it. */
     if (result->end == HF_ETCD_UNSURE)
         own->state = HF_ETCD_OWN_UNSURE;
     else if (own->state == HF_ETCD_OWN_ENQUEUING)
@@ -318,7 +320,7 @@ static void put_ticket(struct hf_etcd_engine_request *req)
     hf_etcd_engine_request_call(req, HF_ETCD_TXN, &buffer, answered);
 }
 
-/* It is its turn. */
+/* The turn of ${req} has come. */
 static void begin(struct hf_etcd_engine_request *req)
 {
     struct hf_etcd_engine_own_ticket *own = own_of(req);

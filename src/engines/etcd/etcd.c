@@ -51,7 +51,7 @@ static hf_status prepare(struct hf_engine *engine, const struct hf_url *url,
                : hf_error_set(error, HF_ENOMEM, "no memory for an engine");
 }
 
-/* Requests that wait for each other begin, before the output is taken. */
+/* The output is about to be taken: begin the requests whose turn it is. */
 static void flush(void *arg)
 {
     struct hf_engine *engine = arg;
@@ -123,8 +123,8 @@ free_memory:
 
 /* ------------------------------------------------------------- functions -- */
 
-/* Each of these has an idle handle started (hf_etcd_io_run_soon()), so that
- * what was asked for is sent when the loop next runs. */
+/* Each of these calls hf_etcd_io_run_soon(), so that what was asked for is sent
+ * when the loop next runs. */
 void hf_etcd_request(struct hf_engine *engine, struct hf_request *request)
 {
     if (request->kind == HF_REQUEST_EXAMINE) {

@@ -20,10 +20,10 @@
 
 /* HF_REQUEST_PROVE: a transaction that changes nothing.  It compares tickets of
  * ours, and goes through the log, so its commit proves that the session lives
- * as of the last keep-alive (etcd/proof.h).  A session that is proven all the
- * time is kept alive right before it: so what is left of the lease when a
- * leader fails is not shorter by the age of that keep-alive.  A lazy one
- * answers somebody who waits for it. */
+ * as of the last keep-alive (etcd/proof.h).  Eager proofs are repeated all the
+ * time.  A keep-alive is sent right before each, so that its age does not
+ * shorten what is left of the lease when a leader fails.  A lazy proof is not
+ * delayed by that, because somebody waits for it. */
 
 /* Tickets that are compared by one request.  With more they take turns. */
 #define COMPARED_MAX 32
@@ -103,7 +103,7 @@ void hf_etcd_engine_prove(struct hf_etcd_engine *engine,
     }
 }
 
-/* The keep-alive was answered. */
+/* A keep-alive was answered and counts: send the proof that waits for it. */
 static void renewed(void *user)
 {
     struct hf_etcd_engine *engine = user;
@@ -114,7 +114,7 @@ static void renewed(void *user)
         prove(req);
 }
 
-/* There is no connection, and it will not be answered. */
+/* The connection has ended, so the proof that waits for a keep-alive fails. */
 static void fail_proof(struct hf_etcd_engine *engine)
 {
     struct hf_etcd_engine_request *req = engine->proof;
@@ -129,7 +129,7 @@ static void fail_proof(struct hf_etcd_engine *engine)
  */
 
 /* No answer of etcd has a time in it.  The clock of a lease begins again with
- * each leader, and those of the clients are not to count. */
+ * each leader, and the clocks of clients are not trusted. */
 static void fail_success(struct hf_etcd_engine *engine,
                          struct hf_request *request)
 {
@@ -274,8 +274,8 @@ static void resuming(void *user, uint64_t sent_ms, uint64_t least_timeout_ms)
 }
 
 /* An election of a leader may take two seconds by default, and somewhat more
- * until a proof is answered.  That much should be left of a short lease, which
- * is proven more often for that. */
+ * until a proof is answered.  That much should always be left of a lease, so a
+ * short one is proven more often. */
 #define ELECTION_MS 2500
 
 /* How often a lease of ${ttl_ms} is proven while that is needed. */
@@ -398,7 +398,7 @@ hf_etcd_engine_new(const struct hf_etcd_url_config *config,
     return engine;
 }
 
-/* The host of a test is notified no more. */
+/* Nobody is notified while the engine is freed; tests may free it early. */
 static void ignore_event(void *host, struct hf_event *event)
 {
     (void)host;

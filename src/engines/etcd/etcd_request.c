@@ -188,8 +188,8 @@ void hf_etcd_engine_request_fail_busy(struct hf_etcd_engine_request *req)
         req->request->queue);
 }
 
-/* Is the refusal ${status} one that stays?  What has no room may have room
- * later. */
+/* Does ${status} mean that no retry can succeed?  A store that is full may have
+ * room later. */
 static bool is_fatal(hf_status status)
 {
     return status != HF_EUNREACHABLE && status != HF_EFULL;

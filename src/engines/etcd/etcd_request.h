@@ -56,7 +56,7 @@ enum hf_etcd_engine_cursor_state {
 struct hf_etcd_engine_cursor {
     unsigned state; /* enum hf_etcd_engine_cursor_state */
     int64_t last;   /* create revision of the last key that was read */
-    bool same;      /* so was the last one of the page before */
+    bool same;      /* the page before ended at that revision, too */
 };
 
 struct hf_etcd_engine_reading {
@@ -67,10 +67,10 @@ struct hf_etcd_engine_reading {
     int64_t revision;                  /* of the first page; 0: not read yet */
     struct hf_etcd_engine_cursor up;   /* in ascending order */
     struct hf_etcd_engine_cursor down; /* in descending order */
-    bool reads_up;                     /* the page that is under way */
+    bool reads_up;                     /* the page under way is one of .up */
     bool first;                        /* the first ticket was read */
-    size_t keys;                       /* that were read */
-    size_t total;                      /* that there are */
+    size_t keys;                       /* how many were read */
+    size_t total;                      /* how many the queue has */
     hf_etcd_engine_begin *then;
 };
 
@@ -104,9 +104,9 @@ struct hf_etcd_engine_request {
 void *hf_etcd_engine_request_new(struct hf_etcd_engine *engine,
                                  struct hf_request *request, size_t bytes);
 
-/* Make the call ${method} with ${buffer}, which is empty afterwards; ${step}
- * follows, perhaps from within this function.  So nothing may come behind it.
- */
+/* Make the call ${method} with ${buffer}, which is empty afterwards.  ${step}
+ * is called with the end, perhaps from within this function, so the caller must
+ * not touch ${req} afterwards. */
 void hf_etcd_engine_request_call(struct hf_etcd_engine_request *req,
                                  enum hf_etcd_method method,
                                  struct hf_etcd_buffer *buffer,
@@ -155,8 +155,8 @@ void hf_etcd_engine_fail(struct hf_etcd_engine *engine,
 
 /* ------------------------------------------------------------ operations -- */
 
-/* Make the key of that ${suffix} the target of ${req}.  False for lack of
- * memory. */
+/* Make the key with ${suffix}, behind the prefix of the queue, the target of
+ * ${req}.  False for lack of memory. */
 bool hf_etcd_engine_request_aim(struct hf_etcd_engine_request *req,
                                 const char *suffix, int64_t create_revision);
 
@@ -177,9 +177,9 @@ void hf_etcd_engine_compare_created(struct hf_etcd_buffer *buffer,
                                     const char *key, size_t bytes,
                                     int64_t create_revision);
 
-/* Append to a branch that it goes through the log, so that what it reads is not
- * old, and what it finds is proven: the removal of a key that is never there.
- * Nothing changes by it, and no watch fires. */
+/* Append to ${branch} the removal of a key that is never there.  It makes the
+ * transaction go through the log, so that what is read is not old and what is
+ * found is proven.  It changes nothing, and no watch fires. */
 void hf_etcd_engine_commit_nothing(const struct hf_etcd_engine *engine,
                                    struct hf_etcd_buffer *buffer,
                                    enum hf_etcd_branch branch);

@@ -40,8 +40,8 @@ void hf_etcd_engine_eviction_write(const struct hf_etcd_engine *engine,
 
 /* ------------------------------------------------------------------ read -- */
 
-/* From its call to the end of that, which always comes: the session ends the
- * calls that it has when its connection ends, and when it is freed. */
+/* Allocated for one call, and freed at its end.  The end always comes, because
+ * the session ends its calls when the connection ends, and when it is freed. */
 struct reading {
     struct hf_etcd_engine *engine;
     struct hf_etcd_call call;

@@ -2,10 +2,11 @@
 /*
  * Who evicts a candidate of an election, and why.
  *
- * The value of any other ticket says it before the ticket is deleted
- * (ticket_value.h).  That of a candidate is its own text, which other programs
- * show as the leader, and they take any key below the name for one before
- * theirs.  So this is a key beside that of the session,
+ * For any other ticket this is written into its value before it is deleted
+ * (ticket_value.h).  The value of a candidate must stay its own text, because
+ * other programs show that as the leader.  No key can be added below the name
+ * either, because they would wait for it.  So this is a key beside that of the
+ * session,
  *
  *     PREFIX .holdfast/LEASE-evicted    ID TEXT
  *

@@ -11,13 +11,13 @@
 #include "engines/etcd/key_name.h"
 #include "etcd/message.h"
 
-/* How many revisions may be readable before it is said that nobody compacts. */
+/* If more revisions than this can be read, nobody compacts. */
 #define HISTORY INT64_C(1000000)
 
 /* Room for names of members in a text. */
 #define NAMES_BYTES 128
 
-/* A lock of nobody, for which rights are looked at. */
+/* The name of a lock that nobody has, to see what the user may do. */
 #define LOCK "holdfast-doctor"
 
 struct examining {
@@ -188,7 +188,7 @@ static void add_granted(struct hf_etcd_engine_request *req, uint64_t ttl_ms)
                    ttl_ms, asked_ms);
 }
 
-/* It ends by itself if the revocation was lost. */
+/* If the revocation has failed, the lease expires. */
 static void revoke_answered(struct hf_etcd_engine_request *req,
                             const struct hf_etcd_result *result)
 {

@@ -2,7 +2,8 @@
 /*
  * What a session can see of its cluster: the members, alarms, how much history
  * there is, the lease that was granted, and what the user may do below the
- * prefix.  Only reads, although two of the calls go through the log of the
+ * prefix.  Changes nothing; only a session without a lease is granted one,
+ * which is revoked at once.  Some of the calls go through the log of the
  * cluster.  What each member says of itself, on connections of their own, is in
  * examine_members.h.
  */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See examine_members.h.  A timer looks every TICK_MS whether all servers have
  * answered and the client's own session is usable; after HF_EXAMINE_SERVER_MS
- * it goes on with what is there.  So nothing is freed within a notification. */
+ * it goes on with what is there.  Only the timer goes on, so nothing is freed
+ * within a notification of a session. */
 #include "engines/etcd/examine_members.h"
 
 #include <inttypes.h>
@@ -19,8 +20,8 @@
 #define TICK_MS 20
 #define TICKS_MAX (HF_EXAMINE_SERVER_MS / TICK_MS)
 
-/* The quota that a server has by default, and from when on it is nearly used
- * up. */
+/* The quota that a server has by default, and the size at which it is nearly
+ * used up. */
 #define QUOTA_BYTES (INT64_C(2) << 30)
 #define NEARLY_FULL (QUOTA_BYTES / 10 * 8)
 
@@ -81,8 +82,8 @@ static void on_timer_closed(uv_handle_t *handle)
     one_closed(handle->data);
 }
 
-/* Take it from the list and close all that is open; the memory is freed when
- * the loop has closed it. */
+/* Take ${examination} from the list and close all that is open; its memory is
+ * freed when the loop has closed the handles. */
 static void close_all(struct hf_etcd_member_examination *examination)
 {
     struct hf_etcd_member_examination **link = &examination->examiner->first;
@@ -160,7 +161,7 @@ static void add_leader(struct hf_etcd_member_examination *examination,
         member->id, member->cluster);
 }
 
-/* The quota of a server is in no answer of its API. */
+/* No answer of the API has the quota of a server, so the default is assumed. */
 static void add_space(struct hf_etcd_member_examination *examination,
                       const char *name, const struct member *member)
 {
@@ -191,7 +192,7 @@ static void add_failed(struct hf_etcd_member_examination *examination,
                                           : "no answer within 3 s");
 }
 
-/* Is the host of the server number ${index} none of those before it? */
+/* Is the host of the server at ${index} different from all before it? */
 static bool is_new_host(const struct hf_etcd_session_config *config,
                         size_t index)
 {
@@ -231,7 +232,8 @@ static void add_member(struct hf_etcd_member_examination *examination,
     add_space(examination, name, member);
 }
 
-/* What members say differs: two clusters, or two leaders. */
+/* Add a finding if members are of different clusters, or name different
+ * leaders. */
 static void add_differences(struct hf_etcd_member_examination *examination)
 {
     struct hf_finding_head cluster = {

@@ -5,18 +5,20 @@
  * The flag of a barrier has the barrier's own name, as in Go's recipe Barrier:
  * it is set while the key is there.
  *
- * What sets, clears and watches the flag of a barrier is done in order, in one
- * transaction at a time.  So that a client with many such requests does not
- * wait a round trip for each, a transaction does what waits as if that were
- * done in order at one instant.  These share one:
+ * The requests that set, clear and watch the flag of a barrier are carried out
+ * in order, by one transaction at a time.  So that a client with many of them
+ * does not wait a round trip for each, a transaction carries out several that
+ * wait, as if one came after the other at one instant.  These share a
+ * transaction:
  *
- * - Settings, and then clearings.  The last one says what becomes of the key;
- *   whether it was there says what each of them has found.  A setting behind a
- *   clearing is of the next transaction, so that others see the clearing.
- * - With them, watches.  They find what the transaction leaves: the flag, or
- *   nothing, because a watch may be later than a clearing made after it.
- * - Watches alone, if the first of all is one.  The core may take it back, and
- *   so its call, which must not be that of a change then.
+ * - Settings, and then clearings.  The last request says what becomes of the
+ *   key.  What each of them has found follows from whether the key was there.
+ *   A setting behind a clearing is of the next transaction, so that others see
+ *   the clearing.
+ * - With them, watches.  Each finds what the transaction leaves: the flag, or
+ *   nothing.  So a watch may find a clearing that was requested after it.
+ * - Watches alone, if the first request is a watch.  The core may take it back,
+ *   and its call is cancelled then, so the call must not make a change.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -32,7 +34,7 @@
 struct flag_state {
     bool was_set;
     bool is_set;
-    bool next_finds;       /* what the next one that has joined finds */
+    bool next_finds;       /* what the next that has joined will find */
     struct hf_ticket flag; /* if it is set */
     int64_t revision;      /* of the transaction */
 };
@@ -73,15 +75,16 @@ static bool may_join(const struct hf_etcd_engine_request *req,
         return false;
     if (is_watch(req))
         return is_watch(next);
-    if (is_watch(next)) /* once only: it may have the right to read alone */
+    if (is_watch(next)) /* once only: we may have the right to read but not to
+                           write */
         return next->attempts == 0;
     return !cleared || clears(next);
 }
 
 /* What has joined a request. */
 struct joined {
-    bool cleared; /* it, or one that has joined it, clears the flag */
-    bool watched; /* one that has joined it watches */
+    bool cleared; /* the request, or one that has joined it, clears the flag */
+    bool watched; /* a watch has joined it */
 };
 
 /* Have what waits behind ${req} join it. */
@@ -102,8 +105,8 @@ static struct joined share(const struct hf_etcd_engine_request *req)
     return joined;
 }
 
-/* Watches that have joined the change ${req} wait again, each for a call
- * without a change. */
+/* The watches that have joined the change ${req} wait again, for a call that
+ * changes nothing. */
 static void part_watches(const struct hf_etcd_engine_request *req)
 {
     struct hf_etcd_engine_request *next = hf_etcd_engine_order_behind(req);
@@ -116,9 +119,9 @@ static void part_watches(const struct hf_etcd_engine_request *req)
     }
 }
 
-/* Call ${answer}, which ends it, with each that has joined ${req}, and then
- * with ${req}.  Meanwhile the core may take back any watch; if that is ${req},
- * its turn is over, and those that have joined it wait again. */
+/* Call ${answer}, which ends a request, for each that has joined ${req}, and
+ * last for ${req}.  From within that the core may take back any watch.  If that
+ * is ${req}, its turn is over, and those that were not answered wait again. */
 static void for_all(struct hf_etcd_engine_request *req,
                     void (*answer)(struct hf_etcd_engine_request *req,
                                    void *arg),
@@ -141,7 +144,7 @@ static void for_all(struct hf_etcd_engine_request *req,
 /* ----------------------------------------------------------------- answers --
  */
 
-/* Whatever happens to the key, the core lists it again. */
+/* Whatever happens to the key, the core lists the flag again. */
 static void flag_event(struct hf_etcd_watch *of,
                        const struct hf_etcd_event *event)
 {
@@ -228,7 +231,8 @@ static void fail_epoch_one(struct hf_etcd_engine_request *req, void *arg)
         req->engine->config.session.prefix, HF_ETCD_SESSIONS);
 }
 
-/* The flag with this id; Go's recipe has none. */
+/* The flag has this ${id} (zeros if Go's recipe has set it); a
+ * ${create_revision} of 0: it is not set. */
 static void note_flag(const struct hf_etcd_engine_request *req,
                       struct hf_ticket_id id, int64_t create_revision,
                       struct flag_state *state)
@@ -275,7 +279,8 @@ static void flag_kept(struct hf_etcd_engine_request *req,
         for_all(req, fail_epoch_one, NULL);
         return;
     }
-    /* It is there already; or it is not, or participants are. */
+    /* To set: it is set already.  To clear: it is not set, or participants are
+     * there. */
     note_flag_read(req, &flag, &state);
     state.was_set = !cleared && state.is_set;
     state.next_finds = !clears(req);
@@ -321,9 +326,9 @@ static void flag_cleared(struct hf_etcd_engine_request *req,
     flag_changed(req, result, true);
 }
 
-/* Append that no key of a participant is there: those begin with the digits of
- * a lease.  A lock of that name, or one below it, keeps the flag, too; an old
- * flag does no harm. */
+/* Append the comparison that no participant has a key: none with a byte from
+ * '0' to 'f' behind "NAME/", where the digits of a lease begin.  A lock of that
+ * name, or one below it, may keep the flag, too; an old flag does no harm. */
 static void compare_nobody(const struct hf_etcd_engine_request *req,
                            struct hf_etcd_buffer *buffer)
 {
@@ -343,7 +348,7 @@ static void compare_nobody(const struct hf_etcd_engine_request *req,
     hf_etcd_txn_compare(buffer, &nobody);
 }
 
-/* Append that the flag ${key} is set, if it is clear. */
+/* Append that the flag ${key} is set, and the comparison that it is clear. */
 static void append_setting(const struct hf_etcd_engine_request *req,
                            struct hf_etcd_bytes key,
                            struct hf_etcd_buffer *buffer)
@@ -360,7 +365,7 @@ static void append_setting(const struct hf_etcd_engine_request *req,
     hf_etcd_txn_put(buffer, HF_ETCD_SUCCESS, &put);
 }
 
-/* Append that the flag ${key} is cleared, if it is set. */
+/* Append that the flag ${key} is cleared, and the comparison that it is set. */
 static void append_clearing(const struct hf_etcd_engine_request *req,
                             struct hf_etcd_bytes key,
                             struct hf_etcd_buffer *buffer)
@@ -376,9 +381,9 @@ static void append_clearing(const struct hf_etcd_engine_request *req,
     hf_etcd_txn_delete(buffer, HF_ETCD_SUCCESS, &deletion);
 }
 
-/* It is its turn.  The transaction is of this epoch, so it cannot take effect
- * late and undo what has come since.  What a watch finds must not be old, even
- * if nothing changes. */
+/* The turn of ${req} has come.  The transaction is of this epoch, so it cannot
+ * take effect late and undo what has come since.  What a watch finds must not
+ * be old, even if nothing changes. */
 static void change_flag(struct hf_etcd_engine_request *req)
 {
     struct hf_etcd_session *session = &req->engine->session;
@@ -452,8 +457,8 @@ static void flag_read(struct hf_etcd_engine_request *req,
     for_all(req, answer_one, &state);
 }
 
-/* It is its turn.  Who waits may know from others that the barrier is set, so
- * what is read must not be old. */
+/* The turn of ${req} has come.  A waiter may know from others that the barrier
+ * is set, so what is read must not be old. */
 static void read_flag(struct hf_etcd_engine_request *req)
 {
     struct hf_etcd_buffer buffer = {0};

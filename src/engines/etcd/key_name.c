@@ -17,7 +17,8 @@
 
 /* ---------------------------------------------------------------- format -- */
 
-/* Check what snprintf() has returned; names have a greatest length. */
+/* Check what snprintf() has returned: keys have a greatest length, so all
+ * fit. */
 static size_t checked(int bytes)
 {
     assert(bytes > 0 && bytes < (int)HF_ETCD_KEY_BYTES);
@@ -82,8 +83,8 @@ static int hex_value(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Read the digits of a lease at the start of ${text}: as Go prints it, without
- * zeros in front.  Returns their number, 0 if it is none. */
+/* Read the digits of a lease at the start of ${text}, without zeros in front,
+ * as Go prints it.  Returns how many digits there are; 0: it is no lease. */
 static size_t read_lease(const char *text, size_t bytes, int64_t *lease)
 {
     uint64_t value = 0;

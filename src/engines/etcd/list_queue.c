@@ -64,7 +64,7 @@ static void own_read(struct hf_etcd_engine_request *req)
     answer(req, hidden);
 }
 
-/* The first pages, behind the key itself. */
+/* The answer has the key of our ticket, and then the first pages. */
 static void own_listed(struct hf_etcd_engine_request *req,
                        const struct hf_etcd_result *result)
 {
@@ -146,7 +146,7 @@ void hf_etcd_engine_list_all(struct hf_etcd_engine_request *req,
     send_ranges(req, &buffer, then);
 }
 
-/* Nothing of the ticket is there, so the first one is enough. */
+/* No ticket of ours is there, so the first ticket of the queue is enough. */
 static void list_first(struct hf_etcd_engine_request *req)
 {
     struct hf_etcd_buffer buffer = {0};
@@ -158,7 +158,7 @@ static void list_first(struct hf_etcd_engine_request *req)
 /* ------------------------------------------- ours, without an answer so far --
  */
 
-/* The key is read: it is our ticket, or nothing of it is there. */
+/* The key is read: our ticket is there, or it is not in the queue. */
 static void key_read(struct hf_etcd_engine_request *req,
                      const struct hf_etcd_result *result)
 {
@@ -177,8 +177,8 @@ static void key_read(struct hf_etcd_engine_request *req,
     }
 }
 
-/* It is its turn: the epoch is known, so what is not there now does not come.
- */
+/* The turn of ${req} has come: the epoch is known, so what is not there now
+ * does not come. */
 static void begin_unsure(struct hf_etcd_engine_request *req)
 {
     struct hf_etcd_engine_own_ticket *own = own_of(req);
@@ -197,7 +197,7 @@ static void begin_unsure(struct hf_etcd_engine_request *req)
 void hf_etcd_engine_list_queue(struct hf_etcd_engine *engine,
                                struct hf_request *request)
 {
-    /* If there is no memory, ${request} is gone when the call returns. */
+    /* Read now, because ${request} may be gone if the call below fails. */
     enum hf_etcd_engine_role role =
         hf_etcd_engine_role_of(request->ticket_kind);
     struct hf_etcd_engine_request *req =

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HF_REQUEST_NAMES: the keys below a prefix in the order of their names, a page
- * at a time; the cursor is the last one.  Each page shows the keys as they are
- * then: a key that exists throughout is in one of them.  Values are not read,
- * because the name of a key says whether it is of a ticket. */
+ * at a time; the cursor is the last key of the page.  Each page shows the keys
+ * as they are at its time: a key that exists throughout is in one page.  Values
+ * are not read, because the name of a key says whether it is of a ticket. */
 #include <string.h>
 
 #include "core/name_list.h"
@@ -11,8 +11,8 @@
 struct naming {
     struct hf_etcd_engine_request base;
     struct hf_name_list queues;
-    /* Where the last name of tickets, and that of participants, begin in
-     * .queues, and one more; 0: there is none. */
+    /* Where in .text of .queues the last name begins, plus 1; 0: there is none.
+     * [0] is for names with tickets, [1] for names with participants. */
     size_t last[2];
     const char *cursor; /* in the answer */
     size_t cursor_bytes;
@@ -24,7 +24,8 @@ static void cleanup(struct hf_etcd_engine_request *req)
     hf_name_list_free(&((struct naming *)req)->queues);
 }
 
-/* Keys of one queue follow one another, so that its name is mostly the last. */
+/* Keys of one queue follow one another, so a name that is there already is
+ * mostly the last. */
 static void add_name(struct naming *naming, const char *queue, size_t bytes,
                      bool participants)
 {
@@ -39,9 +40,9 @@ static void add_name(struct naming *naming, const char *queue, size_t bytes,
         *last = 0;
 }
 
-/* Name the queue that is the first ${at} bytes of ${path}, of a key of
- * ${bytes}, if that is of a ticket there.  A key with a lease that is none of
- * ours is one of another program. */
+/* ${path} is a key of ${bytes}.  If it is a ticket of the queue whose name is
+ * its first ${at} bytes, add that name.  A key of another form is a ticket of
+ * another program if it has a lease. */
 static void name_queue(struct naming *naming, const char *path, size_t at,
                        size_t bytes, bool has_lease)
 {
@@ -69,8 +70,8 @@ static size_t slash_before(const char *path, size_t at)
     return at > 0 ? at - 1 : 0;
 }
 
-/* Name the queues that a key is of: behind the last '/' is a ticket, or behind
- * the last but one, which is one of Go's RWMutex. */
+/* Add the queue that a key is of.  The ticket is what is behind the last '/',
+ * or behind the last but one for a ticket of Go's RWMutex. */
 static void name_queues(struct naming *naming, const char *path, size_t bytes,
                         bool has_lease)
 {
@@ -136,8 +137,8 @@ static void answered(struct hf_etcd_engine_request *req,
 }
 
 /* Where the page begins: at the first key of the prefix, or behind the cursor.
- * A longer one than any of a lock is cut, and others that begin so are left
- * out. Returns its length. */
+ * A cursor that is longer than any key of a lock is cut, and keys that begin
+ * with what is left of it are skipped.  Returns its length. */
 static size_t first_key(const struct hf_etcd_engine *engine,
                         const struct hf_request *request,
                         char key[HF_ETCD_KEY_BYTES])

@@ -107,8 +107,9 @@ hf_etcd_engine_own_created(const struct hf_etcd_engine_queue *queue,
     return own;
 }
 
-/* Tickets of a queue are in the order of their slots.  The first gap is behind
- * the ticket that is returned; NULL: at the beginning. */
+/* Tickets of a queue are in the order of their slots.  Returns the ticket
+ * behind which the first free slot from ${from} on is; NULL: it is in front of
+ * all. */
 static struct hf_etcd_engine_own_ticket *
 before_gap(const struct hf_etcd_engine_queue *queue, uint32_t from)
 {
@@ -250,7 +251,7 @@ static bool remember(struct hf_etcd_engine_seen_ticket *seen,
     return true;
 }
 
-/* The nearest ones are the last ones in front of it. */
+/* The nearest tickets are the last ones in front of ${own}, so go backwards. */
 void hf_etcd_engine_own_listed(struct hf_etcd_engine_own_ticket *own,
                                const struct hf_etcd_engine_list *list,
                                size_t ahead, int64_t revision)

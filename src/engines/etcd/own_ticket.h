@@ -21,7 +21,8 @@ struct hf_etcd_engine_request;
 
 /* ---------------------------------------------------------------- queues -- */
 
-/* Requests of a queue that have not begun, or keep others from it. */
+/* Requests of a queue that have not begun, or have begun and keep others
+ * waiting. */
 struct hf_etcd_engine_request_list {
     struct hf_etcd_engine_request *first;
     struct hf_etcd_engine_request *last;
@@ -108,7 +109,7 @@ struct hf_etcd_engine_own_ticket {
     /* From QUEUED on. */
     int64_t create_revision; /* the fencing token, without token_floor= */
     struct hf_etcd_engine_own_value value;
-    size_t ahead; /* tickets ahead in the last list: there are never more */
+    size_t ahead;          /* by the last list, at most this many are ahead */
     int64_t list_revision; /* of that list */
     struct hf_etcd_engine_seen_ticket seen[HF_ETCD_SEEN_MAX];
 };
@@ -133,12 +134,12 @@ hf_etcd_engine_own_new(struct hf_etcd_engine *engine,
 /* Give ${own} another slot, because somebody has a key of that name. */
 void hf_etcd_engine_own_next_slot(struct hf_etcd_engine_own_ticket *own);
 
-/* It is in the queue, as in ${kv}. */
+/* ${own} is in the queue, and its key is ${kv}. */
 void hf_etcd_engine_own_queued(struct hf_etcd_engine_own_ticket *own,
                                const struct hf_etcd_key_value *kv);
 
-/* Is ${kv}, which has the name of ${own}, that ticket?  Without a key it is
- * not. */
+/* Is ${kv}, which has the name of ${own}, that ticket?  False if the key is not
+ * there (.create_revision 0). */
 bool hf_etcd_engine_own_is(const struct hf_etcd_engine_own_ticket *own,
                            const struct hf_etcd_key_value *kv);
 
@@ -147,7 +148,8 @@ size_t hf_etcd_engine_own_key(const struct hf_etcd_engine *engine,
                               const struct hf_etcd_engine_own_ticket *own,
                               char key[HF_ETCD_KEY_BYTES]);
 
-/* Remember what ${list}, of that ${revision}, shows of those ahead of it. */
+/* Remember what ${list}, read at ${revision}, shows of the tickets ahead of
+ * ${own}; at most ${ahead} are. */
 void hf_etcd_engine_own_listed(struct hf_etcd_engine_own_ticket *own,
                                const struct hf_etcd_engine_list *list,
                                size_t ahead, int64_t revision);
@@ -158,7 +160,8 @@ const struct hf_etcd_engine_seen_ticket *
 hf_etcd_engine_own_saw(const struct hf_etcd_engine_queue *queue,
                        const struct hf_ticket_id *id, int64_t *revision);
 
-/* Nothing of it can be in the queue any more.  May free its queue. */
+/* Nothing of ${own} can be in the queue any more: free it.  May free its
+ * queue. */
 void hf_etcd_engine_own_free(struct hf_etcd_engine *engine,
                              struct hf_etcd_engine_own_ticket *own);
 

@@ -10,7 +10,7 @@ static uint64_t hash_of(struct hf_etcd_bytes value)
     return hf_hash64(value.bytes, value.count);
 }
 
-/* What is there now is accounted for. */
+/* The value that is there now is known, and so is who has put it. */
 static void take(struct hf_etcd_engine_own_value *value, int64_t mod_revision,
                  int64_t version, uint64_t hash)
 {
@@ -33,7 +33,8 @@ bool hf_etcd_engine_own_value_is(const struct hf_etcd_engine_own_value *value,
     return value->hash == hash_of(bytes);
 }
 
-/* Was ${hash} written by a put of ours on top of the last one? */
+/* Is ${hash} of a value that we have tried to put on top of the last known
+ * put? */
 static bool is_written(const struct hf_etcd_engine_own_value *value,
                        uint64_t hash)
 {
@@ -53,7 +54,8 @@ void hf_etcd_engine_own_value_writes(struct hf_etcd_engine_own_value *value,
         value->written[value->written_count++ % HF_ETCD_WRITTEN_MAX] = hash;
 }
 
-/* An event may have shown it already, and later puts of others too. */
+/* If an event has shown this put already, and perhaps later ones, nothing
+ * changes. */
 void hf_etcd_engine_own_value_wrote(struct hf_etcd_engine_own_value *value,
                                     struct hf_etcd_bytes bytes,
                                     int64_t revision)

@@ -9,12 +9,12 @@
  *  - A put of ours compares the revision of the last put that is known.  So at
  *    most one of those that were sent on top of it is carried out, early or
  *    late.
- *  - It never writes the value that is there.  So nobody else can put what it
- *    writes, before it has.
+ *  - The owner never writes the value that is there.  So others, who put that
+ *    value, cannot put one of the owner's before the owner has.
  *  - The server counts the puts of a key (its version).
  *
- * With them a put is accounted for whether its answer, an event of a watch or a
- * read shows it first, and also if there never is an answer.
+ * So it is known of each put whether it is ours, whether its answer, an event
+ * of a watch or a read shows it first, and even if the answer never comes.
  */
 #ifndef HF_ENGINES_ETCD_OWN_VALUE_H
 #define HF_ENGINES_ETCD_OWN_VALUE_H
@@ -31,14 +31,16 @@
 
 struct hf_etcd_engine_own_value {
     int64_t mod_revision; /* of the last put that is accounted for */
-    int64_t version;      /* which one of the key that is, from 1 */
+    int64_t version;      /* the number of that put, from 1 */
     uint64_t hash;        /* of its value */
     uint64_t written[HF_ETCD_WRITTEN_MAX]; /* a ring */
     size_t written_count;
-    bool revoked; /* another hand has put it: somebody asks for its release */
+    bool revoked; /* another hand has put the key, so somebody asks for the
+                     release */
 };
 
-/* The key is as in ${kv}, which is all of its history that matters. */
+/* Begin with ${kv}, which is there.  If it was put more than once, another hand
+ * has put it: .revoked is set. */
 void hf_etcd_engine_own_value_begin(struct hf_etcd_engine_own_value *value,
                                     const struct hf_etcd_key_value *kv);
 
@@ -50,7 +52,7 @@ bool hf_etcd_engine_own_value_is(const struct hf_etcd_engine_own_value *value,
 void hf_etcd_engine_own_value_writes(struct hf_etcd_engine_own_value *value,
                                      struct hf_etcd_bytes bytes);
 
-/* It was committed at ${revision}. */
+/* The put of ${bytes} was committed at ${revision}. */
 void hf_etcd_engine_own_value_wrote(struct hf_etcd_engine_own_value *value,
                                     struct hf_etcd_bytes bytes,
                                     int64_t revision);

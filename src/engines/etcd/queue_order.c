@@ -104,7 +104,8 @@ hf_etcd_engine_order_joined(const struct hf_etcd_engine_queue *queue)
     return req;
 }
 
-/* The one that they have joined ends without them: they wait again. */
+/* The request whose turn it was ends; those that have joined it and were not
+ * answered wait again. */
 static void part(struct hf_etcd_engine_queue *queue)
 {
     struct hf_etcd_engine_request *req;
@@ -150,13 +151,13 @@ static bool may_begin(const struct hf_etcd_engine *engine)
            hf_etcd_epoch_is_known(&engine->session);
 }
 
-/* Begin what waits in ${queue}, as far as it may. */
+/* Begin the requests of ${queue} that may begin now. */
 static void begin_due(struct hf_etcd_engine *engine,
                       struct hf_etcd_engine_queue *queue)
 {
     struct hf_etcd_engine_request *first = queue->ordered.first, *removal;
 
-    queue->users++; /* the requests may be answered at once */
+    queue->users++; /* or the queue may be freed below */
     remove_due(engine, queue);
     if (first != NULL && first->order == HF_ETCD_ORDERED) {
         if (may_begin(engine)) {

@@ -29,8 +29,8 @@ void hf_etcd_engine_order(struct hf_etcd_engine_request *req,
 void hf_etcd_engine_order_removal(struct hf_etcd_engine_request *req,
                                   hf_etcd_engine_begin *begin);
 
-/* A removal that waits in ${queue}, which is in no order any more; NULL: none
- * does.  The caller begins it, or does its work. */
+/* Take a removal that waits in ${queue} out of the order; NULL: none waits.
+ * The caller begins it, or does its work. */
 struct hf_etcd_engine_request *
 hf_etcd_engine_take_removal(struct hf_etcd_engine_queue *queue);
 
@@ -50,11 +50,12 @@ void hf_etcd_engine_order_part(struct hf_etcd_engine_request *req);
 struct hf_etcd_engine_request *
 hf_etcd_engine_order_joined(const struct hf_etcd_engine_queue *queue);
 
-/* It is not, or no longer, ${req}'s turn: the next one may begin.  Does nothing
- * if it is in no order. */
+/* Take ${req} out of the order, so that the next one may begin.  Does nothing
+ * if ${req} is in no order. */
 void hf_etcd_engine_order_end(struct hf_etcd_engine_request *req);
 
-/* The epoch is known, or there is no session any more: all may begin. */
+/* All requests that wait for the epoch may begin: it is known, or there is no
+ * connection and they fail. */
 void hf_etcd_engine_unblock(struct hf_etcd_engine *engine);
 
 #endif

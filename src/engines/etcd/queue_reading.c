@@ -62,8 +62,8 @@ static void report_unknown(struct hf_etcd_engine_request *req,
                      hf_quote(entry->suffix, entry->suffix_bytes).text);
 }
 
-/* Does a key come behind ${last}, the one before it in the order of creation?
- */
+/* Does a key that was created at ${created} follow the last key of ${cursor}?
+ * Several keys may have one create revision. */
 static bool is_in_order(const struct hf_etcd_engine_cursor *cursor, bool up,
                         int64_t created)
 {
@@ -71,8 +71,8 @@ static bool is_in_order(const struct hf_etcd_engine_cursor *cursor, bool up,
            (up ? created >= cursor->last : created <= cursor->last);
 }
 
-/* Take in one page of ${up}, the ranges in ascending order, or of the other
- * ones.  False if it makes no sense: each page goes on where the one before it
+/* Take in one page of the keys in ascending order (${up}) or in descending
+ * order.  False if it makes no sense; a page must go on where the one before it
  * has ended. */
 static bool take_page(struct hf_etcd_engine_request *req,
                       struct hf_etcd_range_answer *answer, bool up)
@@ -88,7 +88,7 @@ static bool take_page(struct hf_etcd_engine_request *req,
             !is_in_order(cursor, up, entry.create_revision))
             return false;
         cursor->last = entry.create_revision;
-        /* Of the first tickets one is enough. */
+        /* From the ascending order only the first ticket is needed. */
         if (up && reading->extent != HF_ETCD_READ_ALL && reading->first)
             break;
         reading->keys++;
@@ -104,8 +104,8 @@ static bool take_page(struct hf_etcd_engine_request *req,
     reading->total = (size_t)answer->count;
     if (answer->more && cursor->same && cursor->last == last)
         return false;
-    /* A page of keys that were all created at once, perhaps: go on behind
-     * them. */
+    /* If all keys of the page were created at the revision where the page
+     * before has ended, the next page begins behind that revision. */
     cursor->same = cursor->last == last;
     return !answer->more || answer->kvs.count > 0;
 }
@@ -113,7 +113,7 @@ static bool take_page(struct hf_etcd_engine_request *req,
 /* ------------------------------------------------------------- first pages --
  */
 
-/* Nothing is read yet, or not any more. */
+/* Forget what was read before, if anything. */
 static void begin_reading(struct hf_etcd_engine_request *req,
                           enum hf_etcd_engine_extent extent,
                           enum hf_etcd_engine_role role)
@@ -151,7 +151,7 @@ void hf_etcd_engine_read_nearest(struct hf_etcd_engine_request *req,
     req->reading.kind = kind;
     range.max_create_revision = created;
     hf_etcd_txn_range(buffer, HF_ETCD_SUCCESS, &range);
-    /* The second one shows whether others are between. */
+    /* A second key shows whether there are others between these two ranges. */
     range = page(req, HF_ETCD_ASCENDING, created > 0 ? 2 : 1, end);
     hf_etcd_txn_range(buffer, HF_ETCD_SUCCESS, &range);
 }
@@ -190,7 +190,8 @@ bool hf_etcd_engine_take_pages(struct hf_etcd_engine_request *req,
 /* ----------------------------------------------------------------- others --
  */
 
-/* Are older keys needed: may more than those that were read be in the way? */
+/* Are older keys needed, because some that were not read may block our
+ * ticket? */
 static bool needs_down(const struct hf_etcd_engine_request *req)
 {
     const struct hf_etcd_engine_reading *reading = &req->reading;
@@ -202,8 +203,8 @@ static bool needs_down(const struct hf_etcd_engine_request *req)
                HF_ADMISSION_NEAREST + (reading->first ? 1 : 0);
 }
 
-/* Are newer keys needed: all of them, or the first ticket?  That one is known
- * if the others were read down to the oldest key. */
+/* Are newer keys needed: all of them, or the first ticket?  The first ticket is
+ * known if keys were read in descending order down to the oldest. */
 static bool needs_up(const struct hf_etcd_engine_request *req)
 {
     const struct hf_etcd_engine_reading *reading = &req->reading;
@@ -306,7 +307,8 @@ size_t hf_etcd_engine_hidden(const struct hf_etcd_engine_request *req,
         return 0;
     if (most == SIZE_MAX)
         return hidden;
-    /* Newer keys are counted too; the number ahead only falls. */
+    /* The total has keys behind ours, too.  The number ahead never rises, so
+     * ${most} is a better bound. */
     if (most + 1 < shown + hidden)
         hidden = most + 1 > shown ? most + 1 - shown : 1;
     return hidden;

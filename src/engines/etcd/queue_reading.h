@@ -31,10 +31,10 @@
  * bytes and a text. */
 #define HF_ETCD_KEYS_MAX 131072
 
-/* Begin to read for ${req}, in a transaction: append the ranges of the first
- * pages to what it does if it succeeds.  All: what has ${role}.  Nearest:
- * those of the ticket ${mine} of ${kind}, up to the one that was created at
- * ${created}; 0: all, because it is put by this transaction. */
+/* Begin to read for ${req}: append the ranges of the first pages to the
+ * operations of a transaction that succeeds.  All: what has ${role}.  Nearest:
+ * what concerns our ticket ${mine} of ${kind}, up to its own key, which was
+ * created at ${created}; 0: this transaction puts it, so it is the last one. */
 void hf_etcd_engine_read_all(struct hf_etcd_engine_request *req,
                              enum hf_etcd_engine_role role,
                              struct hf_etcd_buffer *buffer);
@@ -53,8 +53,8 @@ void hf_etcd_engine_read_now(struct hf_etcd_engine_request *req,
                              enum hf_etcd_engine_role role,
                              hf_etcd_engine_begin *then);
 
-/* Take the first pages out of ${responses}, whose header has ${revision}, where
- * they come next.  False if they make no sense. */
+/* Take the first pages out of ${responses}, where they are the next ones; the
+ * header of the answer has ${revision}.  False if they make no sense. */
 bool hf_etcd_engine_take_pages(struct hf_etcd_engine_request *req,
                                struct hf_etcd_list *responses,
                                int64_t revision);
@@ -63,8 +63,8 @@ bool hf_etcd_engine_take_pages(struct hf_etcd_engine_request *req,
 void hf_etcd_engine_read_on(struct hf_etcd_engine_request *req,
                             hf_etcd_engine_begin *then);
 
-/* How many tickets ahead were not read; ${most}: there are no more than this
- * ahead in all. */
+/* How many tickets ahead were not read, at most.  ${most}: no more than this
+ * are ahead in all; SIZE_MAX: that is not known. */
 size_t hf_etcd_engine_hidden(const struct hf_etcd_engine_request *req,
                              size_t most);
 

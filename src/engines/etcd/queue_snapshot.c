@@ -12,8 +12,8 @@
 /* ----------------------------------------------------------------- entry -- */
 
 /* The role of a key that has the name of a ticket of ours.  If its value is not
- * ours, somebody has put the key by hand: it blocks whoever is behind it, as it
- * does for other programs. */
+ * ours, somebody has put the key by hand: it blocks the tickets behind it, as
+ * it does for other programs. */
 static enum hf_etcd_engine_role ticket_role(const struct hf_etcd_key_value *kv,
                                             struct hf_etcd_engine_entry *entry)
 {
@@ -126,7 +126,8 @@ bool hf_etcd_engine_entry_read(const struct hf_etcd_engine_queue *queue,
     if (entry->name.form != HF_ETCD_KEY_TICKET ||
         entry->value.kind != HF_TICKET_EXCLUSIVE)
         return true;
-    /* Others may have made what they like of the value of a ticket of ours. */
+    /* Others may have overwritten the value of a ticket of ours: we know what
+     * it was. */
     own = hf_etcd_engine_own_created(queue, entry->create_revision);
     if (own != NULL) {
         entry->value.kind = own->kind;
@@ -173,7 +174,7 @@ static void add_unknown(struct hf_etcd_engine_list *list,
 }
 
 /* The place of a ticket, and its token.  Each generation of a double barrier
- * puts the flag again, so that one's is the revision of the last time. */
+ * puts the flag READY again, so its place is the revision of the last put. */
 static uint64_t order_of(const struct hf_etcd_engine_entry *entry)
 {
     return entry->value.kind == HF_TICKET_READY
@@ -226,7 +227,8 @@ static int compare_listed(const void *a, const void *b)
     return hf_ticket_compare(&first->ticket, &second->ticket);
 }
 
-/* Sort, and leave out what two ranges have shown: its neighbour is the same. */
+/* Sort, and leave out a ticket that two ranges have shown: then both are
+ * neighbours. */
 static void sort(struct hf_etcd_engine_list *list)
 {
     size_t kept = 0;

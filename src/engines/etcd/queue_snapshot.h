@@ -20,7 +20,7 @@ enum hf_etcd_engine_role {
     HF_ETCD_ROLE_PARTICIPANT, /* or the flag READY */
     HF_ETCD_ROLE_UNKNOWN,     /* no ticket, and not ours */
     HF_ETCD_ROLE_NONE,        /* of something else: a deeper name, a barrier */
-    HF_ETCD_ROLE_ANY,         /* what is looked for: one of the first two */
+    HF_ETCD_ROLE_ANY,         /* only in a search: one of the first two */
 };
 
 /* The role of a ticket of ${kind}. */
@@ -46,7 +46,7 @@ struct hf_etcd_engine_entry {
                                           for those of other programs */
     const char *suffix; /* behind "PREFIX NAME/", in the answer */
     size_t suffix_bytes;
-    int64_t lease; /* which keeps the key */
+    int64_t lease; /* that the key is attached to; 0: none */
     int64_t create_revision;
     int64_t mod_revision;
     int64_t version;

@@ -18,7 +18,8 @@ static void answer(struct hf_etcd_engine_request *req, bool found)
     hf_etcd_engine_request_answer(req, &event);
 }
 
-/* Our ticket that is removed; NULL: it was seen to go. */
+/* Our ticket that is to be removed; NULL: it is known to be gone, or not
+ * ours. */
 static struct hf_etcd_engine_own_ticket *
 own_of(const struct hf_etcd_engine_request *req)
 {
@@ -38,7 +39,8 @@ static void own_removed(struct hf_etcd_engine_request *req, bool found)
 /* ------------------------------------------------------------------- ours --
  */
 
-/* Append the removal of the key, if it is the one that was created then. */
+/* Append the removal of the key, and the comparison that it was created at
+ * ${create_revision}. */
 static void write_removal(struct hf_etcd_buffer *buffer, const char *key,
                           size_t bytes, int64_t create_revision)
 {
@@ -109,7 +111,7 @@ void hf_etcd_engine_remove_own(struct hf_etcd_engine_request *req)
 /* ------------------------------------------- ours, without an answer so far --
  */
 
-/* The key is read: it is our ticket, or nothing of it is there, nor will be. */
+/* The key is read: our ticket is there, or it is not and will not come. */
 static void key_read(struct hf_etcd_engine_request *req,
                      const struct hf_etcd_result *result)
 {
@@ -128,7 +130,7 @@ static void key_read(struct hf_etcd_engine_request *req,
     }
 }
 
-/* It is its turn: the epoch is known. */
+/* The turn of ${req} has come: the epoch is known. */
 static void begin_unsure(struct hf_etcd_engine_request *req)
 {
     const struct hf_etcd_engine_own_ticket *own = own_of(req);
@@ -180,7 +182,7 @@ static void delete_target(struct hf_etcd_engine_request *req)
     hf_etcd_engine_request_call(req, HF_ETCD_TXN, &buffer, target_deleted);
 }
 
-/* Was what says by whom it is evicted not written, so that the ticket has to go
+/* Could the reason of the eviction not be written, so that the ticket has to go
  * without it?  There is no space, the user may not write there, or the lease
  * has just ended. */
 static bool is_unsaid(const struct hf_etcd_result *result)
@@ -206,8 +208,8 @@ static void evict_candidate(struct hf_etcd_engine_request *req,
     struct hf_etcd_buffer buffer = {0};
 
     write_removal(&buffer, target->key, target->bytes, target->create_revision);
-    /* Without a lease, which somebody has taken from it, nothing would remove
-     * the key. */
+    /* Somebody may have detached the ticket from its lease.  Then nothing would
+     * ever remove the key with the reason, so it is not written. */
     if (listed->ticket.session != 0)
         hf_etcd_engine_eviction_write(
             req->engine, &buffer, (int64_t)listed->ticket.session,
@@ -230,8 +232,8 @@ static void reason_written(struct hf_etcd_engine_request *req,
         hf_etcd_engine_request_fail_call(req, result, "remove a ticket from");
 }
 
-/* It is of the value that was read, so that a put that takes effect late cannot
- * undo a downgrade. */
+/* The put compares the revision of the value that was read.  So if it takes
+ * effect late it cannot undo a downgrade. */
 static void write_reason(struct hf_etcd_engine_request *req,
                          const struct hf_etcd_engine_listed *listed)
 {

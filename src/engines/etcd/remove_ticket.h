@@ -23,7 +23,7 @@
 struct hf_etcd_engine_request *
 hf_etcd_engine_removal_to_join(struct hf_etcd_engine_queue *queue);
 
-/* Append it to a transaction: a comparison, and the operation. */
+/* Append the removal to a transaction: a comparison, and the deletion. */
 void hf_etcd_engine_removal_join(const struct hf_etcd_engine_request *req,
                                  struct hf_etcd_buffer *buffer);
 

@@ -13,7 +13,7 @@
 #define ID_BYTES (HF_TICKET_ID_TEXT_BYTES - 1)
 #define WEIGHT_DIGITS_MOST 2 /* HF_WEIGHT_MAX */
 
-/* The words of the kinds whose values say it. */
+/* The words for kinds; the value of a kind without a word does not name it. */
 static const char *const words[] = {
     [HF_TICKET_MUTEX] = "mutex",     [HF_TICKET_READ] = "read",
     [HF_TICKET_WRITE] = "write",     [HF_TICKET_LEASE] = "lease",

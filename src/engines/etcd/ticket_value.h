@@ -45,7 +45,8 @@ size_t hf_etcd_engine_value_format(enum hf_ticket_kind kind,
                                    uint32_t weight, const char *text,
                                    char value[HF_ETCD_VALUE_BYTES]);
 
-/* The same for a ticket, no election's, that ${evicted_by} evicts. */
+/* The same for a ticket that is not an election's and that ${evicted_by}
+ * evicts. */
 size_t hf_etcd_engine_value_format_evicted(enum hf_ticket_kind kind,
                                            const struct hf_ticket_id *id,
                                            uint32_t weight,

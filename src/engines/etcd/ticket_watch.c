@@ -2,9 +2,10 @@
 /*
  * HF_REQUEST_WATCH: a watch on the key of a ticket.
  *
- * The first deletion is its end, because names are used again only after that.
- * A put with the kind of a reader ends a watch of a writer (a downgrade).  A
- * put of our own ticket by another hand asks for its release: own_value.h.
+ * The first deletion of the key is the end of the ticket, because names are
+ * used again only after that.  A put with the kind of a reader ends a watch of
+ * a writer (a downgrade).  A put of our own ticket by another hand asks for its
+ * release: own_value.h.
  */
 #include <assert.h>
 #include <string.h>
@@ -20,7 +21,8 @@ own_of(const struct hf_etcd_engine_watch *watch)
                                    &watch->base.request->ticket);
 }
 
-/* Is a ticket of ${kind} no longer the one that is watched? */
+/* Was the writer that is watched downgraded, so that its ticket is of ${kind}
+ * now? */
 static bool is_other(const struct hf_etcd_engine_watch *watch,
                      enum hf_ticket_kind kind)
 {
@@ -31,7 +33,8 @@ static bool is_other(const struct hf_etcd_engine_watch *watch,
 /* ------------------------------------------------------------------ events --
  */
 
-/* The ticket is gone.  If it was ours, say why, if that is known. */
+/* The ticket is gone: report it, with the reason of an eviction if it is
+ * known. */
 static void gone(struct hf_etcd_engine_watch *watch)
 {
     struct hf_etcd_engine_own_ticket *own = own_of(watch);
@@ -50,7 +53,7 @@ static void gone(struct hf_etcd_engine_watch *watch)
     hf_etcd_engine_watch_end(watch, HF_EVENT_GONE, text);
 }
 
-/* Somebody removes it, and has said who he is. */
+/* Somebody removes the ticket, and the value says who. */
 static void take_reason(struct hf_etcd_engine_watch *watch,
                         const struct hf_etcd_engine_ticket_value *value)
 {
@@ -79,8 +82,8 @@ static void put(struct hf_etcd_engine_watch *watch,
     else if (own != NULL && hf_etcd_engine_own_value_was_put(&own->value, kv))
         hf_etcd_engine_watches_revoked(watch->base.engine, &own->id);
     else if (value.kind != 0 && is_other(watch, value.kind))
-        /* It stays in the queue, and may be ours: another ticket of this client
-         * watches it. */
+        /* The watch ends, but the ticket stays in the queue.  It may even be
+         * ours, watched for another ticket of this client. */
         hf_etcd_engine_watch_end(watch, HF_EVENT_GONE, NULL);
 }
 
@@ -113,8 +116,8 @@ static void checked(struct hf_etcd_engine_request *req,
         gone(watch);
         return;
     }
-    /* If it could not be read, the server says again that the revision is
-     * compacted, and it is read again. */
+    /* If the key could not be read, the watch is added with the old revision.
+     * The server says again that it is compacted, and the key is read again. */
     if (is_read)
         watch->watch.next_revision = txn.header.revision + 1;
     if (hf_etcd_watch_add(&req->engine->session, &watch->watch))
@@ -155,8 +158,8 @@ static void start(struct hf_etcd_engine_watch *watch, const char *suffix,
                                               watch->base.target.bytes};
     watch->watch.event = event;
     watch->watch.compacted = compacted;
-    /* Of our own ticket each request to release and each reason counts.  Of
-     * another one, whether it is there. */
+    /* Of our own ticket every put matters: a request to release, or the reason
+     * of an eviction.  Of another one it matters only whether it is there. */
     watch->watch.extent =
         own != NULL ? HF_ETCD_WATCH_ALL_EVENTS : HF_ETCD_WATCH_LAST_STATE;
     if (!hf_etcd_engine_watch_start(watch, revision))

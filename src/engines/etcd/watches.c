@@ -16,7 +16,7 @@ hf_etcd_engine_watch_of(struct hf_etcd_engine_request *req)
     return container_of(req, struct hf_etcd_engine_watch, base);
 }
 
-/* It is being freed. */
+/* ${req} is being freed: nothing is watched for it any more. */
 static void cleanup(struct hf_etcd_engine_request *req)
 {
     struct hf_etcd_engine_watch *watch = hf_etcd_engine_watch_of(req);
@@ -137,7 +137,7 @@ void hf_etcd_engine_watches_resume(struct hf_etcd_engine *engine)
     }
 }
 
-/* Those that are READING have been answered, because their calls have ended. */
+/* None is READING: those were answered when their calls ended. */
 void hf_etcd_engine_watches_clear(struct hf_etcd_engine *engine)
 {
     while (engine->watches.first != NULL)

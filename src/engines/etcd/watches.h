@@ -8,9 +8,9 @@
  * so the request is answered at once, without a call if a list has shown the
  * ticket.
  *
- * The end of a watch says nothing about a key.  If its revision is compacted, a
- * ticket is read, and a queue counts as changed.  If the server refuses a
- * watch, because rights were taken away, it is set again on the next
+ * The end of a watch says nothing about a key.  If its revision is compacted,
+ * the key of a ticket is read, and a queue counts as changed.  If the server
+ * refuses a watch, because rights were taken away, it is set again on the next
  * connection.
  */
 #ifndef HF_ENGINES_ETCD_WATCHES_H
@@ -50,8 +50,8 @@ hf_etcd_engine_watch_new(struct hf_etcd_engine *engine,
 struct hf_etcd_engine_watch *
 hf_etcd_engine_watch_of(struct hf_etcd_engine_request *req);
 
-/* Watch from ${revision} on; the key and the functions of .watch are set.
- * False if there are too many; the request has been failed then. */
+/* Watch from ${revision} on; the caller has set the key and the functions of
+ * .watch.  False if there are too many; the request has been failed then. */
 bool hf_etcd_engine_watch_start(struct hf_etcd_engine_watch *watch,
                                 int64_t revision);
 
