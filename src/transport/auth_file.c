@@ -17,9 +17,9 @@ struct auth_search {
     const struct hf_auth_wanted *wanted;
     bool servers_required; /* each line must name its servers */
     struct hf_auth *auth;
-    size_t line; /* number of the last line read; 0: not about a line */
-    size_t lines; /* of credentials */ /* lines of credentials so far */
-    size_t matches; /* of them, those for the servers of the URL */
+    size_t line;  /* number of the last line read; 0: the fault is of no line */
+    size_t lines; /* lines of credentials so far */
+    size_t matches; /* how many of them are for the servers of the URL */
 };
 
 /* --------------------------------------------------------------- servers -- */
@@ -82,9 +82,9 @@ static bool has_server(const char *servers, const struct auth_server *wanted,
     return false;
 }
 
-/* Does the list ${servers} contain all servers of ${wanted}, the URL?
- * Credentials for a part would not do, because the client may connect to any
- * of them. */
+/* Does the list ${servers} contain all servers of ${wanted}, the list of the
+ * URL?  Credentials for some of them are not enough, because the client may
+ * connect to any server of the URL. */
 static bool has_servers(const char *servers, const char *wanted, unsigned port)
 {
     struct auth_server server;
@@ -188,7 +188,8 @@ static const char *read_url(struct auth_search *search, const char *text)
     return fault;
 }
 
-/* Read one line; empty lines and comments are skipped. */
+/* Read one line; empty lines and comments are skipped.  Returns what is wrong
+ * with it, or NULL. */
 static const char *read_line(struct auth_search *search, const char *line)
 {
     size_t bytes = strlen(search->wanted->prefix);

@@ -33,7 +33,8 @@
 struct hf_auth {
     char user[HF_AUTH_BYTES];     /* may be "" */
     char password[HF_AUTH_BYTES]; /* "" if none were found */
-    const char *path; /* of the file, as the URL or the environment names it */
+    const char *path; /* of the file, as the URL or the environment names it;
+                         NULL: none does */
     bool for_other_servers; /* HOLDFAST_AUTH_FILE has only lines for other
                                servers */
 };
@@ -46,9 +47,10 @@ struct hf_auth_wanted {
     unsigned port;            /* the default port of a server */
 };
 
-/* Find the credentials for the servers of the URL.  HF_EURL or HF_EDENIED with
- * a text that names the file; a file named by auth_file= must have a line for
- * these servers.  The caller wipes ${auth}. */
+/* Find the credentials for the servers of the URL.  HF_OK with "" as password
+ * if no file is named, or if HOLDFAST_AUTH_FILE has no line for them.  HF_EURL
+ * or HF_EDENIED with a text that names the file; a file named by auth_file=
+ * must have a line for these servers.  The caller wipes ${auth}. */
 hf_status hf_auth_find(const struct hf_auth_wanted *wanted,
                        struct hf_auth *auth, struct hf_error *error);
 

@@ -85,10 +85,11 @@ static void set_why_of_handshake(struct hf_connection *connection)
 }
 
 /* What errors of the system mean for a socket file.  A server that stops
- * removes the file, and systemd its directory, so a missing one is no mistake
- * of the URL: both come with the server.  It makes the file before it sets the
- * rights of it, so these may come, too.  Every other error, and every error of
- * an address, may pass, and is reported in the words of the system. */
+ * removes the file, and systemd the directory of it.  So a missing file is no
+ * mistake of the URL: it is there again when the server starts.  The server
+ * makes the file before it sets its rights, so missing rights may come later,
+ * too.  Every other error, and every error of an address, may pass, and is
+ * reported in the words of the system. */
 static const struct hf_connection_cause socket_file_causes[] = {
     {"ENOENT", ENOENT, HF_EUNREACHABLE,
      "there is no such socket file; expected the path of the server's, which "
@@ -149,8 +150,8 @@ static void set_why_of_break(struct hf_connection *connection, int failure)
         set_why_of_system(connection, failure);
 }
 
-/* Stop polling and callbacks.  An address that failed before the connection
- * was up is skipped next time. */
+/* Stop polling and callbacks.  If the connection was not up by then, the
+ * resolver skips the address next time. */
 static void end(struct hf_connection *connection)
 {
     if (connection->config.path == NULL &&
@@ -205,9 +206,9 @@ static void on_wake(uv_idle_t *wake)
     (void)uv_idle_stop(wake);
 }
 
-/* Poll for what is needed now.  libuv registers it with the kernel only when
- * the loop next iterates, so an idle handle makes sure that it does before it
- * blocks. */
+/* Poll for what is needed now.  The events are registered with the kernel only
+ * in the next iteration of the loop.  The idle handle keeps the loop from
+ * blocking before that. */
 static void poll_for(struct hf_connection *connection)
 {
     int events = connection->phase == HF_CONNECTION_CONNECTING ? UV_WRITABLE
@@ -358,7 +359,7 @@ static void read_tls(struct hf_connection *connection)
     else if (answer == HF_TLS_FAILED)
         fail_tls(connection);
     else if (!connection->blocked &&
-             !flush(connection)) /* otherwise on_socket_writable() does that */
+             !flush(connection)) /* if blocked, on_socket_writable() flushes */
         fail(connection);
 }
 
@@ -393,7 +394,7 @@ static void receive_tls(struct hf_connection *connection, size_t count)
         read_tls(connection);
 }
 
-/* Read from the socket until it is empty, but not too often. */
+/* Read from the socket until it is empty, but READS_MAX times at most. */
 static void receive(struct hf_connection *connection)
 {
     ssize_t count = READ_BYTES;
@@ -432,8 +433,7 @@ static void on_connected(struct hf_connection *connection)
     }
 }
 
-/* The socket has an error that reading did not show, because it came before
- * the data; otherwise libuv would have reported it as readable. */
+/* libuv has reported an error of the socket that reading did not show. */
 static void on_error(struct hf_connection *connection)
 {
     int failure = hf_socket_connected(connection->fd);
@@ -456,7 +456,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
             on_socket_writable(connection);
         if (connection->phase != HF_CONNECTION_ENDED)
             receive(connection);
-        /* libuv has stopped polling. */
+        /* On an error libuv has stopped polling, so the connection must end. */
         if (status != 0 && connection->phase != HF_CONNECTION_ENDED)
             on_error(connection);
     }
@@ -583,7 +583,7 @@ static void on_closed(uv_handle_t *handle)
 }
 
 /* The handles are closed before the descriptor, because libuv must not poll a
- * closed one. */
+ * closed descriptor. */
 void hf_connection_close(struct hf_connection *connection,
                          enum hf_connection_close_mode how)
 {

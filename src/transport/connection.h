@@ -103,8 +103,8 @@ const char *hf_connection_why(const struct hf_connection *connection);
  * depends on what is in the buffers. */
 bool hf_connection_closed_by_peer(const struct hf_connection *connection);
 
-/* Is a TLS handshake in progress, or was until the end, to which the server
- * has answered nothing?  The port may be one without TLS. */
+/* Is the connection in a TLS handshake, or did it end in one, and has the
+ * server answered nothing to it?  Then the port may be one without TLS. */
 bool hf_connection_awaits_tls(const struct hf_connection *connection);
 
 /* Close the connection.  No callback is called any more, the descriptor is

@@ -22,7 +22,7 @@ struct hf_lookup_completions;
 struct hf_lookup {
     char host[HF_HOST_BYTES];
     union hf_address addresses[HF_LOOKUP_ADDRESSES_MAX];
-    size_t address_count; /* 0: none, .why says why */
+    size_t address_count; /* 0: there are none, and .why says why */
     char why[HF_LOOKUP_TEXT_BYTES];
     struct hf_lookup_completions *completions;
     struct hf_lookup *next;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A name stays in the table once it was looked up, with its last addresses.
- * If the next lookup fails or hangs, these are used. */
+/* A name stays in the table once it was looked up, with its last addresses.  If
+ * the next lookup fails or hangs, these addresses are used. */
 #include "transport/resolver.h"
 
 #include <assert.h>
@@ -24,7 +24,7 @@ struct hf_resolver_name {
     char why[HF_LOOKUP_TEXT_BYTES]; /* why the last lookup has no result */
     union hf_address addresses[HF_LOOKUP_ADDRESSES_MAX];
     size_t address_count; /* 0: nothing is known */
-    size_t next_address;  /* which address is used next, modulo the count */
+    size_t next_address; /* the index of the address to use, modulo the count */
     struct hf_resolver_request *requests;  /* requests that wait for the
                                               lookup */
     struct hf_resolver_request *answering; /* requests that are being
@@ -123,7 +123,8 @@ static void store_result(struct hf_resolver *resolver,
     }
 }
 
-/* The result of ${name}'s last lookup: FOUND or FAILED. */
+/* What is known of ${name}: FOUND with an address, which may be older than the
+ * last lookup; FAILED if there is none. */
 static enum hf_resolver_result last_result(const struct hf_resolver_name *name,
                                            union hf_address *address,
                                            char why[HF_RESOLVER_TEXT_BYTES])
@@ -244,8 +245,8 @@ enum hf_resolver_result hf_resolver_find(struct hf_resolver *resolver,
                                          union hf_address *address,
                                          char why[HF_RESOLVER_TEXT_BYTES])
 {
-    /* Somebody asks again while a lookup has not ended.  Then known addresses
-     * are better than to wait for one more. */
+    /* While a lookup of any name has not ended, the next one may hang, too.
+     * Then known addresses are better than waiting. */
     bool lookup_under_way = resolver->under_way > 0;
     const char *fault = "too many names, or no memory for another";
     struct hf_resolver_name *name;

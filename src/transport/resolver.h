@@ -26,7 +26,7 @@
 #define HF_RESOLVER_NAMES_MAX 64
 /* Lookups in progress at a time, at most one for each name. */
 #define HF_RESOLVER_THREADS_MAX 8
-/* The least time from the start of a lookup to the next one of that name. */
+/* The least time between the starts of two lookups of a name. */
 #define HF_RESOLVER_INTERVAL_MS 1000
 /* Length of a text that says why a name has no address. */
 #define HF_RESOLVER_TEXT_BYTES 160
@@ -74,8 +74,9 @@ void hf_resolver_free(struct hf_resolver *resolver);
 
 /* Find an address of ${host}, a name or a numeric address, which is always
  * known.  If there are several addresses, they are used in turn; see
- * hf_resolver_address_failed().  A name that was looked up a moment ago is
- * FOUND or has FAILED at once, as that lookup ended. */
+ * hf_resolver_address_failed().  If the name was looked up less than
+ * HF_RESOLVER_INTERVAL_MS ago, the answer is FOUND or FAILED at once, from what
+ * is known. */
 enum hf_resolver_result hf_resolver_find(struct hf_resolver *resolver,
                                          const char *host,
                                          struct hf_resolver_request *request,

@@ -12,8 +12,8 @@
  *     sasl->close(client)
  *
  * A step may block, because a mechanism may ask a server of its own (Kerberos).
- * Nothing else does.  A client is used by one thread at a time; different
- * clients by any.
+ * No other function blocks.  A client is used by one thread at a time;
+ * different clients by any.
  */
 #ifndef HF_TRANSPORT_SASL_H
 #define HF_TRANSPORT_SASL_H
@@ -52,7 +52,7 @@ struct hf_sasl;
 struct hf_sasl_ops {
     unsigned abi; /* HF_SASL_ABI; a module with another number is refused */
 
-    /* Is there that mechanism?  To be called before .open.  HF_EUNSUPPORTED
+    /* Is ${mechanism} installed?  To be called before .open.  HF_EUNSUPPORTED
      * with a text that says what to install. */
     hf_status (*check)(const char *mechanism, struct hf_error *error);
 

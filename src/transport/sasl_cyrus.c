@@ -5,9 +5,9 @@
  * libsasl2 has state of the process, which its plugins share.  It is guarded
  * only by functions that the program may set (sasl_set_mutex), and a library
  * must not set them in its place.  So a lock of ours is held in each call.  A
- * step that waits for a server of Kerberos keeps other steps waiting, which
- * costs them their attempt to connect at worst.  The calls that never wait have
- * a lock of their own, because they are made with the lock of a client.
+ * step that waits for a server of Kerberos keeps other steps waiting; at worst
+ * that costs them their attempt to connect.  The calls that never wait have a
+ * second lock, because they are made while the lock of a client is held.
  *
  * No security layer is negotiated, because ZooKeeper has none: what follows the
  * rounds is protected by TLS, or by nothing.
@@ -39,7 +39,8 @@ static pthread_mutex_t others = PTHREAD_MUTEX_INITIALIZER;
 
 /* ------------------------------------------------------------- callbacks -- */
 
-/* The user.  An authorization identity other than that is not asked for. */
+/* The name of the user; "" as the authorization identity, so that no other than
+ * the user's is asked for. */
 static int get_name(void *context, int id, const char **result,
                     unsigned *length)
 {
@@ -119,8 +120,9 @@ static bool is_there(const char *mechanism)
     return names != NULL && *names != NULL;
 }
 
-/* Load the plugins, once.  They stay.  SASL_PATH says from where, and libsasl2
- * takes it unless it can still see by the ids that the user is another. */
+/* Load the plugins, once; they stay loaded.  SASL_PATH says from where.
+ * libsasl2 ignores it only while the real and the effective ids differ, so it
+ * is removed here for every set-user-id program. */
 static int init(void)
 {
     static bool begun;
@@ -229,9 +231,9 @@ static int begin(struct hf_sasl *sasl)
     return code;
 }
 
-/* The first token.  DIGEST-MD5 begins with the server's: what libsasl2 would
- * send to a server that it knows from before is for a "subsequent
- * authentication", which Java does not know (JDK-6682540). */
+/* The first token.  With DIGEST-MD5 the server sends the first one, so ours is
+ * dropped: libsasl2 has one for a server that it knows from before, for a
+ * "subsequent authentication", which Java does not know (JDK-6682540). */
 static int start(struct hf_sasl *sasl, const char **bytes, unsigned *count)
 {
     int code = begin(sasl);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An exchange belongs to the loop between its steps, and to the thread during
- * one.  If it is ended during one, the thread frees it.  What both use is
- * counted, because a thread that waits for another server cannot be cancelled
- * and may end after the client is gone. */
+/* An exchange belongs to the loop between its steps, and to a thread during a
+ * step.  If it is ended during a step, the thread frees it.  Threads that use
+ * ${shared} are counted, because a thread that waits for another server cannot
+ * be cancelled and may end after the client is gone. */
 #include "transport/sasl_exchange.h"
 
 #include <assert.h>
@@ -83,7 +83,7 @@ static void free_exchange(struct exchange *exchange)
     hf_free(exchange);
 }
 
-/* Copy ${text} to ${end}, and move that behind it. */
+/* Copy ${text} to ${*end}, and move ${*end} behind the copy. */
 static const char *copy(char **end, const char *text)
 {
     size_t bytes = strlen(text) + 1;
@@ -123,7 +123,7 @@ static void move(struct exchange *exchange, enum exchange_state state)
 
 /* ---------------------------------------------------------------- thread -- */
 
-/* Free ${shared} if nothing uses it, and release its lock. */
+/* Release the lock of ${shared}, and free it if nothing uses it any more. */
 static void unlock(struct shared *shared)
 {
     bool last = shared->threads == 0 && shared->async == NULL;
@@ -258,7 +258,8 @@ static bool take_token(struct exchange *exchange, const void *bytes,
     return true;
 }
 
-/* The thread counts before it starts, so that it finds what it uses. */
+/* Start a thread for the step.  The lock is held until the thread is counted,
+ * so it cannot end before that. */
 static bool start_thread(struct exchange *exchange)
 {
     struct shared *shared = exchange->shared;
@@ -280,7 +281,7 @@ hf_status hf_sasl_exchange_step(struct hf_sasl_exchanges *exchanges,
 {
     struct exchange *exchange = exchanges->current;
 
-    /* Only the loop changes this state. */
+    /* Only the loop moves an exchange out of IDLE, so no lock is needed. */
     assert(exchange != NULL && exchange->state == IDLE);
     exchange->error = (struct hf_error){HF_OK, ""};
     if (!take_token(exchange, bytes, count))

@@ -14,8 +14,8 @@
 
 #include "transport/sasl.h"
 
-/* Threads of exchanges that were ended while a step of them waited.  With as
- * many no other step begins. */
+/* The most threads at a time: one for the step that runs, and those of
+ * exchanges that were ended during a step.  With as many no step begins. */
 #define HF_SASL_THREADS_MAX 4
 
 /* What came of a step.  The pointers are valid until the callback returns. */
@@ -30,7 +30,7 @@ struct hf_sasl_outcome {
 /* Called on the loop, once for each step, unless the exchange was ended. */
 typedef void hf_sasl_stepped(void *arg, const struct hf_sasl_outcome *outcome);
 
-/* The place of one exchange at a time. */
+/* Holds one exchange at a time. */
 struct hf_sasl_exchanges;
 
 /* Make one on ${loop}.  ${ops} and ${loop} must outlive it.  NULL for lack of

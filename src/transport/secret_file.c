@@ -13,7 +13,8 @@
 
 #define MAX_BYTES (HF_SECRET_FILE_BYTES - 1)
 
-/* Check that only its owner, or root's group, can read the file. */
+/* Check that nobody but its owner can use the file; if root owns it, its group
+ * may read it. */
 static hf_status check_owner(const struct stat *status, const char *path,
                              const struct hf_secret_kind *kind,
                              struct hf_error *error)

@@ -20,8 +20,8 @@ bool hf_set_user_id(void)
     return getauxval(AT_SECURE) != 0;
 }
 
-/* Copy the first name that begins with ${prefix} to ${name}.  False if there is
- * none. */
+/* Copy the first name that begins with ${prefix} to ${name}; longer names are
+ * left out.  False if there is none. */
 static bool find(const char *prefix, char name[NAME_BYTES])
 {
     for (char **entry = environ; entry != NULL && *entry != NULL; entry++) {

@@ -21,13 +21,14 @@
 bool hf_set_user_id(void);
 
 /* In such a program remove each variable whose name begins with ${prefix};
- * elsewhere do nothing.  Before the first call of the library that reads them,
- * and at each later one, because the program may have set some since. */
+ * elsewhere do nothing.  To be called before each call of the library that
+ * reads them, because the program may have set some since the last one. */
 void hf_set_user_id_clear(const char *prefix);
 
 /* Write to ${path}, of ${bytes}, the path of ${file} in the home directory of
- * the effective user: that of the environment is the caller's.  A user without
- * a home has one in which nothing is.  False if it is too long. */
+ * the effective user, not in $HOME, which the caller of the program has set.  A
+ * user without a home gets a directory that does not exist.  False if the path
+ * is too long. */
 bool hf_set_user_id_home(const char *file, char *path, size_t bytes);
 
 #endif

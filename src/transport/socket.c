@@ -64,8 +64,8 @@ int hf_socket_connect(const union hf_address *address, uint16_t port)
     return begin_connect(fd, &to.any, bytes_of(&to));
 }
 
-/* A client may get a port of its own from the same range as the server's.  If
- * nobody listens there, the socket may connect to itself. */
+/* The system may give our socket the very port that it connects to.  If nobody
+ * listens there, the socket connects to itself. */
 static bool is_connected_to_itself(int fd)
 {
     union hf_address here, there;

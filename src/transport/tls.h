@@ -67,8 +67,9 @@ struct hf_tls_ops {
 
     /* Make the filter for one connection.  The peer must present a certificate
      * for ${host}, a name or an address, and choose ${protocol}, "h2" for
-     * example, by ALPN (RFC 7301) unless that is NULL; it is copied.  NULL for
-     * lack of memory, or because one of the two is too long. */
+     * example, by ALPN (RFC 7301) unless that is NULL; both are copied.  NULL
+     * for lack of memory, if one of the two is empty or too long, or while the
+     * process ends. */
     struct hf_tls *(*open)(struct hf_tls_context *context, const char *host,
                            const char *protocol);
     void (*close)(struct hf_tls *tls);

@@ -50,7 +50,7 @@ static void start_openssl(void)
 
 /* To be called at the start of each function of the module.  If it returns
  * true, leave_openssl() must be called at the end; if false, the process is
- * exiting and OpenSSL must not be used. */
+ * exiting or OpenSSL did not start, and OpenSSL must not be used. */
 static bool enter_openssl(void)
 {
     (void)pthread_once(&once, start_openssl);
@@ -309,7 +309,7 @@ static bool make_filter(struct hf_tls *tls, const char *host,
         set_expected_host(tls, host) &&
         (protocol == NULL || offer_protocol(tls, protocol)))
         return true;
-    goto free_ssl; /* it owns the BIOs now */
+    goto free_ssl; /* tls->ssl owns the BIOs now */
 free_bios:
     (void)BIO_free(tls->in);
     (void)BIO_free(tls->out);
@@ -424,7 +424,8 @@ static size_t pull(struct hf_tls *tls, void *bytes, size_t room)
     return count;
 }
 
-/* Decrypt; MORE if there is no complete record yet. */
+/* Decrypt; MORE if there is no complete record yet.  ${count} is 0 unless
+ * DONE. */
 static enum hf_tls_result read_(struct hf_tls *tls, void *bytes, size_t room,
                                 size_t *count)
 {

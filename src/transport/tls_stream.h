@@ -20,7 +20,7 @@ struct hf_tls_stream {
 };
 
 /* Make the filter for a connection to ${host} that speaks ${protocol}, or NULL:
- * see .open of struct hf_tls_ops.  NULL for lack of memory. */
+ * see .open of struct hf_tls_ops.  NULL for lack of memory, or as there. */
 struct hf_tls_stream *hf_tls_stream_new(const struct hf_tls_ops *ops,
                                         struct hf_tls_context *context,
                                         const char *host, const char *protocol);
@@ -32,8 +32,9 @@ bool hf_tls_stream_flush(struct hf_tls_stream *stream, int fd);
 bool hf_tls_stream_blocked(const struct hf_tls_stream *stream);
 
 /* Encrypt and send as much of ${bytes} as the socket takes now, and set
- * ${taken} to that amount.  At most one record of ciphertext is kept.
- * HF_TLS_MORE means that the connection is broken, see errno. */
+ * ${taken} to that amount.  At most one record of ciphertext is kept.  DONE,
+ * also if the socket took only some; MORE: the connection is broken, see errno;
+ * FAILED: see .why of ${stream}->ops. */
 enum hf_tls_result hf_tls_stream_send(struct hf_tls_stream *stream, int fd,
                                       const char *bytes, size_t count,
                                       size_t *taken);
