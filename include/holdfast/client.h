@@ -43,11 +43,11 @@ struct hf_result {
     struct hf_success success; /* of a read of it that gave HF_OK, else zeros */
 };
 
-/* Called once when an operation has ended.  ${result} is valid until it
- * returns; unless its status is HF_OK, hf_last_error() has that and the text
- * here.  .fn may be NULL where the end brings a status only: the end is not
- * reported then.  A call whose end brings a grant or tickets refuses NULL with
- * HF_EINVAL, because they would be lost. */
+/* Called once when an operation has ended.  ${result} is valid until .fn
+ * returns.  If its status is not HF_OK, hf_last_error() has that status and the
+ * text inside .fn.  .fn may be NULL where the end brings a status only: the end
+ * is not reported then.  A call whose end brings a grant or tickets refuses
+ * NULL with HF_EINVAL, because they would be lost. */
 struct hf_done {
     void (*fn)(void *arg, const struct hf_result *result);
     void *arg;
@@ -64,7 +64,7 @@ enum hf_state {
 
 /**
  * hf_state_name(state):
- * "CONNECTED" and so on; "?" for a number that is none.
+ * "CONNECTED" and so on; "?" for a number that is no state.
  *   Thread    any.
  */
 HF_API const char *hf_state_name(enum hf_state state);
@@ -150,9 +150,9 @@ enum hf_delivery {
 /* When the holder of a lock, a leader, or a participant inside a double barrier
  * is notified that this is over.  At SUSPENDED it is notified as soon as the
  * link is down, although its ticket may live and no other client has been
- * admitted; the ticket leaves its queue when the link is back (not that of an
- * hf_mutex that no thread holds then, but that threads of this client wait
- * for).  Waits go on in either case.  On an engine without sessions over a
+ * admitted; the ticket leaves its queue when the link is back.  (The ticket of
+ * an hf_mutex stays if no thread holds it then and threads of this client wait
+ * for it.)  Waits go on in either case.  On an engine without sessions over a
  * network there is no difference. */
 enum hf_loss_at {
     HF_LOSS_AT_LOST = 0, /* when safe-until passes or the session is over; with
@@ -199,7 +199,7 @@ struct hf_lock_event {
     enum hf_lock_event_kind kind;
     const char *name; /* of the lock, without a leading '/' */
     size_t index;     /* which of the locks it is, from 0 */
-    size_t count;     /* how many locks it is of; 1: one */
+    size_t count;     /* how many locks the acquire is of */
     hf_status status; /* FAILED: how it has ended; else HF_OK */
     uint64_t token;   /* its fencing token; 0 if it was not granted */
     bool waited;      /* ACQUIRED, FAILED: others were ahead */
@@ -210,9 +210,9 @@ struct hf_lock_event {
 
 /* Called with each event that metrics count of locks: each acquire that is
  * granted or fails, each release, loss and request to release, in their order,
- * one call at a time.  It is a callback like the others, so it comes a moment
- * after what it is about, which other calls and callbacks may show before, and
- * while it blocks up to 65,536 events wait; what finds no room is left out, and
+ * one call at a time.  It is a callback like the others: it comes a moment
+ * after the event, which other calls and callbacks may show before.  While it
+ * blocks up to 65,536 events wait; those that find no room are left out, and
  * the log says how many.  ${event} is valid until it returns.  It is not called
  * after the last callback of hf_client_close(), and costs nothing where it is
  * not set. */
@@ -255,9 +255,9 @@ struct hf_client_opts {
 /**
  * hf_client_opts_init(opts, size):
  * Set ${opts} to HF_CLIENT_OPTS_INIT, for a program in a language that has not
- * the macros of C.  ${size} is that of the struct as the program knows it, and
- * becomes .size: no more is written, and what this library does not know of it
- * is 0.
+ * the macros of C.  ${size} is the size of the struct as the program knows it,
+ * and becomes .size: no more than that is written, and fields that this library
+ * does not know are 0.
  *   Thread    any.
  */
 HF_API void hf_client_opts_init(struct hf_client_opts *opts, size_t size)
@@ -288,8 +288,9 @@ HF_API hf_status hf_client_open(const char *url,
  * HF_ECLOSED, each grant that is still held is lost and its user is notified,
  * and every callback has returned before this does.  Locks and grants stay
  * valid handles: free and release them as usual.
- *   Time      as long as the server removes locks.  One that is silent for a
- *             second, with more than 128 locks for a third of a lease, ends it.
+ *   Time      as long as the server goes on to remove locks.  The wait ends
+ *             when it is silent for a second; with more than 128 locks, for a
+ *             third of a lease.
  *   Fails     HF_EREENTRANT HF_EFORKED; ${client} is then not closed.
  */
 HF_API hf_status hf_client_close(struct hf_client *client);
@@ -317,7 +318,7 @@ HF_API enum hf_state hf_client_state(const struct hf_client *client)
  * hf_client_add_listener(client, on_state, listener):
  * Notify ${on_state} of the states of ${client} from now on, after the
  * listeners that were added before; the first is that of struct hf_client_opts.
- * The state of now is not reported: hf_client_state(), called after this,
+ * The present state is not reported: hf_client_state(), called after this,
  * returns it.
  *   Ownership ${listener} must be freed with hf_client_remove_listener(), or is
  *             freed with ${client} once that is closed.
@@ -334,9 +335,9 @@ HF_API hf_status hf_client_add_listener(struct hf_client *client,
  * hf_client_remove_listener(client, listener):
  * Free ${listener} (NULL is fine), one of those of ${client}.  None of its
  * calls comes after this: one that runs has returned, one that was queued does
- * not run, and its .drop has been called.  Made inside a callback of this
- * library it does not wait: a call of ${listener} that runs then, this one or
- * one on another thread, goes on, and .drop comes right after it.
+ * not run, and its .drop has been called.  Inside a callback of this library
+ * this does not wait: a call of ${listener} that runs then, this one or one on
+ * another thread, goes on, and .drop comes right after it.
  *   Time      until a call of ${listener} that runs on another thread has
  *             returned.
  */

@@ -96,8 +96,8 @@ HF_API hf_status hf_election_open(struct hf_client *client, const char *name,
  * Free ${election} (NULL is fine).  If it is a candidate it resigns in the
  * background, and waits for it end with HF_ECANCELLED.  No callback of
  * ${election} comes after this: the one that runs has returned, those that were
- * queued do not run, and each .drop has been called.  Made inside a callback of
- * this library it does not wait: a callback of ${election} that runs then, this
+ * queued do not run, and each .drop has been called.  Inside a callback of this
+ * library this does not wait: a callback of ${election} that runs then, this
  * one or one on another thread, goes on, and each .drop comes right after it.
  *   Time      until a callback of ${election} that runs on another thread has
  *             returned.

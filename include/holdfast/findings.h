@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is so at the service of a client: its servers, their settings, clocks
+ * Findings about the service of a client: its servers, their settings, clocks
  * and rights, each with what to do about it.  For a program's own health check;
  * `holdfast doctor` prints the same.
  */
@@ -18,7 +18,7 @@ enum hf_severity {
     HF_SEVERITY_OK = 0,      /* it is as it should be */
     HF_SEVERITY_UNKNOWN = 1, /* it cannot be seen from a client */
     HF_SEVERITY_NOTICE = 2,  /* it may be meant so, and should be known */
-    HF_SEVERITY_WARNING = 3, /* locks work, and will not in some event */
+    HF_SEVERITY_WARNING = 3, /* locks work, but will not in some event */
     HF_SEVERITY_ERROR = 4    /* locks do not work, or not as promised */
 };
 
@@ -45,11 +45,11 @@ HF_API const char *hf_severity_name(enum hf_severity severity);
 
 /**
  * hf_client_examine(client, wait_ms, findings):
- * Set ${findings} to what is so at the service of ${client}.  Only reads, with
- * the rights of ${client}.  There are at most 256 findings, in the order in
- * which they were made; what each engine looks at, and what that costs, stands
- * in its document.  It looks also while there is no session, as far as it can
- * without one.
+ * Set ${findings} to what can be seen of the service of ${client}.  Only reads,
+ * with the rights of ${client}.  There are at most 256 findings, in the order
+ * in which they were made; what each engine looks at, and what that costs,
+ * stands in its document.  It looks also while there is no session, as far as
+ * it can without one.
  *   Time      at most ${wait_ms}.  It waits for a server for at most 3 s.
  *   Ownership ${findings} must be freed with hf_findings_free().
  *   Fails     HF_EUNSUPPORTED if the engine has no findings; HF_ETIMEDOUT

@@ -34,18 +34,18 @@ HF_API uint64_t hf_grant_token_of(const struct hf_grant *grant,
 /**
  * hf_grant_safe_until_ms(grant):
  * The instant on CLOCK_BOOTTIME, in milliseconds, before which no other client
- * can have been admitted.  It moves forward while the session lives, and comes
- * nearer only while the clocks of this machine are slewed to be slow, by what
- * they lose: the engine's clock does not lose it.  0 once the grant is known to
- * be lost, and in a child of a fork.  HF_FOREVER on an engine without leases,
- * where a grant ends early only if somebody removes its ticket by force.
- * Reading this does not find that out.  A thread notices it at once if the
- * acquire had .on_loss or .on_revoke, if hf_grant_loss_fd() was called, and
- * while another call of the client waits.  Else the next call of the client
- * that does more than read notices it, as hf_grant_check().  With proof=lazy in
- * a ZooKeeper URL it moves only when a call has the session proven, as
- * hf_grant_check() does, and is in the past until then; reading it sends no
- * request.
+ * can have been admitted.  It moves forward while the session lives.  It comes
+ * nearer only while the clocks of this machine are slewed to be slow, by the
+ * time that they lose, because the engine's clock does not lose it.  0 once the
+ * grant is known to be lost, and in a child of a fork.  HF_FOREVER on an engine
+ * without leases, where a grant ends early only if somebody removes its ticket
+ * by force.  Reading this does not find such a removal.  A thread notices it at
+ * once if the acquire had .on_loss or .on_revoke, if hf_grant_loss_fd() was
+ * called, and while another call of the client waits.  Else the next call of
+ * the client that does more than read notices it, as hf_grant_check().  With
+ * proof=lazy in a ZooKeeper URL it moves only when a call has the session
+ * proven, as hf_grant_check() does, and is in the past until then; reading it
+ * sends no request.
  *   Thread    any; also async-signal-safe.
  */
 HF_API uint64_t hf_grant_safe_until_ms(const struct hf_grant *grant)
@@ -134,15 +134,16 @@ HF_API hf_status hf_grant_downgrade_start(struct hf_grant *grant,
 
 /**
  * hf_grant_last_success(grant, wait_ms, success):
- * Set ${success} to the last success of the name that ${grant} is of.  It has
- * what every holder before has written.  Its age is by the engine's clock,
- * whatever the clocks of clients show: the difference of two times of that
- * clock, on files CLOCK_BOOTTIME unless the machine was booted in between.  If
- * that clock was set back so far that the success is in the future, it is
- * written again with the present time, and .age_ms is 0.
+ * Set ${success} to the last success of the name that ${grant} is of.  It is
+ * not older than what any holder before has written.  Its age is by the
+ * engine's clock, whatever the clocks of clients show: the difference of two
+ * times of that clock, on files CLOCK_BOOTTIME unless the machine was booted in
+ * between.  If that clock was set back so far that the success is in the
+ * future, it is written again with the present time, and .age_ms is 0.
  *   Time      at most ${wait_ms}.
- *   Fails     HF_ELOST if ${grant} is, or gets, lost; HF_ESTATE if it excludes
- *             not all others: a reader's, a semaphore's, or of several locks;
+ *   Fails     HF_ELOST if ${grant} is, or gets, lost; HF_ESTATE if it does not
+ *             exclude all others (a reader's, a semaphore's) or is of several
+ *             locks;
  *             HF_ETIMEDOUT HF_ECLOSED HF_EDENIED HF_EDIR HF_EFULL HF_ELIMIT
  *             HF_ENOMEM HF_EUNSURE HF_EPROTOCOL HF_EREENTRANT HF_EFORKED.
  */
@@ -166,13 +167,13 @@ HF_API hf_status hf_grant_last_success_start(struct hf_grant *grant,
  * hf_grant_write_success(grant, wait_ms):
  * Write the token of ${grant} and the present time of the engine's clock as the
  * last success of its name.  The engine does that at an instant at which the
- * ticket of ${grant} is there, and not if a later ticket has succeeded.  It is
- * sent again after an outage.
+ * ticket of ${grant} is there, and not if a later ticket has succeeded.  The
+ * request is sent again after an outage.
  *   Time      at most ${wait_ms}.
  *   Fails     HF_ELOST if ${grant} is, or gets, lost, or a later ticket has
  *             succeeded: nothing is written.  HF_EUNSURE if it is lost and an
- *             answer was lost before, and HF_ETIMEDOUT: it may be written.  The
- *             rest as hf_grant_last_success().
+ *             answer was lost before, or HF_ETIMEDOUT: the success may have
+ *             been written.  The rest as hf_grant_last_success().
  */
 HF_API hf_status hf_grant_write_success(struct hf_grant *grant,
                                         uint64_t wait_ms) HF_NONNULL(1);

@@ -34,23 +34,23 @@
  *            thread of a borrowed uv loop, where it could only wait for
  *            itself.
  * Callbacks  A call that returns anything but HF_OK never calls back.  One
- *            that returns HF_OK calls back exactly once, never from inside it,
- *            though another thread may be there before it has returned, and
- *            with no lock of the library held.  Where callbacks run is chosen
- *            when the client is opened (enum hf_delivery).  The .drop of a
- *            callback, if any, runs once when .arg is no longer needed, also
- *            when the call failed; it is a callback like the others.
- *            A callback may take as long as it likes.  Meanwhile the other
- *            callbacks of its client wait, and so do the calls that wait for
- *            callbacks, such as the one that closes the client.  Nothing else
- *            does, where callbacks run on a thread of the client or in
- *            hf_client_dispatch(): leases are renewed, and a loss is shown by
- *            hf_grant_loss_fd(), hf_grant_check() and safe-until.  On a
- *            borrowed uv loop it blocks the loop: then no lease is renewed, and
- *            only calls on other threads notice a loss, and safe-until, which
- *            passes.  Two kinds of functions are no callbacks, because locks
- *            of the library are held while they run: .fn of struct
- *            hf_reconnect, and those of struct hf_allocator.
+ *            that returns HF_OK calls back exactly once, with no lock of the
+ *            library held, and never from inside the call; on another thread
+ *            the callback may run before the call has returned.  Where
+ *            callbacks run is chosen when the client is opened (enum
+ *            hf_delivery).  The .drop of a callback, if any, runs once when
+ *            .arg is no longer needed, also when the call failed; it is a
+ *            callback like the others.  A callback may take as long as it
+ *            likes.  Meanwhile the other callbacks of its client wait, and so
+ *            do the calls that wait for callbacks, such as the one that closes
+ *            the client.  Nothing else waits where callbacks run on a thread of
+ *            the client or in hf_client_dispatch(): leases are renewed, and a
+ *            loss is shown by hf_grant_loss_fd(), hf_grant_check() and
+ *            safe-until.  On a borrowed uv loop it blocks the loop: then no
+ *            lease is renewed, and a loss is shown only by calls on other
+ *            threads and by safe-until, which passes.  Two kinds of functions
+ *            are no callbacks, because locks of the library are held while they
+ *            run: .fn of struct hf_reconnect, and those of struct hf_allocator.
  * Time       Names end in their unit.  An instant (_at_ms, safe_until_ms) is
  *            on CLOCK_BOOTTIME; a duration (_ms) starts at the call.  No wall
  *            clock decides anything; what is called _utc_ms is for people.
@@ -59,8 +59,9 @@
  *            0 is one answer of the engine: no wait for another owner, and for
  *            the link at most connect_ms.
  * Failure    Every failure is an hf_status from one table.  hf_last_error() has
- *            the last one of the thread and a text that explains it: of a call,
- *            whatever it was a call on, and in a callback of what that reports.
+ *            the last one of the thread and a text that explains it: the
+ *            failure of a call, on whatever handle, and inside a callback the
+ *            failure that this reports.
  * fork       A child must not use its parent's handles: every call on one
  *            answers HF_EFORKED there, and nothing it does, exit included,
  *            disturbs the parent's locks.

@@ -223,7 +223,7 @@ std::uint64_t milliseconds(std::chrono::duration<Rep, Period> duration)
 
     if (duration <= duration_type::zero())
         return 0;
-    /* What no clock will see the end of, and 2^63 has room for. */
+    /* Nobody waits that long; what is shorter fits into 63 bits. */
     if (duration == duration_type::max() ||
         milliseconds_type(duration).count() >= 9e18)
         return HF_FOREVER;
@@ -468,8 +468,7 @@ class lock;
 
 /* The proof that you were admitted.  Its destructor releases the lock: it waits
  * for one answer of the engine, or in a callback leaves that to the background.
- * It reports no loss: call release() where the end of the work depends on that
- * there was none. */
+ * It reports no loss: call release() where it matters that there was none. */
 class grant
 {
   public:
@@ -762,7 +761,7 @@ class lock
         detail::set(error, status);
     }
 
-    /* ${text} must be there as long as ${opts}. */
+    /* ${options}.text must live as long as ${opts}. */
     static void fill(hf_acquire_opts &opts, acquire_options &options,
                      grant &grant);
 
@@ -923,7 +922,8 @@ struct mutex_options {
 namespace detail
 {
 
-/* Did a call that locks get the lock?  It throws what is no answer to that. */
+/* Did a call that locks get the lock?  Any failure but HF_EBUSY and
+ * HF_ETIMEDOUT is thrown. */
 inline bool locked(hf_status status)
 {
     hf_error error{};
@@ -1151,7 +1151,8 @@ class shared_mutex
  */
 
 struct election_options {
-    /* This candidate leads; it leads no more, and ${why}: hf_election_opts. */
+    /* This candidate leads; it does not lead any more, because of ${why}: as in
+     * hf_election_opts. */
     std::function<void(std::uint64_t token)> on_elected;
     std::function<void(std::uint64_t token, const hf_error &why)> on_deposed;
     /* Somebody asks the leader to resign. */
@@ -1160,7 +1161,7 @@ struct election_options {
     std::function<void(const hf_error &why)> on_ended;
     /* HF_KIND_MUTEX: in the queue of Curator's LeaderSelector. */
     hf_kind kind = HF_KIND_ELECTION;
-    /* A text, or instead of all that tickets say an id. */
+    /* .text and .id of hf_election_opts, which exclude each other. */
     std::string text;
     std::string id;
 };
@@ -1266,8 +1267,8 @@ class election
     }
 
 #if HOLDFAST_STOP_TOKEN
-    /* A stop is requested when the leadership of now ends; one that has been
-     * requested if this candidate does not lead. */
+    /* A stop is requested when the present leadership ends.  If this candidate
+     * does not lead, it has been requested already. */
     std::stop_token stop_token() const
     {
         std::lock_guard<std::mutex> guard(state_->mutex);
@@ -1289,9 +1290,10 @@ class election
 
   private:
 #if HOLDFAST_STOP_TOKEN
-    /* The leadership that stop_token() was last called about.  That it ends is
-     * known to hf_election_token() before on_deposed is called, so one that is
-     * read under .mutex is stopped by the on_deposed that comes. */
+    /* The leadership for which stop_token() was called last.  The end of a
+     * leadership changes hf_election_token() before on_deposed is called.  So
+     * a token that is read with .mutex held is either 0, or its end is still to
+     * come: then on_deposed or our own stop() requests the stop. */
     struct leadership {
         std::mutex mutex;
         std::uint64_t token = 0;
@@ -1312,8 +1314,7 @@ class election
     std::shared_ptr<leadership> state_ = std::make_shared<leadership>();
 #endif
 
-    /* The leadership ends by our own doing, which on_deposed is not called
-     * for. */
+    /* We end the leadership ourselves, so on_deposed is not called. */
     void stop() noexcept
     {
 #if HOLDFAST_STOP_TOKEN

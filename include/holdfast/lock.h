@@ -122,8 +122,8 @@ HF_API void hf_lock_free(struct hf_lock *lock);
 
 /**
  * hf_lock_last_success(lock, wait_ms, success):
- * Set ${success} to the last success of the name of ${lock}, for people: who
- * does not hold the lock may find one that is out of date when this returns.
+ * Set ${success} to the last success of the name of ${lock}, for people:
+ * without a grant of ${lock} it may be out of date when this returns.
  * In ZooKeeper, whose clock cannot be read without writing, the age is by the
  * clock of this machine.
  *   Time      at most ${wait_ms}.
@@ -151,8 +151,8 @@ HF_API hf_status hf_lock_last_success_start(struct hf_lock *lock,
  * hf_lock_set_limit(lock, limit):
  * The semaphore ${lock} has ${limit} permits from now on, as far as this handle
  * goes: each wait through it is decided again.  Grants stay.
- *   Fails     HF_EINVAL if it is no semaphore, or ${limit} less than it takes
- *             at once; HF_EFORKED.
+ *   Fails     HF_EINVAL if it is no semaphore, or ${limit} is less than the
+ *             .permits that it takes; HF_EFORKED.
  */
 HF_API hf_status hf_lock_set_limit(struct hf_lock *lock, uint32_t limit)
     HF_NONNULL(1) HF_MUST_CHECK;
@@ -240,10 +240,11 @@ struct hf_acquire_opts {
      * holds, then those of the locks that their waiters hold, and so on, up to
      * 64 queues of up to 256 tickets; all of them twice if they seem to be a
      * deadlock.  Of the acquires of a deadlock that look, the one with the
-     * highest token fails with HF_EDEADLK, and its text names all of them.  It
-     * is found if each says what its owner holds; so a ticket of another
-     * program, or one that threads share (.handoffs), counts as one that can go
-     * on.  An owner that asks for what it holds itself fails at once. */
+     * highest token fails with HF_EDEADLK, and its text names all of them.  A
+     * deadlock is found if each ticket of it says what its owner holds; so a
+     * ticket of another program, or one that threads share (.handoffs), counts
+     * as one that can go on.  An owner that asks for what it holds itself fails
+     * at once. */
     bool detect_deadlock;
 };
 #define HF_ACQUIRE_OPTS_INIT                                                   \
@@ -294,10 +295,10 @@ HF_API hf_status hf_lock_acquire(struct hf_lock *lock,
 /**
  * hf_lock_try_acquire(lock, grant):
  * As hf_lock_acquire(), but HF_EBUSY where it would wait for another owner.
- *   Time      one answer of the engine, and until then those to acquires of
- *             this client for the same name that are ahead of it; at most
- *             connect_ms of the client.  For HF_EBUSY one more, to the removal
- *             of its ticket.
+ *   Time      one answer of the engine, and before it the answers to acquires
+ *             of this client for the same name that are ahead; at most
+ *             connect_ms of the client.  For HF_EBUSY one more answer, to the
+ *             removal of its ticket.
  */
 HF_API hf_status hf_lock_try_acquire(struct hf_lock *lock,
                                      struct hf_grant **grant)

@@ -81,7 +81,7 @@ struct hf_histogram {
 struct hf_lock_stats {
     const char *name;  /* as .metrics_name says; "" of all, and of others */
     uint64_t acquired; /* granted, leaderships of an election included */
-    uint64_t waited;   /* of all that have ended: others were ahead */
+    uint64_t waited;   /* of all that have ended, those with others ahead */
     uint64_t failed;   /* ended without a grant, timeouts included */
     uint64_t lost;     /* grants that ended before their release, and those
                           whose release ended with HF_ELOST */
@@ -114,7 +114,7 @@ struct hf_client_stats {
     /* From a request that writes at the engine to its answer.  One request is
      * measured at a time, as TCP does it, and none whose answer was lost. */
     struct hf_histogram round_trip;
-    /* By name, in no particular order, and of all names that are not there. */
+    /* By name, in no particular order; .others is of all other names. */
     const struct hf_lock_stats *const *names;
     size_t name_count;
     const struct hf_lock_stats *others;

@@ -36,10 +36,10 @@ struct hf_on_mutex_revoke {
     void (*drop)(void *arg);
 };
 
-/* With 16 a client whose owners always wait asks the engine for little more
- * than a sixteenth of what as many tickets cost, and another client waits for
- * at most 17 of their critical sections, where a queue of tickets makes it wait
- * for all of them. */
+/* With 16, a client whose owners always wait makes little more than a sixteenth
+ * of the requests that it makes with a ticket for each owner.  Another client
+ * waits for at most 17 of their critical sections; with a ticket for each owner
+ * it would wait for all owners ahead of it. */
 #define HF_MUTEX_HANDOFFS 16
 
 struct hf_mutex_opts {

@@ -19,8 +19,8 @@ struct hf_ticket_view {
      * hf_mutex_tickets(). */
     const char *id;
     enum hf_kind kind;
-    /* Of a semaphore, 0 while it waits, because its ticket does not say; else
-     * 1. */
+    /* Of a semaphore: how many it holds, 0 while it waits, because its ticket
+     * does not say.  Of other kinds: 1. */
     uint32_t permits;
     bool holds;     /* the rule admits it: it holds the lock, or is about to */
     bool own;       /* this client's */
@@ -121,12 +121,12 @@ enum hf_tickets_which {
  * hf_lock_tickets(lock, which, wait_ms, tickets):
  * Set ${tickets} to the queue of ${lock} as it is now, or to those tickets in
  * it that hold the lock, or to those that wait.  No ticket is made for that,
- * and the kind of ${lock} does not matter, except that it is a semaphore or is
- * none.  A semaphore has two queues: first come the tickets that have permits,
- * one each whatever their number, then those that wait.  The two are read one
- * after the other, so a ticket that gets its permits meanwhile may be in both.
- * One of Curator's that is next in line has its lease already, and counts among
- * the holders.
+ * and the kind of ${lock} does not matter, except whether it is a semaphore.  A
+ * semaphore has two queues: first come the tickets that have permits, one for
+ * each acquire, however many permits it has, then those that wait.  The two are
+ * read one after the other, so a ticket that gets its permits meanwhile may be
+ * in both.  One of Curator's that is next in line has its lease already, and
+ * counts among the holders.
  *   Time      at most ${wait_ms}.
  *   Ownership ${tickets} must be freed with hf_tickets_free().
  *   Fails     HF_ETIMEDOUT HF_EUNREACHABLE HF_ECLOSED HF_EDENIED HF_EDIR
@@ -161,14 +161,15 @@ HF_API hf_status hf_lock_tickets_start(struct hf_lock *lock,
  * is another client's.  An owner that uses this library is notified: a holder
  * that its grant is lost, a waiter that it is displaced (struct hf_wait),
  * because it goes to the tail of the queue.  The next one may enter before the
- * evicted holder is notified, or while that goes on because it cannot be
- * reached: only its token distinguishes the two.
+ * evicted holder is notified, or while the evicted holder cannot be reached and
+ * goes on: only their tokens distinguish the two.
  * ${evicted_by} says to the owner who evicts it, and why, in at most
  * HF_EVICTED_BY_BYTES of UTF-8 without control characters: "alice@db1: stuck
  * since noon".  NULL or "": nothing is said.  It becomes part of the text that
- * says why the grant was lost (struct hf_on_loss); in ZooKeeper, and of an
- * election in etcd, of a warning in the owner's log after the loss.  It may get
- * lost: the holder then learns only that somebody has removed its ticket.
+ * says why the grant was lost (struct hf_on_loss); in ZooKeeper, and for an
+ * election in etcd, part of a warning in the owner's log after the loss.  It
+ * may get lost: the holder then learns only that somebody has removed its
+ * ticket.
  *   Time      at most ${wait_ms}.  After HF_ETIMEDOUT and HF_ECLOSED the ticket
  *             may have been removed, or may yet be.
  *   Fails     HF_EGONE if it is not there; HF_EINVAL if ${id} is no id or
@@ -181,10 +182,11 @@ HF_API hf_status hf_lock_evict(struct hf_lock *lock, const char *id,
 
 /**
  * hf_lock_revoke(lock, id, wait_ms):
- * Ask the owner of the ticket called ${id}, or of each that holds ${lock} if
- * that is NULL, to release it.  HF_OK says that the owners were asked; each
- * decides for itself (struct hf_on_revoke; in ZooKeeper also a Revocable of
- * Curator's).  Programs of kazoo and go-zookeeper do not receive such requests.
+ * Ask the owner of the ticket called ${id} to release it; if ${id} is NULL, the
+ * owner of each ticket that holds ${lock}.  HF_OK says that the owners were
+ * asked; each decides for itself (struct hf_on_revoke; in ZooKeeper also a
+ * Revocable of Curator's).  Programs of kazoo and go-zookeeper do not receive
+ * such requests.
  *   Time      at most ${wait_ms}, for all of them together.
  *   Fails     HF_EGONE if there is none to ask, or each holder is gone before
  *             it can be asked, 16 times in a row; else as hf_lock_evict().

@@ -259,7 +259,7 @@ HF_API hf_status hf_zookeeper_set_servers(struct hf_zookeeper *zookeeper,
  * be gone without hf_zookeeper_close(), which ends the session: its process has
  * ended.  If the servers do not know the session any more, the state of the
  * other handle is HF_STATE_LOST, and a new session follows.  Keep ${session} as
- * a password is kept, because it is all that this takes.
+ * a password is kept, because nothing else is needed to take the session over.
  *
  * Of a handle of hf_client_zookeeper() .password is all zeros, so that nobody
  * can take the session over: its locks would stay locked, and have no holder.
@@ -619,11 +619,11 @@ HF_API hf_status hf_zookeeper_children_start(struct hf_zookeeper *zookeeper,
 /**
  * hf_zookeeper_sync(zookeeper, path, wait_ms),
  * hf_zookeeper_sync_start(zookeeper, path, wait_ms, done):
- * Have everything that is read after this, through ${zookeeper}, be at least as
- * new as what the leader has carried out now.  It is for all nodes; ${path}
- * need not be there.  A read may be started right after it, without waiting for
- * its end.  A busy leader may carry out what was committed some milliseconds
- * later than its followers.
+ * Everything that is read after this, through ${zookeeper}, is at least as new
+ * as what the leader had carried out when it got the sync.  It is for all
+ * nodes; ${path} need not be there.  A read may be started right after it,
+ * without waiting for its end.  A busy leader may carry out what was committed
+ * some milliseconds later than its followers.
  */
 HF_API hf_status hf_zookeeper_sync(struct hf_zookeeper *zookeeper,
                                    const char *path, uint64_t wait_ms)
@@ -679,7 +679,7 @@ HF_API hf_status hf_zookeeper_set_acl(struct hf_zookeeper *zookeeper,
  * once and on each later connection, in each later session too.  Operations
  * that were sent before do not have it.  If it is refused, the connection ends,
  * with what that means for operations, and the next one is made without it.  If
- * the time for it ends first, it stays.
+ * ${wait_ms} is over before the answer, the identity stays.
  *   Ownership ${bytes} are copied, and overwritten before they are freed.
  *   Fails     HF_EDENIED.
  */

@@ -22,8 +22,8 @@
  *            time, so that other operations of the handle go first.
  * Following  A persistent or recursive watch says which nodes have changed, and
  *            these are read again.  Servers before 3.6 do not have such
- *            watches.  With them each node has one-shot ones.  A node never
- *            goes back to an older state.
+ *            watches; there each node has one-shot watches.  A node never goes
+ *            back to an older state.
  * Outages    Meanwhile the cache has what it had.  After a new connection it
  *            asks for the Stat of each node, and reads those that have changed.
  *            If nothing has changed, no data are transferred and nothing is
@@ -187,7 +187,7 @@ HF_API void hf_zookeeper_cache_list_free(struct hf_zookeeper_cache_list *list);
 /**
  * hf_zookeeper_cache_unreadable(cache):
  * How many nodes are not in the cache, although they are there, because they
- * could not be read: they ended with HF_EDENIED, HF_ELIMIT or the like.
+ * could not be read: reads ended with HF_EDENIED, HF_ELIMIT or the like.
  *   Thread    any.  0 in a child of a fork.
  */
 HF_API size_t hf_zookeeper_cache_unreadable(
@@ -200,8 +200,8 @@ HF_API size_t hf_zookeeper_cache_unreadable(
  * which it knows that it has changed.  After a write, or a sync, of the same
  * handle this means that the cache has what was written, or what was there
  * before the sync.  A tree that changes without a pause may keep it waiting.
- * It is waited for at most ${wait_ms} milliseconds, or HF_FOREVER; 0: it is
- * only asked.
+ * It is waited for at most ${wait_ms} milliseconds, or HF_FOREVER; 0: this only
+ * looks.
  *   Callback  ${done}, once.
  *   Fails     HF_ETIMEDOUT; HF_ECLOSED if the handle was closed; HF_ECANCELLED
  *             if ${cache} was freed meanwhile; HF_ELIMIT HF_EREENTRANT

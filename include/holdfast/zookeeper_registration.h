@@ -127,8 +127,8 @@ HF_API hf_status hf_zookeeper_registration_open(
 
 /**
  * hf_zookeeper_registration_set(registration, data, bytes):
- * Have the node have ${bytes} bytes of ${data} (NULL: null), now and whenever
- * it is made again.  hf_zookeeper_registration_wait() waits until it has them.
+ * Give the node ${bytes} bytes of ${data} (NULL: null), now and whenever it is
+ * made again.  hf_zookeeper_registration_wait() waits until it has them.
  * Of several sets that come faster than the servers answer, only the last one
  * is sure to be seen by others.
  *   Ownership ${data} are copied.

@@ -118,11 +118,11 @@ HF_API hf_status hf_zookeeper_create_protected_start(
  * servers refuse to delete it, ${zookeeper} is closed, or the call is
  * cancelled.  So HF_ETIMEDOUT means: it will be gone, if the process lives.
  *
- * A delete that has to be repeated, because the answer to one that was sent was
- * lost, or goes on in the background is sent behind a read.  If the node was
- * created after the last transaction that ${zookeeper} knew of when the call
- * was made, it may be a new one with that path: it is left alone, and the call
- * ends with HF_EUNSURE.  As long as nothing was sent and the caller waits, the
+ * A delete is sent behind a read if an answer was lost, so that it has to be
+ * repeated, or if it goes on in the background.  If the node was created after
+ * the last transaction that ${zookeeper} knew of when the call was made, it may
+ * be a new one with that path: it is left alone, and the call ends with
+ * HF_EUNSURE.  As long as nothing was sent and the caller waits, the
  * node that is there is the one that is deleted.
  *
  *   Fails     HF_EGONE if it was not there before; HF_EVERSION;
