@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client: stepping its core, and the public calls that only read it, or that
- * its listeners and its monitor carry out; and what all calls share that open a
- * handle of it.
+ * A client: stepping its core, the public calls that only read it, its
+ * listeners and its monitor; and what the calls have in common that open a
+ * handle of a client.
  */
 #include "client/client.h"
 

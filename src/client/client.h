@@ -25,7 +25,8 @@ struct hf_grant;
 /* A user of the session of the client's engine besides the core, embedded in
  * its struct.  All functions with the lock. */
 struct hf_session_user {
-    /* As those of the monitor's owner (monitor.h). */
+    /* As the functions of the same name that the owner of a monitor has
+     * (monitor.h). */
     uint64_t (*due_at_ms)(const struct hf_session_user *user);
     void (*run_due)(struct hf_session_user *user);
     /* The client is being closed, and with it the session. */
@@ -43,11 +44,12 @@ struct hf_session_user {
 struct hf_client {
     struct hf_monitor monitor;
     struct hf_core core;
-    uint64_t deadlocks_cut;          /* of the core, as far as it was counted */
-    const struct hf_engine_ops *ops; /* of the engine; set once, and again if
-                                        that is abandoned */
+    uint64_t deadlocks_cut;          /* the core's, when it was last counted */
+    const struct hf_engine_ops *ops; /* of the engine; set once, and once more
+                                        when the engine is abandoned */
     struct hf_engine *engine; /* NULL before it is open and after its end */
-    struct hf_request *unanswered; /* what it was asked, the newest first */
+    struct hf_request *unanswered; /* requests that the engine has not answered,
+                                      the newest first */
     /* The user's policy; the engine has a pointer to it. */
     struct hf_reconnect reconnect;
     /* What the engine is connected to; set once. */
@@ -63,15 +65,15 @@ struct hf_client {
      * to poll. */
     unsigned pending;
 
-    /* Of lock.c, by name and number of handoffs. */
+    /* The cohorts of its mutexes, by name and number of handoffs (lock.c). */
     struct hf_tree cohorts;
     struct hf_owner_grants owner_grants; /* what each owner holds */
-    /* Callers that wait for a proof, the newest first. */
+    /* The calls that wait for a proof of the session, the newest first. */
     struct hf_grant_check *checks;
     struct hf_grant *loss_fds; /* grants that have a loss descriptor */
-    /* Of all elections, the newest first. */
+    /* The waits for a leader of all its elections, the newest first. */
     struct hf_election_wait *election_waits;
-    /* The deadlines of these, in milliseconds of hf_now_ms(). */
+    /* The deadlines of those waits, in milliseconds of hf_now_ms(). */
     struct hf_heap election_deadlines;
 
     struct hf_session_user *session_users; /* the newest first */
@@ -115,8 +117,8 @@ hf_status hf_client_open_list_only(const char *url,
 
 /* ---------------------------------------- its engine: client_engine.c -- */
 
-/* The engine as the core uses it: what it was asked and has not answered, and
- * its end when it cannot be used any more.  All with the lock. */
+/* The engine as the core uses it: requests, events, and what happens when the
+ * engine cannot be used any more.  All with the lock. */
 
 /* Hand ${request} to the engine; take back a watch. */
 void hf_client_engine_request(struct hf_client *client,
@@ -128,21 +130,21 @@ void hf_client_engine_unwatch(struct hf_client *client,
  * the core. */
 void hf_client_engine_event(void *monitor, struct hf_event *event);
 
-/* The descriptors of the engine are gone: never call it again, answer what it
- * was asked, and end the session. */
+/* The engine's descriptors were closed: never call the engine again, answer
+ * what it has not answered, and end the session. */
 void hf_client_engine_abandon(struct hf_client *client);
 
 /* ------------------------------------------------------ calls that open -- */
 
-/* What all calls share that open a handle of a client.  All without the
- * client's lock, and a failure is that of the call ${api_name}. */
+/* What the calls have in common that open a handle of a client.  All without
+ * the client's lock; errors name the call ${api_name}. */
 
-/* hf_fail() of a call that has not looked for a fork yet: HF_EFORKED in a
- * child. */
+/* hf_fail() for a call that has not entered the monitor: in the child of a fork
+ * HF_EFORKED takes the place of ${error}. */
 hf_status hf_open_fail(const struct hf_client *client, const char *api_name,
                        const struct hf_error *error);
 
-/* hf_opts_copy(). */
+/* hf_opts_copy(), with a failure as hf_open_fail() makes it. */
 hf_status hf_open_copy_opts(const struct hf_client *client,
                             const char *api_name,
                             const struct hf_opts_type *type, const void *given,
@@ -153,7 +155,8 @@ hf_status hf_open_copy_opts(const struct hf_client *client,
 hf_status hf_open_check_text(const struct hf_client *client,
                              const char *api_name, const char *text);
 
-/* Zeroed memory for what a call makes.  NULL: it fails with HF_ENOMEM. */
+/* Zeroed memory for a handle.  NULL: the call ${api_name} fails with HF_ENOMEM,
+ * which was reported. */
 void *hf_open_alloc(const char *api_name, size_t bytes);
 
 #endif

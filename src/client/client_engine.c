@@ -34,7 +34,8 @@ void hf_client_engine_request(struct hf_client *client,
     if (request->host.next != NULL)
         request->host.next->host.link = &request->host.next;
     client->unanswered = request;
-    /* docs/architecture.md, "Functions behind pointers", says which it is. */
+    /* Which function that is: docs/architecture.md, "Functions behind
+     * pointers". */
     client->ops->request(client->engine, request);
 }
 
@@ -47,7 +48,8 @@ void hf_client_engine_unwatch(struct hf_client *client,
 
 /* --------------------------------------------------------------- events -- */
 
-/* An answer takes its request out of what is unanswered. */
+/* If ${event} answers a request, take that out of the list of unanswered
+ * ones. */
 static void note_answered(const struct hf_event *event)
 {
     if (event->kind >= HF_EVENT_ENQUEUED &&
@@ -56,7 +58,8 @@ static void note_answered(const struct hf_event *event)
         take_out(event->as.answer.request);
 }
 
-/* Have the lines of the log say where the client is from now on. */
+/* From now on each line of the log names the session and the server that the
+ * engine has now. */
 static void set_origin(struct hf_client *client)
 {
     struct hf_origin origin = {.session = ""};
@@ -99,7 +102,8 @@ void hf_client_engine_event(void *host, struct hf_event *event)
 
 /* -------------------------------------------------------------- its end -- */
 
-/* The engine in its place does nothing; hf_client_engine_abandon() answers. */
+/* Does nothing in place of the engine: hf_client_engine_abandon() answers the
+ * requests. */
 static void ignore(struct hf_engine *engine, struct hf_request *request)
 {
     (void)engine;
@@ -119,7 +123,7 @@ static const struct hf_engine_ops abandoned_ops = {
     .connect = ignore_connect,
 };
 
-/* A request that is under way may yet be carried out. */
+/* Each request fails as unsure, because the server may still carry it out. */
 static void answer_all(struct hf_client *client)
 {
     struct hf_request *request;
@@ -137,8 +141,8 @@ static void answer_all(struct hf_client *client)
     }
 }
 
-/* The traits of an engine are the core's already.  Without a connection the
- * core asks nothing at once, so there is an end of answers. */
+/* The core keeps the traits of the engine.  SUSPENDED comes first: without a
+ * connection the core makes no new request at once, so answer_all() ends. */
 void hf_client_engine_abandon(struct hf_client *client)
 {
     struct hf_event suspended = {.kind = HF_EVENT_SUSPENDED};

@@ -28,7 +28,8 @@ struct hf_waiting_lock_event {
 
 /* ------------------------------------------------------------- the user -- */
 
-/* Take all events out of the queue.  The first of them. */
+/* Empty the queue, and return its first event, to which the others are linked;
+ * NULL: there was none. */
 static struct hf_waiting_lock_event *take(struct hf_lock_events *events)
 {
     struct hf_waiting_lock_event *taken = events->first;
@@ -50,8 +51,9 @@ static void warn_of_lost(struct hf_lock_events *events)
     events->lost = 0;
 }
 
-/* Call the user with each, and free it.  In the child of a call that forked the
- * rest is the parent's.  Without the lock. */
+/* Call the user's function with each event of ${waiting}, and free the event.
+ * If the function has forked, its child leaves the rest alone, because that is
+ * the parent's.  Without the lock. */
 static void call(const struct hf_on_event *on_event,
                  const struct hf_monitor *monitor,
                  struct hf_waiting_lock_event *waiting)
@@ -131,8 +133,8 @@ void hf_lock_events_close(struct hf_lock_events *events)
 
 /* -------------------------------------------------------- begin and end -- */
 
-/* The directory of the environment, or NULL.  A set-user-id program ignores
- * that, because its caller wrote it. */
+/* The directory that the environment names, or NULL.  A set-user-id program
+ * ignores the variable, because its caller has set it. */
 static const char *chosen_dir(const struct hf_client_opts *opts)
 {
     const char *dir = secure_getenv("HOLDFAST_METRICS_DIR");
@@ -142,8 +144,8 @@ static const char *chosen_dir(const struct hf_client_opts *opts)
     return dir;
 }
 
-/* Metrics must not keep a program from its locks, so without the directory it
- * goes on. */
+/* Metrics must not keep a program from its locks: if the directory cannot be
+ * used, that is logged, and the client is opened all the same. */
 hf_status hf_client_metrics_open(struct hf_client *client,
                                  const struct hf_client_opts *opts,
                                  struct hf_error *error)
@@ -177,8 +179,8 @@ bool hf_client_metrics_on(const struct hf_client *client)
     return client->metrics.file.block != NULL;
 }
 
-/* Without a text the name counts among the others, and so it does if a program
- * chooses one that the format cannot have. */
+/* The lock counts among the others, without a text, if the user's function
+ * returns NULL or the name is one that the format cannot have. */
 void hf_client_metrics_name(const struct hf_client *client, const char *name,
                             char text[HF_METRICS_NAME_BYTES],
                             struct hf_metrics_name_ref *ref)
@@ -209,8 +211,8 @@ void hf_client_metrics_keep(struct hf_client *client)
                      why.text);
 }
 
-/* Only what every engine carries out at its server each time; a list may be
- * answered from an earlier one. */
+/* Times only what every engine carries out at its server each time.  A list is
+ * not timed, because it may be answered from an earlier one. */
 void hf_client_metrics_request(struct hf_client *client,
                                const struct hf_request *request)
 {
@@ -225,9 +227,10 @@ void hf_client_metrics_request(struct hf_client *client,
     metrics->timed_us = hf_boottime_us();
 }
 
-/* ${request} was answered.  A failure may have waited for a connection, and is
- * no round trip.  The file gets it with the next event, because a write for
- * each would double what counting costs. */
+/* ${request} was answered.  A failure is no round trip, because the request may
+ * have waited for a connection.  The file gets the duration with the next event
+ * that is counted, because a write for each would double what counting
+ * costs. */
 static void end_timing(struct hf_client_metrics *metrics,
                        const struct hf_request *request, bool failed)
 {

@@ -19,7 +19,7 @@
 #include "metrics/metrics_file.h"
 #include "monitor/callback_queue.h"
 
-/* How many events may wait: enough for a client that is closed with as many
+/* How many events may wait: enough for a client that is closed with that many
  * locks. */
 #define HF_LOCK_EVENTS_MAX 65536
 
@@ -73,8 +73,9 @@ void hf_client_metrics_keep(struct hf_client *client);
 void hf_client_metrics_request(struct hf_client *client,
                                const struct hf_request *request);
 
-/* The core has taken a step.  If looks for deadlocks were cut in it, because
- * they would have had to read too much, count them, and log the first one. */
+/* The core has taken a step.  If it has cut searches for deadlocks short,
+ * because they would have had to read too much, count them, and log the first
+ * one. */
 void hf_client_metrics_cut_searches(struct hf_client *client);
 
 /* The engine reports ${event}, and the core has not seen it yet. */
@@ -87,13 +88,14 @@ void hf_lock_events_init(struct hf_lock_events *events,
                          struct hf_monitor *monitor,
                          struct hf_on_event on_event);
 
-/* Have the user called with ${event}, which is copied with its name, if it
- * wants to be. */
+/* Queue a copy of ${event} and of its name for the user's function; nothing if
+ * there is no such function.  Without room or memory the event is counted as
+ * lost. */
 void hf_lock_events_add(struct hf_lock_events *events,
                         const struct hf_lock_event *event);
 
-/* All callbacks have run: call the user with what is left, and not any more
- * from then on.  Releases the lock meanwhile.  Idempotent. */
+/* All callbacks have run: call the user's function with what is left, and never
+ * again.  Releases the lock meanwhile.  Idempotent. */
 void hf_lock_events_close(struct hf_lock_events *events);
 
 #endif

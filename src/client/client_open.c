@@ -30,8 +30,8 @@
 
 /* ------------------------------------------------ what its monitor asks -- */
 
-/* The core, the waits for an election and the other users of the session have
- * deadlines of their own. */
+/* The earliest deadline of the core, of the waits for an election, and of the
+ * other users of the session. */
 static uint64_t due_at_ms(const void *owner)
 {
     const struct hf_client *client = owner;
@@ -61,8 +61,9 @@ static void run_due(void *owner)
     }
 }
 
-/* A session needs a poller while it is being connected, and while proofs keep
- * it alive.  Otherwise only operations under way do. */
+/* A poller is needed for what is under way.  And a session that is not closed
+ * needs one while it is not connected and, if it has a timeout, all the time,
+ * because it ends without proofs. */
 static bool needs_poller(const void *owner)
 {
     const struct hf_client *client = owner;
@@ -73,7 +74,7 @@ static bool needs_poller(const void *owner)
                                     session->timeout_ms != HF_FOREVER));
 }
 
-/* Free the engine: its handles are on the loop. */
+/* Free the engine, which has handles on the loop. */
 static void leave_loop(void *owner)
 {
     struct hf_client *client = owner;
@@ -106,7 +107,8 @@ static void after_fork(void *owner)
     hf_metrics_file_after_fork(&client->metrics.file);
 }
 
-/* The file of the metrics notices by itself. */
+/* The metrics need nothing: before each write the file sees whether its
+ * descriptor is still its own. */
 static void abandon(void *owner)
 {
     struct hf_client *client = owner;
@@ -135,7 +137,7 @@ static void begin_close(void *owner)
 }
 
 /* All callbacks have run: drop the listeners, and call what the user gave to
- * hf_client_close_start(), which is taken out of the client first, so that it
+ * hf_client_close_start().  That is taken out of the client first, so that it
  * is called once.  Releases the lock meanwhile. */
 static void end_close(void *owner)
 {
@@ -325,7 +327,7 @@ static hf_status new_client(const struct hf_url *url,
     if ((status = hf_client_metrics_open(made, opts, error)) != HF_OK ||
         (status = open_engine(made, url, loop, list_only, error)) != HF_OK)
         goto undo;
-    /* A callback may close it while we leave. */
+    /* A callback that runs while we leave may close the client. */
     hf_monitor_reference(&made->monitor);
     hf_monitor_leave(&made->monitor);
     hf_monitor_release(&made->monitor);
@@ -339,7 +341,8 @@ free_client:
     return status;
 }
 
-/* Parse ${given}, or the URL of a client that is opened without one. */
+/* Parse ${given} or, if that is NULL, HOLDFAST_URL; "file:" if there is no such
+ * variable. */
 static hf_status parse_url(const char *given, struct hf_url *url,
                            struct hf_error *error)
 {
@@ -358,8 +361,9 @@ static hf_status parse_url(const char *given, struct hf_url *url,
     return status;
 }
 
-/* The callbacks in ${given} are dropped on every failure, also when the URL
- * cannot be read, so that their owner need not know how far the call came. */
+/* On every failure, also if the URL cannot be read, .on_state.drop is called,
+ * so that its owner need not know how far the call came.  No other callback of
+ * the options has a .drop. */
 hf_status hf_client_open_common(const char *api_name, const char *text,
                                 const struct hf_client_opts *given,
                                 uv_loop_t *loop, bool list_only,
@@ -411,7 +415,7 @@ hf_status hf_client_open_list_only(const char *url,
 
 /* -------------------------------------------------------------- closing -- */
 
-/* Where it may not block, the client stays open. */
+/* Where this thread may not block, the call fails and the client stays open. */
 hf_status hf_client_close(struct hf_client *client)
 {
     struct hf_error error;

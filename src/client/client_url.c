@@ -137,8 +137,8 @@ static int new_memfd(void)
                                       : memfd_create("holdfast-url", flags);
 }
 
-/* Put ${url} into the memfd ${fd}.  Opened anew by way of /proc, it is for its
- * user alone, as the processes that have it are. */
+/* Write ${url} to the memfd ${fd} and seal it.  Only its user may open it by
+ * way of /proc, as only he can inspect the processes that have it. */
 static bool fill(int fd, const char *url)
 {
     size_t bytes = strlen(url);
@@ -150,7 +150,9 @@ static bool fill(int fd, const char *url)
            fcntl(fd, F_ADD_SEALS, SEALS) == 0;
 }
 
-/* Give ${fd} a number that is as high as the limit of descriptors allows. */
+/* Move ${fd} to a free number from 900 on or, if the limit of descriptors is
+ * lower, from 450, 225 and so on.  Returns the number; -1 with errno: ${fd} is
+ * still open. */
 static int move_up(int fd)
 {
     int moved = -1;

@@ -63,10 +63,10 @@ static void free_if_last(struct hf_double_barrier *barrier, bool last)
     hf_free(barrier);
 }
 
-/* If the user has freed ${barrier}, a participant that is inside is to leave
- * without waiting for others: its grant, to be released without the lock.  If
- * there is none: NULL.  No operation is under way then, so ${barrier} is freed
- * next. */
+/* The grant that the caller is to release, without the lock, because ${barrier}
+ * was freed while its participant is inside.  The participant then leaves
+ * without waiting for the others.  NULL: there is none.  While a participant is
+ * inside no operation is under way, so ${barrier} is freed next. */
 static struct hf_grant *unwanted_grant(const struct hf_double_barrier *barrier)
 {
     return barrier->freed && barrier->state == HF_DOUBLE_BARRIER_INSIDE
@@ -84,7 +84,7 @@ static void release_grant(struct hf_grant *grant)
 }
 
 /* The grant and the memory are released without the lock, because both may call
- * back or free the client. */
+ * back or free the client.  In the child of a fork nothing is freed. */
 void hf_double_barrier_free(struct hf_double_barrier *barrier)
 {
     struct hf_grant *unwanted;
@@ -106,8 +106,8 @@ void hf_double_barrier_free(struct hf_double_barrier *barrier)
 
 /* ----------------------------------------------------------- operations -- */
 
-/* The operation ${api_name} is not possible in the state that the barrier is
- * in: HF_ESTATE, and what to do. */
+/* The state of ${barrier} does not allow the operation ${api_name}: fail with
+ * HF_ESTATE, and say what to do. */
 static hf_status fail_state(const struct hf_double_barrier *barrier,
                             const char *api_name)
 {

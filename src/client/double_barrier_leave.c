@@ -41,7 +41,7 @@ struct leave {
     struct hf_queue_op_args args; /* of the first wait */
     uint64_t deadline_at_ms;      /* by hf_now_ms(); HF_FOREVER: none */
     bool cancelled;
-    bool waits_after_removal; /* our ticket is removed first */
+    bool waits_after_removal; /* wait for the others after the removal */
     struct hf_error outcome;
     /* The barrier whose state the callback changes, and the callback of the
      * user; NULL: no callback, because the caller waits. */
@@ -91,7 +91,7 @@ static struct leave *of_user_op(struct hf_user_op *user_op)
     return container_of(user_op, struct leave, user_op);
 }
 
-/* The .destroy of it. */
+/* The .destroy of a leave. */
 static void destroy_leave(struct hf_user_op *user_op)
 {
     struct leave *leave = of_user_op(user_op);
@@ -102,7 +102,7 @@ static void destroy_leave(struct hf_user_op *user_op)
     hf_monitor_dereference(monitor);
 }
 
-/* The .take of it. */
+/* The .take of a leave. */
 static void take_leave(struct hf_user_op *user_op, struct hf_result *result,
                        struct hf_error *why)
 {
@@ -110,8 +110,8 @@ static void take_leave(struct hf_user_op *user_op, struct hf_result *result,
     *why = of_user_op(user_op)->outcome;
 }
 
-/* The .cancel of it: end the wait that is under way.  If none is, .cancelled
- * prevents the next one. */
+/* The .cancel of a leave: end the wait that is under way.  If none is,
+ * .cancelled prevents the next one. */
 static void cancel_leave(struct hf_user_op *user_op)
 {
     struct leave *leave = of_user_op(user_op);
@@ -261,8 +261,8 @@ static void first_wait_ended(void *arg, const struct hf_result *result)
     hf_grant_release_step(leave->grant, done);
 }
 
-/* Begin the first wait, and with it the leave for ${completion}.  After HF_OK
- * it may have ended. */
+/* Begin the leave for ${completion}, and its first wait.  After HF_OK the leave
+ * may have ended already. */
 static hf_status begin_leave(struct leave *leave,
                              const struct hf_completion *completion,
                              struct hf_error *error)
@@ -284,9 +284,9 @@ static void abandon_grant(struct hf_double_barrier *barrier)
 
 /* ------------------------------------------------------------- blocking -- */
 
-/* Begin ${leave} and wait for its end.  A first wait that cannot be begun has
- * ended with that.  A caller that cannot wait ends the waits, and the ticket is
- * removed all the same. */
+/* Begin ${leave} and wait for its end.  If the first wait cannot be begun, the
+ * leave goes on as after a wait that failed.  If this thread cannot wait, the
+ * waits are cancelled, and the ticket is removed all the same. */
 static hf_status begin_and_wait(struct leave *leave, struct hf_error *error)
 {
     struct hf_waiter waiter = {.done = false};
@@ -341,8 +341,8 @@ hf_status hf_double_barrier_leave(struct hf_double_barrier *barrier,
 
 /* -------------------------------------------------------------- started -- */
 
-/* Begin a leave, and call ${done} at its end.  If this fails, it is not called.
- * With the lock. */
+/* Begin a leave, and call ${done} at its end.  On failure ${done} is still the
+ * caller's.  With the lock. */
 static hf_status start_leave(struct hf_double_barrier *barrier,
                              uint64_t wait_ms, struct hf_done done,
                              struct hf_op **op, struct hf_error *error)
@@ -370,8 +370,8 @@ static hf_status start_leave(struct hf_double_barrier *barrier,
     return status;
 }
 
-/* From the change of the state on the participant will be outside in any case,
- * also if the leave cannot be begun. */
+/* Once the state has changed, the participant will be outside in any case, even
+ * if the leave cannot be begun. */
 hf_status hf_double_barrier_leave_start(struct hf_double_barrier *barrier,
                                         uint64_t wait_ms, struct hf_done done,
                                         struct hf_op **op)

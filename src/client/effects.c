@@ -49,8 +49,9 @@ static void lose_grant(struct hf_grant *grant)
         hf_grant_queue_loss(grant);
 }
 
-/* It was granted: report once more that it waited, if it was displaced since.
- * A caller that blocks has its answer, and no callback follows that. */
+/* It was granted: if it was displaced after its wait was last reported, report
+ * the wait once more.  Not to a call that blocks: no callback may follow its
+ * answer. */
 static void end_waiting(struct hf_grant *grant)
 {
     if (grant->user_op.completion.waiter == NULL &&
@@ -60,17 +61,17 @@ static void end_waiting(struct hf_grant *grant)
         hf_grant_unqueue_wait(grant);
 }
 
-/* Does an acquire of several locks end with ${status} because of the one that
- * it waited for?  The text of HF_EDEADLK names that itself. */
+/* Is ${status}, with which an acquire of several locks has ended, about the one
+ * that it waited for?  Not so HF_EDEADLK, whose text names the lock already. */
 static bool is_of_one_lock(hf_status status)
 {
     return status == HF_EBUSY || status == HF_ETIMEDOUT || status == HF_EKIND ||
            status == HF_EDENIED;
 }
 
-/* If the wait failed, put into its text what the engine does not know: that the
- * limits of a semaphore differ, because that may be why; and which of several
- * locks was not to be had. */
+/* If the wait failed, add to its text what the engine does not know: that the
+ * limits of a semaphore differ, which may be the reason; and which one of
+ * several locks was not obtained. */
 static void explain_failure(struct hf_grant *grant)
 {
     struct hf_acquisition *a = &grant->acquisition;
@@ -90,8 +91,7 @@ static void explain_failure(struct hf_grant *grant)
     hf_acquisition_set_text(&grant->client->core, a, why.text);
 }
 
-/* For those who look for what a program does with its locks: what becomes of
- * an acquire. */
+/* For the log of what a program does with its locks: ${grant} ${what}. */
 static void log_acquire(struct hf_grant *grant, const char *what)
 {
     hf_log_write(&grant->client->monitor.log, HF_LOG_DEBUG,
@@ -108,8 +108,8 @@ static void log_end(struct hf_grant *grant)
                  hf_acquisition_text(a));
 }
 
-/* Effects of the seven kinds at the end of the switch are not about an
- * acquisition: hf_effects_carry_out() keeps them. */
+/* The seven kinds at the end of the switch are not about an acquisition:
+ * hf_effects_carry_out() handles them itself. */
 static void handle_grant_effect(struct hf_grant *grant,
                                 const struct hf_effect *effect)
 {

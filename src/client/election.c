@@ -54,8 +54,8 @@ static hf_status check_opts(const struct hf_election_opts *given,
     return opts->text != NULL ? hf_owner_text_check(opts->text, error) : HF_OK;
 }
 
-/* An election with one reference and copies of the texts in ${opts}; NULL as
- * hf_open_alloc(). */
+/* An election with one reference and copies of the texts in ${opts}; NULL: out
+ * of memory, which was reported (hf_open_alloc()). */
 static struct hf_election *new_election(struct hf_client *client,
                                         const char *api_name,
                                         const struct hf_election_opts *opts)
@@ -118,9 +118,9 @@ hf_status hf_election_open(struct hf_client *client, const char *name,
     return status;
 }
 
-/* Events are discarded first, then waits are ended, then the candidacy.  If a
- * callback runs on another thread, wait until it has returned; if it runs on
- * this one, it drops the callbacks itself. */
+/* Events are discarded first, then waits are ended, then the candidacy.  A
+ * callback that runs on another thread is waited for.  If one runs on this
+ * thread, the callbacks are dropped when it has returned. */
 void hf_election_free(struct hf_election *e)
 {
     struct hf_user_drop drop;
@@ -194,19 +194,19 @@ static void take_resign(struct hf_user_op *op, struct hf_result *result,
     *why = of_resign_op(op)->outcome;
 }
 
-/* The .destroy of it: it keeps the election alive. */
+/* The .destroy of a resignation, which kept the election alive. */
 static void destroy_resign(struct hf_user_op *op)
 {
     hf_election_dereference(of_resign_op(op));
 }
 
-/* No call gives out a handle of it, so nothing is cancelled. */
+/* A user gets no handle of a resignation, so there is no .cancel. */
 static const struct hf_user_op_ops resign_ops = {
     .take = take_resign,
     .destroy = destroy_resign,
 };
 
-/* Begin a resignation, with a reference of the caller. */
+/* Begin a resignation, and add a reference for the caller. */
 static void begin_resign(struct hf_election *e,
                          const struct hf_completion *completion)
 {
@@ -276,7 +276,8 @@ hf_status hf_election_resign(struct hf_election *e)
     return hf_user_op_run(&call.call, &result);
 }
 
-/* After the end of the client there is nothing to resign from. */
+/* Has the client ended?  Then there is nothing to resign from.  False in the
+ * child of a fork: hf_user_op_start() reports that. */
 static bool is_over(struct hf_election *e)
 {
     bool ended;
@@ -300,10 +301,10 @@ hf_status hf_election_resign_start(struct hf_election *e, struct hf_done done)
 
 /* -------------------------------------------------------------- looking -- */
 
-/* Safe-until of this leadership by the clock of the core, without the lock.
- * The token is read before and after, because leaderships follow one another: a
- * value that was read before this one began may belong to the session before,
- * and may be later than what this one has. */
+/* Safe-until of this leadership by the clock of the core; 0: it does not lead.
+ * Without the lock.  The token is read before and after, because leaderships
+ * follow one another: a value that was read before this one began may belong to
+ * the session before, and be later than this leadership's own. */
 static uint64_t safe_until_ms(const struct hf_election *e)
 {
     const struct hf_safe_until *word = &e->client->core.session.published;

@@ -38,7 +38,7 @@ enum hf_election_state {
 enum hf_resignation {
     HF_RESIGNATION_NONE,
     HF_RESIGNATION_LEAVING,
-    HF_RESIGNATION_LEFT, /* nothing is in the queue: it can be answered */
+    HF_RESIGNATION_LEFT, /* the candidacy is over: it can be answered */
 };
 
 /* All fields under the client's lock, where nothing else is said. */
@@ -56,9 +56,9 @@ struct hf_election {
     /* The token of the grant if LEADING, else 0.  Any thread may read it
      * without the lock. */
     _Atomic uint64_t token;
-    /* Is safe-until of the session about this leadership?  False from the loss
-     * on, before the user is notified.  Any thread may read it; the core clears
-     * it. */
+    /* Does safe-until of the session hold for this leadership?  False from the
+     * loss on, before the user is notified.  Any thread may read it; the core
+     * clears it. */
     _Atomic bool valid;
     uint64_t elected_at_ms; /* when the last leadership began, by hf_now_ms() */
     /* The backoff of candidacies after short leaderships. */
@@ -66,8 +66,8 @@ struct hf_election {
 
     struct hf_callback event_callback; /* one for all events */
     struct hf_user_callback user;      /* around the functions of the user */
-    /* The user was notified of this leadership by on_elected, and not of its
-     * end yet; 0: neither. */
+    /* The token of the leadership that on_elected has reported and whose end
+     * was not reported yet; 0: there is none. */
     uint64_t notified_token;
     struct hf_error loss; /* why that leadership is over, if it is */
     bool revoke_pending;  /* a release was asked for; to be reported */
@@ -103,14 +103,15 @@ void hf_election_dereference(struct hf_election *election);
 /* Set the callbacks of a new election. */
 void hf_election_init_events(struct hf_election *election);
 
-/* Something has changed: queue the callback if there is an event to report. */
+/* Something has changed: queue the callback, unless there is no event to
+ * report. */
 void hf_election_notify(struct hf_election *election);
 
 /* Forget the events that were not reported yet. */
 void hf_election_discard_events(struct hf_election *election);
 
-/* Answer a resignation if it can be answered: nothing of it is in the queue,
- * and no callback of the election runs. */
+/* End the resignation if its candidacy is over and no callback of the election
+ * runs; else nothing. */
 void hf_election_answer_resign(struct hf_election *election);
 
 /* Call the .drop of the callbacks in ${opts}.  Without the lock. */
@@ -144,8 +145,8 @@ void hf_election_waits_end(struct hf_election *election,
                            const struct hf_error *why);
 void hf_election_waits_cancel(struct hf_election *election, const char *reason);
 
-/* The core has reported the place of the election's ticket: end the waits that
- * only try, if another candidate is ahead. */
+/* The core has reported the position of the election's ticket: if another
+ * candidate is ahead, end the waits that only try. */
 void hf_election_waits_end_tries(struct hf_election *election);
 
 /* End the waits of ${client} whose deadline has passed. */
@@ -162,7 +163,7 @@ void hf_election_waits_expire(struct hf_client *client);
  * All with the client's lock. */
 
 /* Begin a candidacy; the election is IDLE.  Its ticket is not requested before
- * ${not_before_ms}.  With ${error} set on failure. */
+ * ${not_before_ms} of hf_now_ms().  HF_ENOMEM with ${error}. */
 hf_status hf_candidacy_begin(struct hf_election *election,
                              uint64_t not_before_ms, struct hf_error *error);
 

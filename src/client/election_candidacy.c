@@ -22,7 +22,8 @@
 #define STATE(name) HF_ELECTION_##name
 #define TO(name) (1u << HF_ELECTION_##name)
 
-/* A resignation of one that is idle ends at once. */
+/* IDLE may follow IDLE: an election that is idle can resign, which ends at
+ * once. */
 static const struct hf_state_machine_state states[] = {
     [STATE(IDLE)] = {"IDLE", TO(IDLE) | TO(CAMPAIGNING)},
     [STATE(CAMPAIGNING)] = {"CAMPAIGNING",
@@ -39,7 +40,7 @@ static void move(struct hf_election *e, enum hf_election_state state)
     hf_state_machine_move(&table, &e->state, state);
 }
 
-/* Assert that what there is fits the state. */
+/* Assert that the fields fit the state. */
 static void check(const struct hf_election *e)
 {
     assert((e->grant == NULL) == (e->state == HF_ELECTION_IDLE));
@@ -81,7 +82,7 @@ static void stop_leading(struct hf_election *e)
 
 /* ------------------------------------------------------------ candidacy -- */
 
-/* A candidacy is a grant whose end the election receives, and not the user. */
+/* The end of the candidacy's grant goes to the election and not to the user. */
 hf_status hf_candidacy_begin(struct hf_election *e, uint64_t not_before_ms,
                              struct hf_error *error)
 {
@@ -101,8 +102,8 @@ hf_status hf_candidacy_begin(struct hf_election *e, uint64_t not_before_ms,
     return HF_OK;
 }
 
-/* A leadership ends here at once, before its ticket is removed, so that no
- * thread relies on it while another candidate may be elected. */
+/* A leadership ends here, before its ticket is removed, so that no thread
+ * relies on it while another candidate may be elected. */
 void hf_candidacy_leave(struct hf_election *e)
 {
     if (e->state == HF_ELECTION_IDLE || e->state == HF_ELECTION_LEAVING)
@@ -113,8 +114,8 @@ void hf_candidacy_leave(struct hf_election *e)
     hf_grant_release_or_cancel(e->grant);
 }
 
-/* Only HF_EDENIED is reported: any other end means that nothing is left in the
- * queue. */
+/* Of the reasons only HF_EDENIED is reported: after any other nothing is left
+ * in the queue. */
 void hf_candidacy_left(struct hf_election *e, const struct hf_error *why)
 {
     move(e, HF_ELECTION_IDLE);
@@ -137,9 +138,9 @@ static void end_candidacy(struct hf_election *e, const struct hf_error *why)
     hf_election_waits_end(e, why);
 }
 
-/* When the next candidacy may request its ticket.  After a short leadership
- * that is no sooner than a retry, because otherwise two candidates that evict
- * each other would do it without end. */
+/* When the next candidacy may request its ticket, by hf_now_ms().  After a
+ * short leadership not before the backoff has passed, because otherwise two
+ * candidates that evict each other would do so without end. */
 static uint64_t campaign_again_at_ms(struct hf_election *e)
 {
     if (hf_now_ms() - e->elected_at_ms >= LASTING_LEADERSHIP_MS)
@@ -172,9 +173,9 @@ static void handle_loss(struct hf_election *e)
         end_candidacy(e, &why);
 }
 
-/* The acquisition or the release of ${grant} has ended: nothing of it is in the
- * queue, or its status says why something is.  If it was lost before, ${grant}
- * is not the candidacy any more. */
+/* The acquisition or the release of ${grant} has ended: its ticket has left the
+ * queue, or its status says why not.  If ${grant} was lost before, the next
+ * candidacy has taken its place, and only its reference is dropped. */
 static void candidacy_over(struct hf_election *e, struct hf_grant *grant)
 {
     struct hf_error why = {.status = HF_OK};

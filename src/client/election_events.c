@@ -68,7 +68,8 @@ void hf_election_discard_events(struct hf_election *e)
     hf_election_dereference(e);
 }
 
-/* A callback that runs now answers when it has returned; see run_event(). */
+/* While a callback runs this does nothing: run_event() calls it again when the
+ * callback has returned. */
 void hf_election_answer_resign(struct hf_election *e)
 {
     if (e->resignation != HF_RESIGNATION_LEFT ||

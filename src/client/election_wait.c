@@ -46,7 +46,7 @@ static void end_wait(struct hf_election_wait *wait, const struct hf_error *why)
     hf_user_op_end(&wait->user_op, why->status);
 }
 
-/* The next wait is read before, because the end of a wait may free it. */
+/* .next is read first, because the end of a wait may free the wait. */
 void hf_election_waits_end(struct hf_election *e, const struct hf_error *why)
 {
     struct hf_election_wait *wait, *next;
@@ -67,8 +67,9 @@ void hf_election_waits_cancel(struct hf_election *e, const char *reason)
     hf_election_waits_end(e, &why);
 }
 
-/* Is another candidate ahead?  While the session is connected, the last list is
- * as good as a new answer, because a change would have been reported. */
+/* Is another candidate known to be ahead?  While the session is connected, the
+ * last list is as good as a new answer, because a change would have been
+ * reported. */
 static bool is_behind_another(const struct hf_election *e)
 {
     const struct hf_acquisition *a = &e->grant->acquisition;
@@ -114,7 +115,7 @@ void hf_election_waits_expire(struct hf_client *client)
 
 /* ---------------------------------------------------------- its user_op -- */
 
-/* The .cancel of it. */
+/* The .cancel of a wait. */
 static void cancel_wait(struct hf_user_op *user_op)
 {
     struct hf_election_wait *wait = of_user_op(user_op);
@@ -125,7 +126,7 @@ static void cancel_wait(struct hf_user_op *user_op)
         end_wait(wait, &why);
 }
 
-/* The .take of it. */
+/* The .take of a wait. */
 static void take_wait(struct hf_user_op *user_op, struct hf_result *result,
                       struct hf_error *why)
 {
@@ -133,8 +134,8 @@ static void take_wait(struct hf_user_op *user_op, struct hf_result *result,
     *why = of_user_op(user_op)->outcome;
 }
 
-/* The .destroy of a wait that was started.  One that blocks keeps the reference
- * of its caller. */
+/* The .destroy of a wait that was started.  A wait that blocks is on the stack,
+ * and its caller keeps the last reference. */
 static void destroy_wait(struct hf_user_op *user_op)
 {
     struct hf_election_wait *wait = of_user_op(user_op);
@@ -152,8 +153,8 @@ static const struct hf_user_op_ops op_ops = {
 
 /* ---------------------------------------------------------------- begin -- */
 
-/* Until when a wait lasts.  One that only tries waits for one answer of the
- * engine. */
+/* Until when a wait lasts, by hf_now_ms().  One that only tries lasts until the
+ * engine has answered, but no longer than a connection may take. */
 static uint64_t deadline_at_ms(const struct hf_client *client, uint64_t now_ms,
                                uint64_t wait_ms)
 {
@@ -183,8 +184,8 @@ static hf_status check_can_wait(const struct hf_election *e,
                         "hf_election_campaign_start() first");
 }
 
-/* Begin ${wait} for ${completion}, with a reference of the caller.  It may end
- * at once. */
+/* Begin ${wait} for ${completion}, with one reference, the caller's.  It may
+ * end before this returns. */
 static void begin_wait(struct hf_election_wait *wait, struct hf_election *e,
                        uint64_t wait_ms, const struct hf_completion *completion)
 {
@@ -214,8 +215,8 @@ static void begin_wait(struct hf_election_wait *wait, struct hf_election *e,
 
 /* ---------------------------------------------------------------- calls -- */
 
-/* If this thread cannot wait, the wait ends, and is taken out of the list and
- * the heap, because it is on the stack. */
+/* If this thread cannot wait, take the wait out of the list and the heap,
+ * because it is on the stack. */
 static hf_status wait_here(struct hf_election *e, uint64_t wait_ms,
                            struct hf_error *error)
 {

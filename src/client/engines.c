@@ -81,12 +81,11 @@ hf_status hf_module_find(const struct hf_module_dirs *dirs,
         two ? ", nor one in " : "", two ? dirs->beside : "", module->package);
 }
 
-/* RTLD_NODELETE keeps the module although dlclose() is called when it does not
- * fit. */
+/* A module that does not fit is closed, but stays in memory (RTLD_NODELETE). */
 hf_status hf_module_load(const char *path, const struct hf_module *module,
                          const void **found, struct hf_error *error)
 {
-    /* Never closed: its code may run until the process ends. */
+    /* Never unloaded: its code may run until the process ends. */
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     hf_status status;
 
@@ -234,7 +233,7 @@ hf_status hf_engines_tls(const struct hf_tls_ops **tls, struct hf_error *error)
     return status;
 }
 
-/* For the same reason. */
+/* A module of its own for the same reason as TLS. */
 hf_status hf_engines_sasl(const struct hf_sasl_ops **sasl,
                           struct hf_error *error)
 {

@@ -72,7 +72,7 @@ static struct examination *of_user_op(struct hf_user_op *user_op)
     return container_of(user_op, struct examination, user_op);
 }
 
-/* The .destroy of it. */
+/* The .destroy of an examination. */
 static void destroy_examination(struct hf_user_op *user_op)
 {
     struct examination *examination = of_user_op(user_op);
@@ -82,7 +82,7 @@ static void destroy_examination(struct hf_user_op *user_op)
     hf_free(examination);
 }
 
-/* The .take of it. */
+/* The .take of an examination. */
 static void take_findings(struct hf_user_op *user_op, struct hf_result *result,
                           struct hf_error *why)
 {
@@ -93,13 +93,13 @@ static void take_findings(struct hf_user_op *user_op, struct hf_result *result,
     examination->findings = NULL;
 }
 
-/* No call gives out a handle of it, so nothing is cancelled. */
+/* A user gets no handle of an examination, so there is no .cancel. */
 static const struct hf_user_op_ops op_ops = {
     .take = take_findings,
     .destroy = destroy_examination,
 };
 
-/* A failure for lack of memory is found when the core reports the answer. */
+/* Without memory .findings stays NULL, which answered() reports. */
 void hf_examination_save(const struct hf_event *event)
 {
     struct examination *examination;
@@ -110,7 +110,7 @@ void hf_examination_save(const struct hf_event *event)
         examination->findings = copy_findings(event->as.answer.findings);
 }
 
-/* The core has answered: so is the user. */
+/* The core has answered: end the user's operation. */
 static void answered(struct examination *examination)
 {
     const struct hf_operation *operation = &examination->operation;
@@ -138,7 +138,7 @@ void hf_examination_handle_effect(const struct hf_effect *effect)
     hf_user_op_dereference(&examination->user_op);
 }
 
-/* Have the core begin it. */
+/* Have the core begin the examination. */
 static void start_operation(struct examination *examination, uint64_t wait_ms)
 {
     struct hf_event event = {.kind = HF_EVENT_START_OPERATION};

@@ -112,7 +112,7 @@ static struct hf_grant *allocate(size_t tickets, size_t count, bool calls_back,
     return grant;
 }
 
-/* Free the texts that the core keeps for it. */
+/* Free what the core keeps for the acquisitions of ${grant}. */
 static void free_texts(struct hf_grant *grant)
 {
     const struct hf_multi_lock *multi_lock =
@@ -154,14 +154,14 @@ static void free_grant(struct hf_deferred_free *object)
 
 /* -------------------------------------------------------- its operation -- */
 
-/* The .cancel of it. */
+/* The .cancel of a grant's operation. */
 static void cancel_op(struct hf_user_op *user_op)
 {
     hf_grant_cancel(container_of(user_op, struct hf_grant, user_op));
 }
 
-/* The .take of it: a grant, with a reference of the user; or why it was not
- * acquired, or not released. */
+/* The .take of a grant's operation: the grant, with a reference for the user;
+ * or why it was not acquired, or not released. */
 static void take_end(struct hf_user_op *user_op, struct hf_result *result,
                      struct hf_error *why)
 {
@@ -181,7 +181,7 @@ static void take_end(struct hf_user_op *user_op, struct hf_result *result,
     }
 }
 
-/* The .destroy of it. */
+/* The .destroy of a grant's operation. */
 static void destroy_grant(struct hf_user_op *user_op)
 {
     struct hf_grant *grant = container_of(user_op, struct hf_grant, user_op);
@@ -197,8 +197,8 @@ static const struct hf_user_op_ops op_ops = {
 
 /* --------------------------------------------------------------- making -- */
 
-/* Everything is allocated here, except a downgrade, a payload that grows, and a
- * look for deadlocks. */
+/* All that the acquire and the release need is allocated here, except a larger
+ * payload, and what a search for a deadlock reads. */
 struct hf_grant *hf_grant_new(struct hf_lock *const *locks, size_t count,
                               const struct hf_acquire_opts *opts,
                               const char *fixed_payload)

@@ -65,19 +65,19 @@ struct hf_grant {
     /* A multi-lock if there are several tickets. */
     struct hf_acquisition acquisition;
     struct hf_client *client;
-    struct hf_lock *lock; /* the first one that was asked for */
+    struct hf_lock *lock; /* the one that the user named first */
     uint64_t owner;       /* whose it is; 0: not known */
     /* The next grant in the same bucket of the client's grants by owner. */
     struct hf_grant *held_next;
-    /* What points to this one; NULL: in no bucket. */
+    /* The pointer to this grant in its bucket; NULL: in no bucket. */
     struct hf_grant **held_link;
     struct hf_grant_item *items; /* the locks, .item_count of them */
     size_t item_count;
     struct hf_user_op user_op; /* the acquire, and then the release */
     enum hf_grant_state state;
     bool pending; /* the core has work to do on it */
-    /* The lock that was lost; of several, if all were lost with the session,
-     * the first one.  NULL: none. */
+    /* The lock that was lost; if several were, as with the session, the first
+     * of them by name.  NULL: none. */
     const struct hf_lock *lost_lock;
     /* An eventfd, readable once the grant is lost; -1 until the user asks for
      * it. */
@@ -86,7 +86,7 @@ struct hf_grant {
     struct hf_grant **loss_fd_link; /* what points here */
     /* In the same allocation; NULL: none. */
     struct hf_grant_callbacks *callbacks;
-    /* From its beginning until its end is reported. */
+    /* The downgrade, until its end is reported; NULL: there is none. */
     struct hf_downgrade *downgrade;
     /* The election whose candidacy it is, or NULL. */
     struct hf_election *election;
@@ -102,23 +102,23 @@ struct hf_grant {
     struct hf_grant_text *texts; /* freed with the grant */
 };
 
-/* A text that a grant keeps for its user. */
+/* A text that lives as long as its grant. */
 struct hf_grant_text {
     struct hf_grant_text *next;
     char text[];
 };
 
-/* A call that waits for its grant and can be cancelled by its owner, on the
- * stack of its caller.  Under the client's lock. */
+/* A call that waits for its grant and that its owner can cancel.  It is on the
+ * stack of the caller.  Under the client's lock. */
 struct hf_grant_waiter {
     uint64_t owner;
     struct hf_grant *grant;
     struct hf_grant_waiter *next;
 };
 
-/* A call that waits until the session is proven or ${grant} is lost, on the
- * stack of its caller.  hf_grant_check() has no twin that starts it, so there
- * is no operation to wait for: one proof answers all checks of a client. */
+/* A call that waits until the session is proven or ${grant} is lost.  It is on
+ * the stack of its caller.  hf_grant_check() has no call with _start, so this
+ * is no operation: one proof answers all checks of a client. */
 struct hf_grant_check {
     struct hf_waiter waiter;
     const struct hf_grant *grant;
@@ -142,15 +142,15 @@ struct hf_grant *hf_grant_new(struct hf_lock *const *locks, size_t count,
  * returns. */
 void hf_grant_start(struct hf_grant *grant);
 
-/* Record whether the core has work to do on it; the client counts such
- * grants. */
+/* Record whether the core has work to do on ${grant}; the client counts the
+ * grants for which it has. */
 void hf_grant_set_pending(struct hf_grant *grant, bool pending);
 
-/* End the wait for it, unless that has ended. */
+/* End the wait for ${grant}, unless it has ended. */
 void hf_grant_cancel(struct hf_grant *grant);
 
-/* A copy of ${text} that lives as long as the grant: the same one if there is
- * one.  NULL: no memory. */
+/* A copy of ${text} that lives as long as the grant.  The same text is copied
+ * once.  NULL: no memory. */
 const char *hf_grant_keep_text(struct hf_grant *grant, const char *text);
 
 /* -------------------------------------------------------- grant_locks.c -- */
@@ -160,12 +160,12 @@ const char *hf_grant_keep_text(struct hf_grant *grant, const char *text);
 hf_status hf_grant_items_check(struct hf_lock *const *locks, size_t count,
                                struct hf_error *error);
 
-/* How many tickets they need together. */
+/* How many tickets ${locks} need together. */
 size_t hf_grant_items_tickets(struct hf_lock *const *locks, size_t count);
 
-/* Have ${grant} ask for ${locks}.  Its acquisition is set, except for what it
- * asks for.  If there are several tickets it is a multi-lock with a child for
- * each of them. */
+/* Have ${grant} ask for ${locks}.  Everything else in its acquisition is set
+ * already.  If several tickets are needed it becomes a multi-lock with a child
+ * for each of them. */
 void hf_grant_items_set(struct hf_grant *grant, struct hf_lock *const *locks);
 
 /* The id of its ticket for ${lock}, which must be one of its locks. */
@@ -176,19 +176,20 @@ const struct hf_ticket_id *hf_grant_ticket_id(const struct hf_grant *grant,
 struct hf_acquisition *hf_grant_items_find(const struct hf_grant *grant,
                                            const struct hf_lock *lock);
 
-/* Which of the locks of ${grant} it waits for, or has failed to get: they are
- * taken one after the other.  The first one that the user named, if all are
- * granted. */
+/* Which of the locks of ${grant} it waits for or has failed to get, because
+ * they are taken one after the other.  If all are granted: the one that the
+ * user named first. */
 const struct hf_lock *hf_grant_awaited_lock(const struct hf_grant *grant);
 
 /* Which of the locks of ${grant} somebody has asked for last; the first one
  * that the user named, if nobody has. */
 const struct hf_lock *hf_grant_asked_lock(const struct hf_grant *grant);
 
-/* Its name, which is the lock's.  For callbacks, without the client's lock. */
+/* The name of that lock, which lives as long as the lock.  For callbacks,
+ * without the client's lock. */
 const char *hf_grant_asked_name(struct hf_grant *grant);
 
-/* It was lost: remember which lock that is. */
+/* ${grant} was lost: remember which lock it was. */
 void hf_grant_set_lost(struct hf_grant *grant);
 
 /* Set ${error} to HF_ELOST and why the grant was lost. */
@@ -225,7 +226,7 @@ void hf_grant_unqueue_revoke(struct hf_grant *grant);
  * ends. */
 bool hf_grant_has_unreported_wait(const struct hf_grant *grant);
 
-/* Forget them without calling their .drop. */
+/* Forget the callbacks without calling their .drop. */
 void hf_grant_clear_callbacks(struct hf_grant *grant);
 
 /* ------------------------------------------------------ grant_acquire.c -- */
@@ -253,8 +254,9 @@ hf_status hf_acquire_for_owner(struct hf_lock *lock, const char *api_name,
 hf_status hf_grant_downgrade_for(struct hf_grant *grant, const char *api_name);
 hf_status hf_grant_release_for(struct hf_grant *grant, const char *api_name);
 
-/* Begin the release as a step of another operation, ${done}.fn, which is called
- * with the lock, perhaps at once.  The grant is then gone. */
+/* Begin the release as a step of another operation: ${done}.fn is called at its
+ * end, with the lock, perhaps before this returns.  The reference of the user's
+ * grant is dropped, so ${grant} may be gone when this returns. */
 void hf_grant_release_step(struct hf_grant *grant, struct hf_done done);
 
 /* Begin the release if it is granted, or else end the wait.  Only its election
@@ -266,17 +268,18 @@ void hf_grant_downgraded(struct hf_grant *grant);
 
 /* -------------------------------------------------------- grant_check.c -- */
 
-/* Is nothing known against ${grant}?  With the client's lock. */
+/* Is ${grant} ours as far as is known: was no loss reported and, unless the
+ * session is lazy, has safe-until not passed?  With the client's lock. */
 bool hf_grant_is_valid(const struct hf_grant *grant);
 
 /* The same, after what the engine has sent by now was processed: HF_OK or
  * HF_ELOST.  Does not wait.  Without the lock. */
 hf_status hf_grant_check_now(struct hf_grant *grant, struct hf_error *error);
 
-/* Request a proof of a lazy session, unless the last one is fresh; nothing
- * otherwise.  Returns when the next one is due (CLOCK_BOOTTIME in ms), which a
- * caller that keeps the session proven must not miss; HF_FOREVER: the session
- * does so itself, or is not connected.  Does not wait.  Without the lock. */
+/* In a lazy session request a proof, unless the last one is fresh.  Returns
+ * when the next one is due (CLOCK_BOOTTIME in ms); a caller that keeps the
+ * session proven must call again by then.  HF_FOREVER: the session proves
+ * itself, or it is not connected.  Does not wait.  Without the lock. */
 uint64_t hf_grant_request_proof(struct hf_grant *grant);
 
 /* The session was proven; or, if ${grant} is not NULL, that grant was lost:
@@ -301,7 +304,8 @@ void hf_grant_close_loss_fd(struct hf_grant *grant);
 /* In the child of a fork: close the loss descriptors of all grants. */
 void hf_grant_after_fork(struct hf_client *client);
 
-/* The program has closed them: nobody touches their numbers any more. */
+/* The program has closed the loss descriptors: forget their numbers, which may
+ * be those of other files by now. */
 void hf_grant_forget_loss_fds(struct hf_client *client);
 
 /* ------------------------------------------------------ grant_payload.c -- */
@@ -311,13 +315,13 @@ void hf_grant_forget_loss_fds(struct hf_client *client);
  * before, because a grant has at most one ENQUEUE under way. */
 void hf_grant_write_payload(struct hf_own_ticket *ticket);
 
-/* The grant that ${ticket} is of: the grant of an acquisition of several
- * tickets, or NULL if several grants share the ticket. */
+/* The grant that ${ticket} belongs to, alone or as one of several tickets.
+ * NULL: the grants of a cohort share it. */
 struct hf_grant *hf_grant_of_ticket(const struct hf_own_ticket *ticket);
 
-/* Write what ${ticket}, whose text is about to be written again, is to say now;
- * with asked= if somebody has asked for its release and the text is one of
- * ours. */
+/* The text of ${ticket} is about to be written again: set it to what is true
+ * now.  asked= is added if somebody has asked for the release and the text is
+ * one of ours. */
 void hf_grant_update_text(struct hf_own_ticket *ticket);
 
 /* What the owner of the acquire ${op} inherits has changed
@@ -328,8 +332,8 @@ void hf_grant_describe_again(struct hf_op *op);
 /* ------------------------------------------------------ grant_metrics.c -- */
 
 /* What a client counts of its grants, and the events that its user gets of
- * them.  Nothing happens if there is neither, or if the grant is that of a
- * participant of a double barrier. */
+ * them.  Nothing happens if the client does neither, or if the grant is that of
+ * a participant of a double barrier. */
 
 /* It is asked for. */
 void hf_grant_metrics_begun(struct hf_grant *grant);
@@ -337,7 +341,8 @@ void hf_grant_metrics_begun(struct hf_grant *grant);
  * .acquisition.status. */
 void hf_grant_metrics_granted(struct hf_grant *grant);
 void hf_grant_metrics_ended(struct hf_grant *grant);
-/* A call releases it; it was lost before. */
+/* A call releases a grant that is held; it was lost before any call released
+ * it. */
 void hf_grant_metrics_released(struct hf_grant *grant);
 void hf_grant_metrics_lost(struct hf_grant *grant);
 /* The release has ended, with .acquisition.status. */
@@ -345,9 +350,9 @@ void hf_grant_metrics_release_ended(struct hf_grant *grant);
 /* Somebody asks for its release. */
 void hf_grant_metrics_revoked(struct hf_grant *grant);
 
-/* The engine of a client that counts or reports them has sent ${event}, and the
- * core has not seen it yet: perhaps the ticket ahead of one of ours is gone, or
- * there is one. */
+/* The engine of a client that counts has sent ${event}, and the core has not
+ * seen it yet: note when the ticket ahead of ours was reported gone, and forget
+ * that if another one is ahead. */
 void hf_grant_metrics_event(const struct hf_event *event);
 
 #endif

@@ -22,17 +22,17 @@ static void drop_callbacks(const struct hf_acquire_opts *opts)
         opts->on_revoke.drop(opts->on_revoke.arg);
 }
 
-/* A call of the user.  Options that are refused are reported when it begins,
- * because a failure needs the lock. */
+/* A call of the user that acquires.  Options that are refused are reported when
+ * it begins, because a failure needs the lock. */
 struct acquire_call {
     struct hf_user_call call;
     struct hf_lock *const *locks;
     size_t count;
     struct hf_acquire_opts opts;
     struct hf_error error; /* why the options are refused */
-    /* The grant has the callbacks of .opts, and calls their .drop. */
+    /* True: the grant has the callbacks of .opts, and calls their .drop. */
     bool has_begun;
-    struct hf_grant_waiter entry;     /* for whom; where it is while it waits */
+    struct hf_grant_waiter entry; /* its owner; in .waiters while it waits */
     struct hf_grant_waiter **waiters; /* a list to be in meanwhile, or NULL */
 };
 
@@ -56,8 +56,8 @@ static bool is_answered(const struct hf_grant *grant,
 }
 
 /* Take back an acquire that was begun a moment ago and is not granted, because
- * there is no thread for its callbacks.  The caller reports the failure and
- * drops its callbacks, and has no grant. */
+ * there is no thread for its callbacks.  They stay the caller's, who drops them
+ * and reports the failure. */
 static void detach_grant(struct hf_grant *grant)
 {
     hf_grant_unqueue_wait(grant);
@@ -67,8 +67,8 @@ static void detach_grant(struct hf_grant *grant)
     hf_user_op_dereference(&grant->user_op);
 }
 
-/* With .detect_deadlock: is the owner known, and would it not wait for itself?
- * A try never waits. */
+/* Before an acquire with .detect_deadlock: HF_EINVAL if its owner is not known,
+ * HF_EDEADLK if the owner would wait for itself.  A try never waits. */
 static hf_status check_owner(const struct acquire_call *acquire,
                              struct hf_error *error)
 {
@@ -90,7 +90,7 @@ static hf_status check_owner(const struct acquire_call *acquire,
     return HF_OK;
 }
 
-/* May it begin?  HF_OK, or why not. */
+/* May the acquire begin?  HF_OK, or why not. */
 static hf_status check_call(const struct acquire_call *acquire,
                             const struct hf_completion *completion,
                             struct hf_error *error)
@@ -112,7 +112,8 @@ static hf_status check_call(const struct acquire_call *acquire,
     return status;
 }
 
-/* The .begin of it: make a grant and hand its acquisition to the core. */
+/* The .begin of an acquire: make a grant and hand its acquisition to the
+ * core. */
 static struct hf_user_op *begin_call(struct hf_user_call *call,
                                      const struct hf_completion *completion,
                                      struct hf_error *error)
@@ -151,7 +152,8 @@ static struct hf_user_op *begin_call(struct hf_user_call *call,
     return &grant->user_op;
 }
 
-/* The .leave of it.  A grant that nobody waits for any more is not wanted. */
+/* The .leave of an acquire.  If it has not ended, this thread could not wait:
+ * cancel it, because nobody would get the grant. */
 static void leave_call(struct hf_user_call *call, struct hf_user_op *op,
                        bool ended)
 {
@@ -171,8 +173,8 @@ static void leave_call(struct hf_user_call *call, struct hf_user_op *op,
 /* ---------------------------------------------------------------- calls -- */
 
 /* Set ${acquire} for ${api_name}, which errors name, and check the options
- * ${given}.  With no lock there is no client either, and it must not be run or
- * started. */
+ * ${given}.  If ${count} is 0 there is no client, and ${acquire} must be
+ * neither run nor started. */
 static void init_call(struct acquire_call *acquire, const char *api_name,
                       struct hf_lock *const *locks, size_t count,
                       const struct hf_acquire_opts *given)

@@ -101,8 +101,8 @@ void hf_grant_unqueue_wait(struct hf_grant *grant)
         unqueue_callback(grant, &grant->callbacks->wait);
 }
 
-/* Queued in the order of the effects, and so before anything else that follows
- * from the loss. */
+/* The effects of a step come in order, so the loss is queued before anything
+ * that follows from it. */
 void hf_grant_queue_loss(struct hf_grant *grant)
 {
     struct hf_grant_callbacks *callbacks = grant->callbacks;

@@ -137,7 +137,7 @@ static hf_status await_proof(const struct hf_grant *grant,
     return status;
 }
 
-/* What hf_grant_check() does, but for remembering a failure. */
+/* hf_grant_check(), except that a failure is not remembered (hf_fail()). */
 static hf_status check_with_proof(struct hf_grant *grant,
                                   struct hf_error *error)
 {

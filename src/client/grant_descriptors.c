@@ -18,9 +18,9 @@
 
 /* ------------------------------------------------------------- its loss -- */
 
-/* Put ${grant} into the client's list of grants with a loss descriptor.  A fork
- * closes all of them, also those of grants that the core does not have any
- * more. */
+/* Put ${grant} into the client's list of grants with a loss descriptor.  By
+ * this list the child of a fork closes them all, also that of a grant that the
+ * core has forgotten. */
 static void keep_loss_fd(struct hf_grant *grant, int fd)
 {
     struct hf_grant **first = &grant->client->loss_fds;
@@ -69,7 +69,7 @@ void hf_grant_signal_loss_fd(const struct hf_grant *grant)
     if (grant->loss_fd < 0)
         return;
     rc = write(grant->loss_fd, &one, sizeof(one));
-    /* EBADF: the program closes descriptors just now. */
+    /* EBADF: the program is just closing all descriptors. */
     assert(rc == sizeof(one) || errno == EAGAIN || errno == EBADF);
 }
 
@@ -168,8 +168,9 @@ hf_status hf_grant_hold_fd(struct hf_grant *grant, int *fd)
     return hold_fd(grant, "hf_grant_hold_fd", grant->lock, fd);
 }
 
-/* The engine does not know the ticket of a grant that is about to be reported
- * as lost, or whose last downgrade got no answer. */
+/* The path, or NULL: the ticket is being downgraded; or the engine does not
+ * know it, because the grant is about to be reported as lost or its last
+ * downgrade got no answer. */
 static const char *ask_ticket_path(struct hf_grant *grant,
                                    const struct hf_lock *lock)
 {

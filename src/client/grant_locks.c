@@ -143,8 +143,9 @@ struct hf_acquisition *hf_grant_items_find(const struct hf_grant *grant,
     return NULL;
 }
 
-/* The lock that ${child}, one of the acquisitions of ${grant}, is for: the
- * children of a lock stand together, and its item has the last of them. */
+/* The lock that ${child}, one of the acquisitions of ${grant}, is for.  The
+ * children of one lock are neighbours, and .acquisition of its item is the last
+ * of them. */
 static const struct hf_lock *lock_of(const struct hf_grant *grant,
                                      const struct hf_acquisition *child)
 {
@@ -211,7 +212,9 @@ const struct hf_ticket_id *hf_grant_ticket_id(const struct hf_grant *grant,
 
 /* ------------------------------------------------------ why it was lost -- */
 
-/* The lock that was lost, if that is one of several. */
+/* The lock that was lost: the first by name whose acquisition is LOST.  If
+ * there is none, the loss is that of the grant as a whole: the one that the
+ * user named first. */
 static const struct hf_lock *find_lost(const struct hf_grant *grant)
 {
     for (size_t i = 0; i < grant->item_count; i++) {
@@ -229,7 +232,7 @@ void hf_grant_set_lost(struct hf_grant *grant)
     grant->lost_lock = find_lost(grant);
 }
 
-/* A grant that the core has not reported as lost may be past safe-until. */
+/* If the core has not reported a loss, safe-until has passed. */
 hf_status hf_grant_explain_loss(const struct hf_grant *grant,
                                 struct hf_error *error)
 {

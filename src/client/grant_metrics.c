@@ -145,7 +145,8 @@ void hf_grant_metrics_granted(struct hf_grant *grant)
                                          .duration_us = addition.wait.us});
 }
 
-/* A try that ends because of others has no wait, but it was contended. */
+/* A try that ends with HF_EBUSY has not waited, but counts as if it had,
+ * because the lock was contended. */
 void hf_grant_metrics_ended(struct hf_grant *grant)
 {
     hf_status status = grant->acquisition.status;
@@ -163,7 +164,8 @@ void hf_grant_metrics_ended(struct hf_grant *grant)
                                                  grant->metrics.begun_us});
 }
 
-/* It is held no more. */
+/* ${grant} is not held any more: count and report ${kind}, with how long it was
+ * held.  Nothing if that was done before. */
 static void end_hold(struct hf_grant *grant, enum hf_lock_event_kind kind)
 {
     struct hf_grant_metrics *metrics = &grant->metrics;
@@ -188,8 +190,8 @@ void hf_grant_metrics_lost(struct hf_grant *grant)
     end_hold(grant, HF_LOCK_EVENT_LOST);
 }
 
-/* A release that nothing confirmed counts as a loss, unless that was counted
- * before. */
+/* A release that nothing confirmed counts as a loss, unless the loss was
+ * counted before. */
 void hf_grant_metrics_release_ended(struct hf_grant *grant)
 {
     const struct addition addition = {.kind = HF_LOCK_EVENT_LOST};
@@ -211,8 +213,8 @@ void hf_grant_metrics_revoked(struct hf_grant *grant)
     report(grant, (struct hf_lock_event){.kind = HF_LOCK_EVENT_REVOKED});
 }
 
-/* Of several tickets the end of one wait is not the grant.  A ticket of ours
- * that is watched is not ahead. */
+/* A grant of several tickets has no handoff, because the end of one wait is not
+ * the grant.  A ticket of our own that is watched is not the one ahead. */
 void hf_grant_metrics_event(const struct hf_event *event)
 {
     const struct hf_own_ticket *ticket;

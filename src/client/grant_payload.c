@@ -57,7 +57,7 @@ static bool grow_payload(struct hf_grant *grant, size_t size)
 
 /* Write what a ticket of ${grant}, one of ${acquisition}, says now: first what
  * is the same for all of its tickets, then the limit, then what its owner
- * holds.  Returns the bytes before the last. */
+ * holds.  Returns the length without what the owner holds. */
 static size_t compose(char payload[HF_PAYLOAD_BYTES],
                       const struct hf_grant *grant,
                       const struct hf_acquisition *acquisition)
@@ -89,8 +89,8 @@ void hf_grant_write_payload(struct hf_own_ticket *ticket)
     ticket->request.payload = grant->payload;
 }
 
-/* Does ${ticket} wait, or is it the entry mutex of a semaphore whose permits
- * are waited for?  That one is released when they are there. */
+/* Does ${ticket} wait?  Or is it the entry mutex of a semaphore whose permits
+ * are waited for?  That mutex is released when the permits are there. */
 static bool is_waiting(const struct hf_own_ticket *ticket)
 {
     return ticket->state == HF_OWN_TICKET_QUEUED ||
@@ -98,9 +98,10 @@ static bool is_waiting(const struct hf_own_ticket *ticket)
             ticket->acquisition->state == HF_ACQUISITION_HELD);
 }
 
-/* The tickets of one grant use its payload one after the other.  A ticket that
- * is held has lost what it said to the next one.  It does not wait, so it need
- * not say what its owner holds. */
+/* All tickets of one grant have their payload in the same memory, one after the
+ * other.  So the payload of a ticket that is held may have been overwritten,
+ * and its text is made anew.  What its owner holds is left out, because only a
+ * ticket that waits need say that. */
 static void write_again(struct hf_own_ticket *ticket)
 {
     struct hf_acquisition *acquisition = ticket->acquisition;

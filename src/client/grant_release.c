@@ -65,9 +65,9 @@ void hf_grant_release_step(struct hf_grant *grant, struct hf_done done)
     hf_user_op_dereference(&grant->user_op); /* that of the user's grant */
 }
 
-/* The .begin of a release.  The reference of the user's grant is that of the
- * caller from now on.  After the end of the client there is no thread for a
- * callback; without one the release still drops the grant. */
+/* The .begin of a release.  The reference of the user's grant becomes that of
+ * the caller.  After the end of the client a callback is refused, because no
+ * thread would call it; without one the release still drops the grant. */
 static struct hf_user_op *begin_release(struct hf_user_call *call,
                                         const struct hf_completion *completion,
                                         struct hf_error *error)
@@ -131,13 +131,14 @@ static struct hf_downgrade *of_user_op(struct hf_user_op *user_op)
     return container_of(user_op, struct hf_downgrade, user_op);
 }
 
-/* The .cancel of it.  The user has no handle to cancel it by. */
+/* The .cancel of a downgrade.  The user has no handle to cancel it by. */
 static void cancel_downgrade(struct hf_user_op *user_op)
 {
     (void)user_op;
 }
 
-/* The .take of it: why it ended.  The next one may begin. */
+/* The .take of a downgrade: why it failed.  From now on another one may
+ * begin. */
 static void take_downgrade(struct hf_user_op *user_op, struct hf_result *result,
                            struct hf_error *why)
 {
@@ -155,7 +156,8 @@ static void take_downgrade(struct hf_user_op *user_op, struct hf_result *result,
                      text[0] != '\0' ? text : hf_status_text(result->status));
 }
 
-/* The .destroy of it.  A call that could not wait has not taken its end. */
+/* The .destroy of a downgrade.  .downgrade still points to it if the call could
+ * not wait, and so has not taken the end. */
 static void destroy_downgrade(struct hf_user_op *user_op)
 {
     struct hf_downgrade *downgrade = of_user_op(user_op);
@@ -173,8 +175,8 @@ static const struct hf_user_op_ops downgrade_ops = {
     .destroy = destroy_downgrade,
 };
 
-/* After a loss or a release the core still has work to do on the grant, so it
- * stays pending. */
+/* If the grant was lost or released meanwhile the core still has work to do on
+ * it, so it stays pending. */
 void hf_grant_downgraded(struct hf_grant *grant)
 {
     assert(grant->downgrade != NULL);
@@ -184,7 +186,7 @@ void hf_grant_downgraded(struct hf_grant *grant)
                    grant->acquisition.user.downgrade_status);
 }
 
-/* With one reference, the caller's; NULL if out of memory. */
+/* A downgrade with one reference, the caller's; NULL if out of memory. */
 static struct hf_downgrade *new_downgrade(struct hf_grant *grant)
 {
     struct hf_downgrade *made = hf_alloc(sizeof(*made));
@@ -221,8 +223,8 @@ static hf_status check_downgrade(const struct hf_grant *grant,
     return HF_OK;
 }
 
-/* The .begin of it.  A poller is needed only if there is a function to be
- * called. */
+/* The .begin of a downgrade.  A poller is needed only if there is a function to
+ * be called. */
 static struct hf_user_op *
 begin_downgrade(struct hf_user_call *call,
                 const struct hf_completion *completion, struct hf_error *error)

@@ -13,7 +13,7 @@
 
 /* -------------------------------------------------------------- looking -- */
 
-/* The arguments for a list.  That of a double barrier shows its
+/* The arguments for a list.  The list of a double barrier shows its
  * participants. */
 static struct hf_queue_op_args list_args(const struct hf_lock *lock,
                                          enum hf_tickets_which which,

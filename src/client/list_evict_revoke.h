@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Listing a queue on behalf of a call of another noun: an election lists its
- * candidates and a double barrier its participants.  And listing it again and
- * again, for which each text is read once.
+ * Listing a queue on behalf of another handle: an election lists its
+ * candidates, a double barrier its participants.  And listing one again and
+ * again, where the text of each ticket is read once.
  */
 #ifndef HF_CLIENT_LIST_EVICT_REVOKE_H
 #define HF_CLIENT_LIST_EVICT_REVOKE_H

@@ -151,8 +151,8 @@ static hf_status check_opts(struct hf_client *client, const char *name,
     return hf_lock_name_check(name, canonical, error);
 }
 
-/* Write the name of the queue ${suffix} of ${lock} to ${at}, which is behind
- * its other names, and return that. */
+/* Write the name of the queue ${suffix} of ${lock} to ${at}, which is in the
+ * memory behind its name.  Returns ${at}. */
 static const char *write_queue_name(const struct hf_lock *lock, char *at,
                                     const char *suffix)
 {
@@ -163,8 +163,9 @@ static const char *write_queue_name(const struct hf_lock *lock, char *at,
     return at;
 }
 
-/* A name in metrics behind the other names of a lock, with room to align it:
- * locks of clients that do not count need no memory for it. */
+/* The name in metrics is behind the other names of a lock, in an allocation
+ * that is larger by this, the room to align it included.  A lock of a client
+ * that does not count has none. */
 struct metrics_name {
     struct hf_metrics_name_ref ref;
     char text[HF_METRICS_NAME_BYTES];
@@ -181,8 +182,9 @@ struct hf_metrics_name_ref *hf_lock_metrics_name(struct hf_lock *lock)
                     (rest != 0 ? sizeof(uint64_t) - rest : 0));
 }
 
-/* Ask the user for it.  Without the lock, because that may wait; only the
- * caller knows the lock so far. */
+/* Ask the user for the name in metrics of ${lock}.  Without the client's lock,
+ * because the user's function may wait.  Nobody but the caller knows ${lock}
+ * yet. */
 static void set_metrics_name(struct hf_lock *lock)
 {
     struct metrics_name *name = (void *)hf_lock_metrics_name(lock);
@@ -192,8 +194,8 @@ static void set_metrics_name(struct hf_lock *lock)
                                &name->ref);
 }
 
-/* The names of a semaphore's two queues are in the same allocation, and the
- * name in metrics. */
+/* The names of its two queues are in the same allocation and, if the client
+ * counts, its name in metrics. */
 struct hf_lock *hf_lock_new(struct hf_client *client, const char *name,
                             const struct hf_lock_opts *opts)
 {
@@ -225,7 +227,7 @@ struct hf_lock *hf_lock_new(struct hf_client *client, const char *name,
     return lock;
 }
 
-/* ${name} becomes canonical on the way. */
+/* check_opts() makes ${name} canonical. */
 hf_status hf_lock_open_for(struct hf_client *client, const char *api_name,
                            const char *name, const struct hf_lock_opts *given,
                            struct hf_lock **lock)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The short form: all that a program needs that does one thing under one lock.
- * It only makes calls that programs could make.
+ * It makes only public calls.
  */
 #include <holdfast/client.h>
 #include <holdfast/grant.h>
@@ -56,8 +56,8 @@ static hf_status run_locked(struct hf_client *client, const char *name,
     return status;
 }
 
-/* In a callback of another client nothing was acquired, and the client is
- * closed without waiting. */
+/* In a callback of another client nothing was acquired, because no call may
+ * block there.  So closing does not wait either. */
 static void close_client(struct hf_client *client)
 {
     const struct hf_done no_done = {NULL, NULL, NULL};

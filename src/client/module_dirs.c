@@ -95,7 +95,8 @@ static bool find_origin(struct origin *origin)
     return find_base(origin->base, info.dli_fname, "");
 }
 
-/* May every user write to ${directory}?  Also true if that is not known. */
+/* May every user write to ${directory}?  True also if that cannot be found
+ * out. */
 static bool is_world_writable(const char *directory)
 {
     struct stat status;

@@ -24,7 +24,7 @@ static uint64_t host_boottime_of_ms(void *host, uint64_t at_ms)
     return hf_boottime_of_ms(at_ms);
 }
 
-/* Our own loop, which is created here for those that need one. */
+/* The monitor's loop, which is created when an engine first asks for it. */
 static struct uv_loop_s *host_loop(void *host)
 {
     struct hf_monitor *monitor = host;

@@ -21,13 +21,13 @@
 /* Lists under way at a time: as many as fill a connection. */
 #define WINDOW 32
 
-/* One question to the engine.  It may outlive the page, because the engine may
- * answer after the deadline. */
+/* One request to the engine for names.  It may outlive its page, because the
+ * engine may answer after the deadline. */
 struct hf_names_op {
     struct hf_operation operation;
     struct hf_names *names;
     struct hf_names_request request;
-    bool saved; /* what it brought was copied */
+    bool saved; /* the answer was copied into the walk */
     char cursor[];
 };
 
@@ -46,7 +46,7 @@ static struct hf_names *of_user_op(struct hf_user_op *user_op)
     return container_of(user_op, struct hf_names, user_op);
 }
 
-/* The .destroy of it. */
+/* The .destroy of a walk. */
 static void destroy_names(struct hf_user_op *user_op)
 {
     struct hf_names *names = of_user_op(user_op);
@@ -70,7 +70,7 @@ static void dereference(struct hf_names *names)
     hf_user_op_dereference(&names->user_op);
 }
 
-/* The page fails, unless it has failed. */
+/* The page fails, unless it has failed already. */
 static void fail(struct hf_names *names, hf_status status, const char *text)
 {
     if (names->outcome.status == HF_OK)
@@ -82,7 +82,7 @@ static void fail_memory(struct hf_names *names)
     fail(names, HF_ENOMEM, "out of memory");
 }
 
-/* Begin the page again, with the next call. */
+/* Undo the page, so that the next call begins it again. */
 static void rewind_page(struct hf_names *names)
 {
     hf_names_page_free(names->page);
@@ -98,7 +98,7 @@ static struct hf_names_op *of_operation(struct hf_operation *operation)
     return container_of(operation, struct hf_names_op, operation);
 }
 
-/* The engine is to name the next queues. */
+/* Ask the engine for the next queues. */
 static void ask_engine(struct hf_names *names)
 {
     struct hf_event event = {.kind = HF_EVENT_START_OPERATION};
@@ -125,8 +125,8 @@ static void ask_engine(struct hf_names *names)
     hf_client_step(names->client, &event);
 }
 
-/* Copy ${answer} in the place of the queues that were named before.  False for
- * lack of memory. */
+/* Replace the queues of the last answer by those of ${answer}.  False for lack
+ * of memory: nothing has changed. */
 static bool copy_answer(struct hf_names *names,
                         const struct hf_names_answer *answer)
 {
@@ -184,8 +184,8 @@ void hf_names_save(const struct hf_event *event)
     names->unreadable_before = names->unreadable;
 }
 
-/* The core has answered.  The page of one that was given up goes on without
- * it. */
+/* The core has answered ${op}.  If the page has given ${op} up, it goes on
+ * without the answer. */
 static void op_answered(struct hf_names_op *op)
 {
     struct hf_names *names = op->names;
@@ -222,7 +222,8 @@ void hf_names_handle_effect(const struct hf_effect *effect)
 
 /* ------------------------------------------------------------- one name -- */
 
-/* Is ${queue} to be listed?  If so, its name counts as seen. */
+/* Is ${queue} to be listed?  If so, its name counts as seen.  False also for
+ * lack of memory: the page has then failed, and ${queue} is not .checked. */
 static bool is_wanted(struct hf_names *names, struct hf_names_queue *queue)
 {
     char name[HF_NAMES_NAME_BYTES];
@@ -248,7 +249,8 @@ static void end_item(struct item *item)
 
 static void item_listed(void *arg, const struct hf_result *result);
 
-/* A handle for the name, of the kind that .sort says; NULL: out of memory. */
+/* A lock with the name of ${item}, of the kind that .sort says; NULL: out of
+ * memory. */
 static struct hf_lock *make_lock(const struct item *item)
 {
     struct hf_lock_opts opts = HF_LOCK_OPTS_INIT;
@@ -262,8 +264,8 @@ static struct hf_lock *make_lock(const struct item *item)
     return lock;
 }
 
-/* List the name.  It may have been listed, and ${item} be freed, when this
- * returns. */
+/* List the name of ${item}.  The list may have ended when this returns, and
+ * ${item} be freed. */
 static void list_item(struct item *item)
 {
     const struct hf_completion completion = {.done = {item_listed, item, NULL},
@@ -299,8 +301,8 @@ static void list_item(struct item *item)
     hf_lock_dereference(lock);
 }
 
-/* Is it the queue NAME/locks of a semaphore that has no permits out?  Then it
- * is more likely the queue of a lock of that name. */
+/* Was ${item} listed as a semaphore because of its queue NAME/locks, and is no
+ * permit out?  Then it is more likely the queue of a lock called NAME/locks. */
 static bool is_lock_after_all(const struct item *item,
                               const struct hf_tickets *tickets)
 {
@@ -313,14 +315,14 @@ static bool is_lock_after_all(const struct item *item,
            (first == NULL || !first->holds);
 }
 
-/* Is it a failure of this name alone? */
+/* Does ${status} concern this name alone? */
 static bool is_of_name(hf_status status)
 {
     return status == HF_EDENIED || status == HF_EKIND || status == HF_ELIMIT ||
            status == HF_EUNSUPPORTED;
 }
 
-/* The .fn of the list of a name, with the lock. */
+/* A name was listed.  With the lock. */
 static void item_listed(void *arg, const struct hf_result *result)
 {
     struct item *item = arg;
@@ -348,7 +350,7 @@ static void item_listed(void *arg, const struct hf_result *result)
 
 /* --------------------------------------------------------------- a page -- */
 
-/* The .take of it: the page, or NULL if there are no more. */
+/* The .take of a page: the page, or NULL if there are no more. */
 static void take_page(struct hf_user_op *user_op, struct hf_result *result,
                       struct hf_error *why)
 {
@@ -361,21 +363,21 @@ static void take_page(struct hf_user_op *user_op, struct hf_result *result,
     names->state = HF_NAMES_IDLE;
 }
 
-/* No call gives out a handle of it, so nothing is cancelled. */
+/* A user gets no handle of a page, so there is no .cancel. */
 const struct hf_user_op_ops hf_names_op_ops = {
     .take = take_page,
     .destroy = destroy_names,
 };
 
-/* The page is complete, or has failed.  If nobody waits for it any more, what
- * is in it comes with the next one. */
+/* The page is complete, or has failed.  If nobody waits for it any more, its
+ * names come with the next page. */
 static void end_page(struct hf_names *names)
 {
     const struct hf_completion *completion = &names->user_op.completion;
 
     assert(names->state == HF_NAMES_WAITING);
     names->state = HF_NAMES_ENDED;
-    names->op = NULL; /* if it was given up, it ends alone */
+    names->op = NULL; /* an answer that still comes is ignored */
     if (names->outcome.status != HF_OK) {
         rewind_page(names);
     } else if (names->page != NULL) {
@@ -411,14 +413,14 @@ static void list_next(struct hf_names *names)
     list_item(item);
 }
 
-/* Are all lists done that this page has, or is to have? */
+/* Is there no list under way, and none to begin? */
 static bool is_complete(const struct hf_names *names)
 {
     return names->listing == 0 && names->op == NULL &&
            (names->outcome.status != HF_OK || names->next == names->end);
 }
 
-/* Do what can be done for the page now. */
+/* Do what can be done for the page now; end it when it is complete. */
 static void run(struct hf_names *names)
 {
     if (names->state != HF_NAMES_WAITING)
@@ -434,7 +436,8 @@ static void run(struct hf_names *names)
     dereference(names);
 }
 
-/* Set the end of the page, or ask the engine for what is to be in it. */
+/* Set where the page ends, in the queues that are left.  If none is left, ask
+ * the engine for more, or end with no page if it has named all. */
 static void begin_page(struct hf_names *names)
 {
     size_t left = names->queue_count - names->next;

@@ -31,7 +31,7 @@ enum hf_names_state {
 struct hf_names {
     struct hf_user_op user_op; /* the page that is under way */
     struct hf_client *client;
-    bool all; /* the option */
+    bool all; /* see struct hf_names_opts */
     /* Where the walk of the engine is. */
     char *cursor;
     size_t cursor_bytes;
@@ -39,7 +39,7 @@ struct hf_names {
     uint64_t looked_at;
     uint64_t unreadable;
     struct hf_names_seen seen;
-    /* What that page had, in one allocation each. */
+    /* The queues of the engine's last answer, and the memory of their names. */
     struct hf_names_queue *queues;
     char *text;
     size_t queue_count;
@@ -47,9 +47,9 @@ struct hf_names {
 
     /* The page that is under way: */
     enum hf_names_state state;
-    struct hf_names_op *op; /* by which it is asked now, or NULL */
+    struct hf_names_op *op; /* the request for its queues, or NULL */
     size_t first;           /* .next when the page began */
-    size_t end;             /* where it ends */
+    size_t end;             /* where it ends, in .queues */
     size_t listing;         /* lists that are under way */
     uint64_t unreadable_before;
     uint64_t deadline_at_ms; /* by hf_now_ms() */

@@ -72,7 +72,7 @@ bool hf_names_find(struct hf_names_queue *queue, const char *prefix,
 
 #define FIRST_CAPACITY 256
 
-/* The entry of ${digest}: its own, or the free one where it goes. */
+/* The entry that has ${digest}, or the free one where it belongs. */
 static struct hf_names_digest *find(const struct hf_names_seen *seen,
                                     const struct hf_names_digest *digest)
 {
@@ -90,7 +90,7 @@ static struct hf_names_digest *find(const struct hf_names_seen *seen,
     }
 }
 
-/* Make room for one more. */
+/* Make room for one more digest.  False for lack of memory. */
 static bool make_room(struct hf_names_seen *seen)
 {
     struct hf_names_seen larger = {
@@ -169,8 +169,9 @@ void hf_names_seen_free(struct hf_names_seen *seen)
 
 /* --------------------------------------------------------------- a page -- */
 
-/* Did the owner of ${ticket} begin to ask before that of ${other}?  Ages by one
- * clock decide, then times of day; where neither is known, the queue does. */
+/* Did the owner of ${ticket} begin to ask before that of ${other}?  Decided by
+ * the ages on one clock, else by the times of day; false if neither is known,
+ * so that the order of the queue decides. */
 static bool is_older(const struct hf_ticket_view *ticket,
                      const struct hf_ticket_view *other)
 {
@@ -180,8 +181,8 @@ static bool is_older(const struct hf_ticket_view *ticket,
            ticket->created_utc_ms < other->created_utc_ms;
 }
 
-/* Count the tickets that hold, and those that do not.  Sets ${oldest} to the
- * oldest of both, or NULL. */
+/* Count the tickets that hold, and those that do not.  Sets ${oldest}[0] to the
+ * oldest that holds, ${oldest}[1] to the oldest that does not; NULL: none. */
 static void count(const struct hf_tickets *tickets, struct hf_name_view *view,
                   const struct hf_ticket_view *oldest[2])
 {
@@ -200,7 +201,7 @@ static void count(const struct hf_tickets *tickets, struct hf_name_view *view,
     }
 }
 
-/* Copy ${text} to ${at}, and return the copy. */
+/* Copy ${text} to ${*at}, move that behind the copy, and return the copy. */
 static const char *copy_text(char **at, const char *text)
 {
     size_t bytes = strlen(text) + 1;

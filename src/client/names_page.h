@@ -29,7 +29,8 @@ struct hf_names_queue {
 /* Room for a name that may have the end of a queue's. */
 #define HF_NAMES_NAME_BYTES (HF_NAME_BYTES + sizeof HF_QUEUE_LEASES)
 
-/* The length of ${queue} without ${end}; 0 if it does not end so. */
+/* The length of ${queue} without ${end}; 0 if it does not end with that, or is
+ * nothing else. */
 size_t hf_names_bytes_before(const char *queue, const char *end);
 
 /* Write the name of ${queue} as one of ${sort} to ${name}. */
@@ -37,7 +38,7 @@ void hf_names_format(const struct hf_names_queue *queue, char sort,
                      char name[HF_NAMES_NAME_BYTES]);
 
 /* Could ${queue} be that of a lock, a semaphore or a double barrier with a
- * valid name below ${prefix}?  Sets ${name}, and .sort of it. */
+ * valid name below ${prefix}?  Sets ${name}, and .sort of ${queue}. */
 bool hf_names_find(struct hf_names_queue *queue, const char *prefix,
                    char name[HF_NAMES_NAME_BYTES]);
 
@@ -59,14 +60,14 @@ struct hf_names_digest {
     uint8_t bytes[16];
 };
 
-/* More names than any service has that one walk could be of use for; they take
- * up to 512 MiB. */
+/* A walk over more names than these is of no use to anybody.  Their digests
+ * take up to 512 MiB. */
 #define HF_NAMES_SEEN_MAX ((size_t)1 << 24)
-/* Redis has at most 2^32 keys, in a table of up to 2^33 places, of which each
- * page goes over 1000. */
+/* Redis has at most 2^32 keys, in a table of up to 2^33 entries.  Each page
+ * goes over 1000 entries, so a walk has less than 2^24 pages. */
 #define HF_NAMES_BARREN_MAX (UINT64_C(1) << 24)
 /* A walk that began again because a server was replaced may come back to where
- * it was, so it may do so some times. */
+ * it was, so that is allowed a few times. */
 #define HF_NAMES_RETURNS_MAX 8
 
 /* Zeroed: none. */
@@ -82,12 +83,12 @@ struct hf_names_seen {
 };
 
 /* Add ${name}, as one of the kind ${sort}.  Sets ${added} to false if it was
- * there.  False for lack of memory. */
+ * there already.  False for lack of memory. */
 bool hf_names_seen_add(struct hf_names_seen *seen, char sort, const char *name,
                        bool *added);
 
 /* The walk goes on at ${cursor}, ${bytes} > 0 long, and all names before were
- * added.  False if it has no end. */
+ * added.  False if the walk would never end. */
 bool hf_names_seen_goes_on(struct hf_names_seen *seen, const char *cursor,
                            size_t bytes);
 
@@ -98,7 +99,7 @@ void hf_names_seen_free(struct hf_names_seen *seen);
 /* Of each name what its queue shows, copied out of the list of its tickets,
  * which may be long and is not kept. */
 
-/* The most names of a page. */
+/* The most names that a page has. */
 #define HF_NAMES_VIEWS 256
 
 struct hf_names_page {

@@ -91,7 +91,7 @@ static bool write_grant(char payload[HF_PAYLOAD_BYTES],
     return true;
 }
 
-/* Has ${grant}, which may be waiting for several locks, got one of them? */
+/* Has ${grant}, which may still wait for several locks, got one of them? */
 static bool has_some(const struct hf_grant *grant)
 {
     for (size_t i = 0; i < grant->item_count; i++) {
@@ -110,7 +110,8 @@ static const struct hf_grant *next_of_owner(const struct hf_grant *held,
     return held;
 }
 
-/* Are ${item}, which is held, and ${lock} in each other's way? */
+/* Would the owner of ${item}, which is held, wait for itself if it waited for
+ * ${lock}? */
 static bool excludes(const struct hf_grant_item *item,
                      const struct hf_lock *lock)
 {
@@ -144,7 +145,8 @@ static void append(char payload[HF_PAYLOAD_BYTES], const char *words)
     memcpy(payload + strlen(payload), words, strlen(words) + 1);
 }
 
-/* Add what the owner holds only as far as is known. */
+/* Add outer=, the inherited locks of which it is not known whether they wait
+ * with us; and ends, if the wait has a limit. */
 static void write_outer(char payload[HF_PAYLOAD_BYTES],
                         const struct hf_grant *grant)
 {

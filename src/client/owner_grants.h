@@ -33,10 +33,11 @@ struct hf_owner_grants {
 };
 
 /* Every owner of ${client} also holds the lock called ${name}, by the ticket
- * whose id begins with the eight hex digits of ${id}: the process was started
- * by one that holds it (holdfast run inside holdfast run).  ${waits}: nothing
- * of that one can go on before this process has ended, so its lock waits with
- * us (holds=).  Else that is not known (outer=); all of those come last. */
+ * whose id begins with the eight hex digits of ${id}, because the process that
+ * holds it has started this one (holdfast run inside holdfast run).  ${waits}:
+ * the outer process can do nothing before this one has ended, so its lock waits
+ * with us (holds=).  Else that is not known (outer=); these locks must be
+ * passed after all others. */
 void hf_owner_grants_inherit(struct hf_client *client, const char *name,
                              const char *id, bool waits);
 

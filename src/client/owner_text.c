@@ -96,7 +96,8 @@ static void encode(char *value, size_t bytes, const char *text)
     value[length] = '\0';
 }
 
-/* The id of this boot of the machine, or "" if the kernel does not say. */
+/* Set .boot to the first digits of the id of this boot of the machine; "" if
+ * the kernel does not say it. */
 static void read_boot_id(void)
 {
     int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
@@ -151,8 +152,8 @@ static void date_of_days(int64_t days, int *year, int *month, int *day)
 }
 
 /* Write ${number} in decimal, with zeros in front up to ${digits}, and a NUL.
- * Returns where that is.  Without printf(), because this is done for each
- * acquire. */
+ * Returns the address of the NUL.  Without printf(), because this is done for
+ * each acquire. */
 static char *put_number(char *at, uint64_t number, size_t digits)
 {
     char reversed[20];
@@ -166,14 +167,16 @@ static char *put_number(char *at, uint64_t number, size_t digits)
     return at;
 }
 
-/* Write ${before} and then ${number}, with at least ${digits}. */
+/* Write ${before} and then ${number}, with at least ${digits}.  Returns the
+ * end. */
 static char *put_field(char *at, const char *before, uint64_t number,
                        size_t digits)
 {
     return put_number(stpcpy(at, before), number, digits);
 }
 
-/* The time of day in UTC, as in "2026-11-21T16:33:00Z", and its end. */
+/* Write the time of day in UTC, as in "2026-11-21T16:33:00Z".  Returns the
+ * end. */
 static char *put_time(char *at)
 {
     struct timespec now;
@@ -253,9 +256,9 @@ void hf_owner_text_add_detect(char payload[HF_PAYLOAD_BYTES])
     (void)snprintf(payload + length, HF_PAYLOAD_BYTES - length, " detect");
 }
 
-/* Append ${name} and ${id} to the list that the word ${key} has; that word is
- * the last one, or there is none.  A name that does not fit leaves a '+'
- * instead, for which one byte is always kept. */
+/* Append ${name} and ${id} to the list of the word ${key}, which is the last
+ * word or is begun here.  If they do not fit, a '+' is appended instead, for
+ * which one byte is always kept. */
 static bool add_to_list(char *payload, size_t bytes, const char *key,
                         const char *name, const char *id)
 {
@@ -402,7 +405,7 @@ static hf_status get_text(const char *owner, const char *key, char *text,
     if (!hf_ticket_text_find(owner, key, &value, &length))
         return hf_error_set(error, HF_EGONE, "there is no %.40s= in the text",
                             key);
-    /* Decoded, one name of holds= could look like two. */
+    /* Not decoded, because a decoded name of holds= could look like two. */
     fits =
         bytes > 0 && (strcmp(key, "holds") == 0
                           ? copy_value(text, bytes, value, length)

@@ -20,7 +20,7 @@
 #include "base/time_math.h"
 #include "client/owner_text.h"
 
-/* The operation that ${operation} of the core is part of. */
+/* The operation of the user that ${operation} of the core belongs to. */
 static struct hf_queue_op *of_operation(struct hf_operation *operation)
 {
     return container_of(operation, struct hf_queue_op, operation);
@@ -40,7 +40,7 @@ static bool is_listing_holders(const struct hf_queue_op *queue_op)
 
 /* ------------------------------------------------------------- lifetime -- */
 
-/* The .destroy of it. */
+/* The .destroy of an operation. */
 static void destroy_op(struct hf_user_op *user_op)
 {
     struct hf_queue_op *queue_op = of_user_op(user_op);
@@ -51,7 +51,7 @@ static void destroy_op(struct hf_user_op *user_op)
     hf_free(queue_op);
 }
 
-/* The .take of it: the list, if it was one. */
+/* The .take of an operation: the list, if it was one. */
 static void take_op(struct hf_user_op *user_op, struct hf_result *result,
                     struct hf_error *why)
 {
@@ -116,7 +116,7 @@ static void start_operation(struct hf_queue_op *queue_op,
     hf_client_step(queue_op->lock->client, &event);
 }
 
-/* The .cancel of it: the end comes as an effect, perhaps at once. */
+/* The .cancel of an operation: its end comes as an effect, perhaps at once. */
 static void cancel_op(struct hf_user_op *user_op)
 {
     struct hf_queue_op *queue_op = of_user_op(user_op);
@@ -136,7 +136,8 @@ static const struct hf_user_op_ops op_ops = {
 
 /* ---------------------------------------------------------------- begin -- */
 
-/* With two references: the core's, and the caller's. */
+/* An operation with two references: the core's, and the caller's.  NULL if out
+ * of memory. */
 static struct hf_queue_op *new_queue_op(struct hf_lock *lock,
                                         const struct hf_queue_op_args *args)
 {
@@ -185,7 +186,8 @@ hf_status hf_queue_op_begin(struct hf_lock *lock,
 
 /* ----------------------------------------------------------- the answer -- */
 
-/* The answer is there. */
+/* End the operation with ${status}, and ${text} if it failed.  The list is the
+ * user's only if the user has asked for one. */
 static void end_queue_op(struct hf_queue_op *queue_op, hf_status status,
                          const char *text)
 {
@@ -209,8 +211,8 @@ static int64_t utc_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* What the success is was read, or it was written.  Where the engine could not
- * read its clock, the wall clock of this machine has to do. */
+/* The success was read or written.  If the engine could not read its own clock,
+ * compute the age by the wall clock of this machine. */
 static void end_success(struct hf_queue_op *queue_op)
 {
     struct hf_success *success = &queue_op->success;
@@ -236,10 +238,10 @@ static bool must_be_found(const struct hf_operation *operation)
            operation->kind == HF_REQUEST_REVOKE;
 }
 
-/* The core has answered for one queue.  A call may be about several, because a
- * lock has one queue and a semaphore two, and a revocation of every holder is
- * one operation for each of them.  If this answer decides the call, end it;
- * else operation_finished() begins the next operation. */
+/* The core has answered one of its operations.  A call may need several: one
+ * for each of the two queues of a semaphore, or one for each holder that is
+ * asked for a release.  If this answer decides the call, end it; else
+ * operation_finished() begins the next one. */
 static void operation_answered(struct hf_queue_op *queue_op)
 {
     const struct hf_operation *operation = &queue_op->operation;
@@ -262,7 +264,8 @@ static void operation_answered(struct hf_queue_op *queue_op)
 }
 
 /* Every holder that was listed was gone before it could be asked.  Another
- * owner may hold the lock by now, so list again. */
+ * owner may hold the lock by now, so list again.  False: that was done often
+ * enough, and the operation has ended. */
 static bool list_again(struct hf_queue_op *queue_op)
 {
     if (++queue_op->list_count == HF_REVOKE_LISTS_MAX) {
@@ -306,7 +309,7 @@ static bool revoke_next_holder(struct hf_queue_op *queue_op)
     return true;
 }
 
-/* Begin the next operation of the core, if the answer is not there yet. */
+/* Begin the next operation of the core.  False: the call has ended. */
 static bool start_next(struct hf_queue_op *queue_op)
 {
     if (queue_op->ended)
@@ -339,9 +342,9 @@ void hf_queue_op_handle_effect(const struct hf_effect *effect)
         operation_finished(queue_op);
 }
 
-/* A failure for lack of memory is found when the core reports the answer:
- * .list_saved is false then.  A list that an object of the core wants is copied
- * by that. */
+/* Without memory .list_saved is false, and the operation fails when the core
+ * reports the answer.  A list with a .listener is for an object of the core,
+ * which copies it. */
 void hf_queue_op_save_list(const struct hf_event *event)
 {
     struct hf_operation *operation;

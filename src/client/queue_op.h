@@ -22,7 +22,8 @@
 #include "operation/user_op.h"
 
 /* To ask every holder for a release, the holders are listed at most this often.
- * They are listed again if all of them were gone before they could be asked. */
+ * They are listed again when all of them were gone before they could be
+ * asked. */
 #define HF_REVOKE_LISTS_MAX 16
 
 /* What the operation does. */
@@ -51,7 +52,7 @@ struct hf_queue_op_args {
 /* All fields under the client's lock. */
 struct hf_queue_op {
     struct hf_user_op user_op;
-    struct hf_operation operation; /* the one that the core works on */
+    struct hf_operation operation; /* the part that the core works on now */
     struct hf_queue_op_args args;
     char *evicted_by; /* the copy; NULL: nothing is said */
     struct hf_lock *lock;
@@ -67,7 +68,7 @@ struct hf_queue_op {
     struct hf_success success; /* that was read */
     /* .every_holder: the place in .tickets of the one to ask next. */
     size_t next_holder;
-    size_t asked_count;  /* .every_holder: how many were found */
+    size_t asked_count;  /* .every_holder: how many were asked */
     unsigned list_count; /* .every_holder: lists whose tickets were all gone */
 };
 

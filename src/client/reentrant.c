@@ -16,7 +16,7 @@
 #include "client/grant.h"
 #include "client/list_evict_revoke.h"
 
-/* The record of one owner: of those that hold the lock, or have lost it and not
+/* The record of one owner that holds the lock, or that has lost it and not
  * unlocked it yet.  .owner is set once; only the owner reads and writes the
  * rest, until the handle is freed. */
 struct hf_hold {
@@ -39,7 +39,7 @@ uint64_t hf_owner_self(void)
     return mine;
 }
 
-/* The owner that calls. */
+/* The owner that makes this call. */
 static uint64_t caller_owner(const struct hf_reentrant *reentrant)
 {
     const struct hf_reentrant_opts *opts = &reentrant->opts;
@@ -158,7 +158,7 @@ void hf_reentrant_free(struct hf_reentrant *reentrant)
         (void)!hf_grant_release_start(hold->grant, no_done);
         hf_free(hold);
     }
-    hf_callback_enter(); /* because of the .drop of the user's callback */
+    hf_callback_enter(); /* dereference() may call the user's .drop */
     dereference(reentrant);
     hf_callback_leave();
 }
@@ -166,8 +166,8 @@ void hf_reentrant_free(struct hf_reentrant *reentrant)
 /* ------------------------------------------------------------- its owners --
  */
 
-/* The pointer to the record of ${owner}, or to the NULL at the end.  With
- * .guard. */
+/* The pointer to the record of ${owner}; if it has none, the pointer at the end
+ * of the list, which is NULL.  With .guard. */
 static struct hf_hold **find_link(struct hf_reentrant *reentrant,
                                   uint64_t owner)
 {
@@ -178,8 +178,8 @@ static struct hf_hold **find_link(struct hf_reentrant *reentrant,
     return link;
 }
 
-/* The record of ${owner}, which calls, or NULL.  It stays valid, because only
- * its owner removes it. */
+/* The record of ${owner}, which makes this call, or NULL.  The record stays
+ * valid, because only its owner removes it. */
 static struct hf_hold *find_hold(struct hf_reentrant *reentrant, uint64_t owner)
 {
     struct hf_hold *hold;
@@ -231,8 +231,8 @@ static struct hf_acquire_opts acquire_opts(struct hf_reentrant *reentrant,
     return opts;
 }
 
-/* Acquire for ${owner}, which calls and has no record: ${hold} is one that has
- * not counted yet.  It is allocated before the lock is acquired, because a
+/* Acquire for ${owner}, which has no record, and set ${hold} to a new one whose
+ * counts are 0.  The record is allocated before the lock is acquired, because a
  * grant without a record could not be unlocked. */
 static hf_status acquire(struct hf_reentrant *reentrant, uint64_t owner,
                          const char *api_name, enum hf_access access,
@@ -302,7 +302,7 @@ hf_status hf_reentrant_lock(struct hf_reentrant *reentrant,
 
 /* ------------------------------------------------------------ unlocking -- */
 
-/* The caller has not locked so. */
+/* Fail with HF_EOWNER: the caller has no lock for this ${access}. */
 static hf_status fail_not_owner(const struct hf_reentrant *reentrant,
                                 const char *api_name, enum hf_access access)
 {
@@ -316,8 +316,8 @@ static hf_status fail_not_owner(const struct hf_reentrant *reentrant,
     return hf_fail(api_name, &error);
 }
 
-/* Does ${status} mean that the call could not be begun?  The owner then can
- * unlock on another thread. */
+/* Does ${status} mean that nothing was begun?  The owner then still holds the
+ * lock, and can unlock on another thread. */
 static bool is_refused(hf_status status)
 {
     return status == HF_EREENTRANT || status == HF_EFORKED;
@@ -334,8 +334,9 @@ static hf_status release(struct hf_reentrant *reentrant, struct hf_hold *hold,
     return status;
 }
 
-/* Only the last unlock releases.  The others report a loss, but count all the
- * same, because the owner unlocks as often as it locked. */
+/* The last unlock releases, and the last one of a write by an owner that also
+ * reads downgrades.  The others only report a loss.  All of them count, lost or
+ * not, because the owner unlocks as often as it locked. */
 static hf_status unlock(struct hf_reentrant *reentrant, struct hf_hold *hold,
                         const char *api_name, enum hf_access access)
 {

@@ -50,10 +50,10 @@ struct hf_reentrant_opts {
 };
 
 struct hf_reentrant {
-    /* Set once: .text and .owner and so on; .text is in the array below. */
+    /* The options; .text points to the array below.  Set once. */
     struct hf_reentrant_opts opts;
     struct hf_client *client;
-    /* The one of each kind of ticket; without readers that of READ is NULL. */
+    /* One for each kind of ticket; without readers that of READ is NULL. */
     struct hf_lock *locks[HF_ACCESS_COUNT];
 
     /* Guards .first; not held while waiting. */
@@ -78,17 +78,16 @@ _Static_assert(sizeof(struct hf_mutex) == sizeof(struct hf_reentrant) &&
                    sizeof(struct hf_rwlock) == sizeof(struct hf_reentrant),
                "one is allocated and freed as the other");
 
-/* Open the lock called ${name}, unless ${status} says that the options of the
- * user could not be taken.  If that fails, .drop is called.  ${opts} are
- * copied, .text included. */
+/* Open the lock called ${name} with a copy of ${opts}, .text included.  If
+ * ${status}, with which the caller has read the user's options, is a failure,
+ * return that.  After any failure .drop of ${opts} was called. */
 hf_status hf_reentrant_open(struct hf_client *client, hf_status status,
                             const char *api_name, const char *name,
                             const struct hf_reentrant_opts *opts,
                             struct hf_reentrant **reentrant);
 
-/* Release what is still held.  Frees the handle when no callback of the user
- * can come for it any more.  Does nothing in a child of a fork, as all of
- * these. */
+/* Release what is still held.  The handle is freed when no callback of the user
+ * can come for it any more.  Does nothing in a child of a fork. */
 void hf_reentrant_free(struct hf_reentrant *reentrant);
 
 /* Lock for the caller: count, or acquire if it holds nothing.
@@ -113,7 +112,7 @@ uint64_t hf_reentrant_token(struct hf_reentrant *reentrant);
 hf_status hf_reentrant_cancel(struct hf_reentrant *reentrant,
                               const char *api_name, uint64_t owner);
 
-/* hf_lock_tickets() of it. */
+/* As hf_lock_tickets() of the lock. */
 hf_status hf_reentrant_list(struct hf_reentrant *reentrant,
                             const char *api_name, enum hf_tickets_which which,
                             uint64_t wait_ms, struct hf_tickets **tickets);

@@ -14,7 +14,7 @@
 #include "client/client.h"
 #include "client/reentrant.h"
 
-/* The .revoked of it: somebody asks ${owner} to release. */
+/* The .revoked of a read/write lock: somebody asks ${owner} to release. */
 static void call_on_revoke(struct hf_reentrant *reentrant, uint64_t owner)
 {
     const struct hf_on_rwlock_revoke *on = &reentrant->opts.on_revoke.rwlock;

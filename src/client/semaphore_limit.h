@@ -22,8 +22,8 @@ void hf_limit_add(struct hf_grant_item *item);
 void hf_limit_remove(struct hf_grant *grant);
 
 /* Compare the limits of the semaphores of ${grant} with those that the tickets
- * at the head of their queues show.  If they differ, the log says so, once for
- * each handle, and hf_limit_explain() until the next ticket agrees. */
+ * at the head of their queues show.  If they differ, the log says so once for
+ * each handle, and hf_limit_explain() until a ticket with our limit is seen. */
 void hf_limit_compare(struct hf_grant *grant);
 
 /* Put before the text of ${error} that the limits of locks of ${grant} differ;

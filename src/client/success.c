@@ -41,7 +41,8 @@ static hf_status check_grant(const struct hf_grant *grant,
                         "reader or a permit");
 }
 
-/* Name the ticket of the grant. */
+/* Set .ticket and .token of the arguments to those of the grant, if the grant
+ * may have a success. */
 static hf_status set_ticket(struct success_call *success_call,
                             struct hf_error *error)
 {

@@ -56,8 +56,8 @@ static const char *copy_text(struct builder *builder, const char *text)
     return kept;
 }
 
-/* The same for a payload, which not all engines check: it may have been written
- * by anybody. */
+/* The same for a payload.  Anybody may have written it, and not all engines
+ * check that it is UTF-8. */
 static const char *copy_payload(struct builder *builder, const char *payload)
 {
     size_t bytes = strlen(payload);
@@ -148,15 +148,15 @@ static void mark_inside(const struct hf_snapshot *snapshot, bool *inside)
         inside[i] = snapshot->tickets[i].token < generation;
 }
 
-/* Is ${ticket} of the kind that is listed?  A double barrier shows participants
- * only, and everything else shows none. */
+/* Is ${ticket} of the kind that is listed?  The list of a double barrier shows
+ * participants only, and any other list shows none of them. */
 static bool is_shown(const struct hf_lock *lock, const struct hf_ticket *ticket)
 {
     return (lock->kind == HF_TICKET_PARTICIPANT) ==
            (ticket->kind == HF_TICKET_PARTICIPANT);
 }
 
-/* Does ${which} select a ticket that holds, or does not? */
+/* Does ${which} select a ticket that holds (${holds}) or that waits? */
 static bool is_selected(enum hf_tickets_which which, bool holds)
 {
     return which == HF_TICKETS_ALL || (which == HF_TICKETS_HOLDERS) == holds;
@@ -178,8 +178,9 @@ static void flag_own(const struct hf_client *client, const char *queue,
     }
 }
 
-/* Which tickets are outside of ${range}, and where the next range begins.  An
- * engine may give more texts than were wanted. */
+/* Mark the tickets whose text was neither wanted nor given, and set where the
+ * next range of texts begins.  An engine may give more texts than were
+ * wanted. */
 static void flag_unread(const struct hf_text_range *range,
                         struct builder *builder)
 {
