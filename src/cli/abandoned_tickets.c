@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tickets of a supervisor that was killed.  Under a lease they would stay in
- * their queues until it ends, and nobody would hold the lock meanwhile.
+ * their queues until the lease ends, and nobody would hold the lock meanwhile.
  */
 #include "cli/launcher.h"
 
@@ -10,10 +10,10 @@
 #include "cli/list_client.h"
 #include "command/clock.h"
 
-/* How long all of it may take, but for closing the client. */
+/* How long removing all of them may take, without closing the client. */
 #define HF_REMOVAL_MS 3000
 
-/* Remove the ticket of the name number ${i}, until ${until_ms}. */
+/* Remove the ticket for the name number ${i}; give up at ${until_ms}. */
 static hf_status remove_ticket(struct hf_client *client,
                                const struct hf_run *run, int i,
                                uint64_t until_ms)

@@ -117,7 +117,7 @@ static int find_script(const struct interpreter *interpreter, char **argv,
     return 0;
 }
 
-/* Write what follows the name of the interpreter to ${rest}; nothing if it is
+/* Write to ${rest} what follows the name of the interpreter; nothing if that is
  * not known. */
 static void describe_script(const struct interpreter *interpreter, char **argv,
                             char *rest, size_t bytes)

@@ -62,14 +62,15 @@ static uint64_t wait_of(const struct hf_list_times *times)
     return left_ms < times->each_ms ? left_ms : times->each_ms;
 }
 
-/* Is a queue one that cannot be read, and all others may be? */
+/* Does ${status} mean that this queue cannot be read, and others perhaps
+ * can? */
 static bool is_unreadable(hf_status status)
 {
     return status == HF_EDENIED || status == HF_EDIR || status == HF_ELIMIT;
 }
 
-/* List ${queue} for ${search}.  What a ticket says that its owner holds may be
- * no name at all, and then nobody waits for it. */
+/* List ${queue} for ${search}.  A ticket may say any text of what its owner
+ * holds: what is no valid name is a queue in which nobody waits. */
 static hf_status list(struct hf_client *client, const char *queue,
                       const struct hf_list_times *times,
                       struct hf_deadlock_search *search, uint64_t *unreadable,
@@ -227,7 +228,8 @@ static hf_status report(struct hf_deadlock_survey *survey,
     return HF_OK;
 }
 
-/* Search from ${count} of the names; ${cut}: that took too much. */
+/* Search from ${count} of the names.  Sets ${cut} if that was ended early,
+ * because it took too much. */
 static hf_status search_from(struct hf_deadlock_survey *survey,
                              char *const *names, size_t count, bool *cut,
                              struct hf_error *error)
@@ -254,8 +256,8 @@ static hf_status search_from(struct hf_deadlock_survey *survey,
     return status;
 }
 
-/* Search from all names.  What takes too much for a search is searched in
- * halves; what one name takes too much for is left out. */
+/* Search from all names.  If a search takes too much, its names are searched in
+ * halves; a name that takes too much alone is left out. */
 static hf_status search_from_all(struct hf_deadlock_survey *survey,
                                  struct hf_error *error)
 {

@@ -23,40 +23,42 @@ struct hf_ticket_view;
 /* How many names a search begins with. */
 #define HF_SURVEY_NAMES 256
 
-/* The waiters of deadlocks that are known, so that each is found once.  When
- * there are more, the survey is cut. */
+/* The waiters of deadlocks that were found are remembered, so that each
+ * deadlock is reported once.  When there would be more of them, the survey is
+ * cut. */
 #define HF_SURVEY_WAITERS_MAX 65536
 
 /* How long lists may take. */
 struct hf_list_times {
-    uint64_t until_ms; /* CLOCK_BOOTTIME: all of them */
-    uint64_t each_ms;  /* each of them */
+    uint64_t until_ms; /* CLOCK_BOOTTIME: when all must have ended */
+    uint64_t each_ms;  /* the longest that one may take */
 };
 
 struct hf_deadlock_survey {
     /* Set by the user. */
     struct hf_client *client;
-    uint64_t wait_ms; /* that each list may take */
+    uint64_t wait_ms; /* the longest that a list may take */
     /* A deadlock was found: the cycle of ${search}. */
     void (*found)(void *arg, const struct hf_deadlock_search *search);
     void *arg;
 
     /* What was found. */
-    uint64_t certain;    /* deadlocks */
-    uint64_t possible;   /* those that are only possible */
+    uint64_t certain;    /* certain deadlocks */
+    uint64_t possible;   /* deadlocks that are only possible */
     uint64_t silent;     /* waiting tickets that do not say what is held */
     uint64_t unreadable; /* queues that may not be read */
     bool cut;            /* not all could be looked at */
     struct hf_session_table sessions;
 
-    /* Those names that are still to be searched from. */
+    /* The names that are still to be searched from. */
     char *names[HF_SURVEY_NAMES];
     size_t name_count;
     struct hf_tree waiters; /* of those deadlocks that were found, by id */
 };
 
-/* Does the ticket with ${text} not say what its owner holds, or not all of it?
- * One of another program never does. */
+/* Does ${text}, that of a ticket of ${kind}, leave out what its owner holds, or
+ * part of it?  That of another program always does.  False for candidates and
+ * participants, which never say it. */
 bool hf_ticket_is_silent(enum hf_ticket_kind kind, const char *text);
 
 /* Run ${search}, which was begun, to its end.  Its status HF_EFULL is no
@@ -67,9 +69,9 @@ hf_status hf_deadlock_survey_run(struct hf_client *client,
                                  const struct hf_list_times *times,
                                  uint64_t *unreadable, struct hf_error *error);
 
-/* Look at ${view}, a ticket of the lock called ${name}, which somebody waits
- * for.  True: it waits, and its owner says that it holds something, so its name
- * is to be added. */
+/* Look at ${view}, a ticket of the lock called ${name} for which somebody
+ * waits.  True: this ticket waits, and its owner says that it holds something,
+ * so ${name} is to be added. */
 bool hf_deadlock_survey_sees(struct hf_deadlock_survey *survey,
                              const char *name,
                              const struct hf_ticket_view *view);

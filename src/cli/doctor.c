@@ -81,7 +81,7 @@ static const struct hf_command doctor_command = {
 
 /* ------------------------------------------------------------ the engine -- */
 
-/* What the engine has found, and that it is there: written by the callback. */
+/* The answer of the engine, written by the callback. */
 struct doctor_answer {
     int fd; /* an eventfd, readable at the end */
     struct hf_error error;
@@ -114,8 +114,8 @@ static void await_end(const struct doctor_answer *answer)
     hf_ui_clear_wait();
 }
 
-/* The engine cannot be examined: that is a finding, and a failure unless only
- * its findings are ${missing}. */
+/* Add that the engine cannot be examined, because of ${error}.  ${missing}: it
+ * is there but has no examination, which is no failure. */
 static void add_failure(const struct hf_error *error, bool missing,
                         struct hf_finding_list *list)
 {
@@ -150,7 +150,8 @@ static bool examine_engine(struct hf_client *client,
     if (answer.fd >= 0)
         (void)close(answer.fd);
     if (answer.error.status != HF_OK) {
-        /* A server that is refused may be HF_EUNSUPPORTED too. */
+        /* Not if there is no connection: a server that the client refuses may
+         * be HF_EUNSUPPORTED too. */
         missing = answer.error.status == HF_EUNSUPPORTED &&
                   hf_client_state(client) == HF_STATE_CONNECTED;
         add_failure(&answer.error, missing, list);
@@ -177,8 +178,8 @@ static int exit_status_of(enum hf_severity worst)
     return worst == HF_SEVERITY_WARNING ? HF_EXIT_WARNING : 0;
 }
 
-/* Is it the command line that is wrong, or this program that lacks something,
- * so that there is nothing to examine? */
+/* Does ${status} concern the command line or this process, so that there is
+ * nothing to examine? */
 static bool is_of_command(hf_status status)
 {
     return hf_exit_status(status) == HF_EXIT_USAGE ||
@@ -186,8 +187,8 @@ static bool is_of_command(hf_status status)
            hf_exit_status(status) == HF_EXIT_BUG;
 }
 
-/* The name of the probe if none was given: two machines do not wait for each
- * other. */
+/* The name of the probe if none was given.  It has the name of this machine, so
+ * that two machines do not wait for each other. */
 static void format_probe_name(char name[HF_NAME_BYTES + 1])
 {
     struct utsname machine;
@@ -198,8 +199,8 @@ static void format_probe_name(char name[HF_NAME_BYTES + 1])
                        : "localhost");
 }
 
-/* Examine all, by way of ${client}, NULL if it cannot be opened because of
- * ${error}. */
+/* Examine everything through ${client}.  If that is NULL, it could not be
+ * opened because of ${error}. */
 static void examine(struct hf_client *client, const struct hf_error *error,
                     const struct doctor_options *options,
                     struct hf_doctor_report *report, char *probe_name)

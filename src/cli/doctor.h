@@ -43,8 +43,8 @@ struct hf_doctor_deadlocks {
     struct hf_error error;
 };
 
-/* Begin; the tickets are shown to .survey (hf_deadlock_survey_sees()), and the
- * names that this wants are added. */
+/* Begin.  Show the tickets to .survey (hf_deadlock_survey_sees()), and add the
+ * names for which that returns true. */
 void hf_doctor_deadlocks_begin(struct hf_doctor_deadlocks *deadlocks,
                                struct hf_client *client, uint64_t wait_ms,
                                struct hf_finding_list *list);

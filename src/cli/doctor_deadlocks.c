@@ -8,10 +8,10 @@
 #include "cli/doctor.h"
 #include "command/format.h"
 
-/* How many are listed. */
+/* How many deadlocks are listed one by one. */
 #define LISTED_MAX 20
 
-/* The names of one that are listed. */
+/* How many names of a deadlock are listed. */
 #define NAMES_MAX 4
 
 /* Write the names of the locks that the waiters of the cycle wait for, the
@@ -35,7 +35,7 @@ static void write_names(const struct hf_deadlock_search *search, char *text,
     }
 }
 
-/* The survey has found one. */
+/* The survey has found a deadlock. */
 static void add_deadlock(void *arg, const struct hf_deadlock_search *search)
 {
     struct hf_doctor_deadlocks *deadlocks = arg;
@@ -83,7 +83,7 @@ void hf_doctor_deadlocks_add(struct hf_doctor_deadlocks *deadlocks,
             hf_deadlock_survey_add(&deadlocks->survey, name, &deadlocks->error);
 }
 
-/* What could not be known. */
+/* Add what could not be found out. */
 static void add_unknown(const struct hf_doctor_deadlocks *deadlocks)
 {
     const struct hf_deadlock_survey *survey = &deadlocks->survey;

@@ -7,7 +7,7 @@
 #include "base/time_math.h"
 #include "cli/doctor.h"
 
-/* Without these, ages and owners that have ended are not known. */
+/* Without /proc neither ages nor owners that have ended are known. */
 static void examine_proc(struct hf_finding_list *list)
 {
     static const char boot_id[] = "/proc/sys/kernel/random/boot_id";
@@ -34,20 +34,19 @@ static void examine_proc(struct hf_finding_list *list)
 
 /* ---------------------------------------------------------------- clock -- */
 
-/* What NTP corrects of a quartz in the long run, and twice ntpd's fastest
- * slewing: what is beyond makes good an offset. */
+/* More than any quartz is off, and twice the rate at which ntpd slews at most.
+ * A clock that is slewed faster is catching up with an offset. */
 #define STEADY_PPM 1000
 #define PPM_PER_PERCENT 10000L
 
-/* A tick is 10 ms long, so that each microsecond more is a hundred millionths.
- */
+/* A tick is 10 ms long, so each microsecond more is 100 ppm. */
 #define TICK_US 10000
 #define PPM_PER_TICK_US 100
 
-/* .freq of struct timex is in 2^-16 millionths. */
+/* .freq of struct timex is in 2^-16 ppm. */
 #define FREQUENCY_PER_PPM 65536
 
-/* The clocks are slewed by ${ppm} millionths. */
+/* The clocks are slewed by ${ppm}; negative: they are made slow. */
 static void add_clock_rate(struct hf_finding_list *list, long ppm)
 {
     struct hf_finding_head head = {HF_SEVERITY_OK, "clock-rate", "this machine",

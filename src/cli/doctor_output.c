@@ -92,7 +92,7 @@ static void write_line(void *arg, const struct hf_finding *finding)
         fprintf(out, "%8s to do: %s\n", "", finding->advice);
 }
 
-/* Is its name one that has a plural? */
+/* Has the name of ${severity} a plural? */
 static bool is_noun(enum hf_severity severity)
 {
     return severity >= HF_SEVERITY_NOTICE;

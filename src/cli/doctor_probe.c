@@ -28,7 +28,7 @@ struct probe {
     struct hf_grant *grant;
 };
 
-/* An instant, for differences. */
+/* A time from which only differences are taken. */
 static uint64_t now_us(void)
 {
     struct timespec now;
@@ -67,8 +67,8 @@ static void add_success(const struct probe *probe, uint64_t token)
                    (double)times->round_trip_us / 1000);
 }
 
-/* Compare the clock that made our ticket, the first of ${tickets}, with
- * ours, which was between ${from_ms} and now. */
+/* Compare our clock with that which made our ticket, the first of ${tickets}.
+ * By ours the ticket was made between ${from_ms} and now. */
 static void compare_clocks(const struct probe *probe,
                            const struct hf_tickets *tickets, uint64_t from_ms)
 {

@@ -24,8 +24,8 @@
 #define NAMES_MAX 1000
 #define LISTED_MAX 20
 
-/* A pid that was used again belongs to a process that was started later than
- * the ticket says, by more than the steps of the two clocks. */
+/* A pid may have been used again.  The process is another one if it was started
+ * later than the ticket says, by more than the clocks may be stepped. */
 #define START_SLACK_MS 1000
 
 /* The walk. */
@@ -47,8 +47,8 @@ struct walk {
 
 /* -------------------------------------------------------- processes gone -- */
 
-/* Has the process of ${owner}, of this machine and boot, ended?  ${now_ms}:
- * hf_clock_now_ms(). */
+/* Has the process of ${owner}, which is of this machine and boot, ended?
+ * ${now_ms}: hf_clock_now_ms(). */
 static bool has_ended(const struct hf_owner *owner, uint64_t now_ms)
 {
     uint64_t started, ticks = (uint64_t)sysconf(_SC_CLK_TCK);
@@ -61,7 +61,7 @@ static bool has_ended(const struct hf_owner *owner, uint64_t now_ms)
     return started / ticks * 1000 > now_ms - owner->age_ms + START_SLACK_MS;
 }
 
-/* The ticket ${view} of ${name}: does its process live? */
+/* Add a finding if the process of the ticket ${view} of ${name} has ended. */
 static void check_owner(struct walk *walk, const char *name,
                         const struct hf_ticket_view *view)
 {
@@ -95,9 +95,9 @@ static void check_owner(struct walk *walk, const char *name,
 /* What the tickets of one name have shown so far. */
 struct name_check {
     const char *layout; /* of the first ticket */
-    const char *other;  /* another one, or NULL */
+    const char *other;  /* another layout, or NULL */
     bool waited_for;    /* somebody waits */
-    bool leads_on;      /* it may be part of a deadlock */
+    bool leads_on;      /* the survey is to search from this name */
 };
 
 static void check_ticket(struct walk *walk, const char *name,
@@ -179,7 +179,8 @@ static void show_progress(struct walk *walk)
                             walk->names);
 }
 
-/* Look at the names of ${page}.  False: it was the last one wanted. */
+/* Look at the names of ${page}.  False: there are more names than are looked
+ * at. */
 static bool check_page(struct walk *walk, const struct hf_names_page *page)
 {
     const struct hf_name_view *view;
@@ -197,7 +198,7 @@ static bool check_page(struct walk *walk, const struct hf_names_page *page)
     return true;
 }
 
-/* The names cannot be listed, or not all. */
+/* Add that the names, or the rest of them, cannot be listed. */
 static void report_failure(struct walk *walk, const struct hf_error *error)
 {
     struct hf_finding_head head = {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * holdfast evict: removes a ticket by force.  It may be that of a program which
- * goes on as if it held the lock, so the user sees whose it is and what that
- * means before it is removed, and is asked.  A script answers in advance, by
- * --yes.
+ * holdfast evict: removes a ticket by force.  Its owner may go on as if it held
+ * the lock.  So the user first sees whose ticket it is and what the removal
+ * means, and is then asked; a script answers in advance, by --yes.
  */
 #include "cli/commands.h"
 
@@ -203,7 +202,7 @@ static hf_status evict(const struct evict_options *options,
     return status;
 }
 
-/* Print the end.  Returns the exit status. */
+/* Print what became of the ticket.  Returns the exit status. */
 static int report(struct hf_client *client, const struct evict_options *options,
                   const char *name, const struct hf_ticket_outcome *outcome)
 {
@@ -221,8 +220,8 @@ static int report(struct hf_client *client, const struct evict_options *options,
     return outcome->done ? 0 : HF_EXIT_NO_TICKET;
 }
 
-/* The exit status for a failure before anything was removed, which is printed.
- */
+/* Print a failure that came before anything was removed.  Returns the exit
+ * status. */
 static int fail(const struct hf_error *error)
 {
     hf_ui_print_error(error);

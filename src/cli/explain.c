@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * See explain.h.  About one name: a search (deadlock_survey.h) begins with its
- * queues and goes on from what those who are there hold.  If other programs are
- * there, a second one knows what their sessions hold beside it.  About all
+ * queues and goes on from what the owners of the tickets there hold.  If
+ * tickets of other programs wait there, and no certain deadlock was found, a
+ * second search also knows what their sessions hold elsewhere.  About all
  * names: see explain_all.c.
  */
 #include "cli/explain.h"
@@ -33,7 +34,8 @@ struct explain_options {
                          */
     bool all;           /* look at all names */
     bool json;
-    const char *name; /* with .all, that all are or are below: "": all */
+    const char *name; /* with .all: look at this name and those below it; "": at
+                         all names */
 };
 
 #define FIELD(field) HF_OPTION_FIELD(struct explain_options, field)
@@ -157,8 +159,8 @@ static hf_status add_tickets(void *arg, const char *name,
     return HF_OK;
 }
 
-/* Set where the sessions are looked at: --within, else the names beside the
- * one that is explained. */
+/* Set below which name sessions are looked for: --within, else the name above
+ * the one that is explained. */
 static void choose_beside(struct hf_explanation *explanation)
 {
     const char *end = strrchr(explanation->name, '/');
@@ -172,7 +174,7 @@ static void choose_beside(struct hf_explanation *explanation)
 }
 
 /* Look at the tickets of sessions in half of the time that is left.  A failure
- * is not one of the command: what was not found is not known. */
+ * does not end the command: what was not found is then not known. */
 static void look_at_sessions(const struct question *question,
                              const struct hf_list_times *times,
                              struct hf_explanation *explanation)
@@ -202,8 +204,8 @@ static void look_at_sessions(const struct question *question,
     hf_names_free(names);
 }
 
-/* Look up all that is printed.  ${found}: the search has come to its end, so
- * that there is something to print even if the walk over names fails. */
+/* Look up all that is printed.  ${found}: the search has ended, so there is
+ * something to print even if the walk over names fails. */
 static hf_status look_up(const struct question *question,
                          const struct explain_options *options,
                          struct hf_explanation *explanation, bool *found,
@@ -260,8 +262,8 @@ static int answer(const struct question *question,
     return exit_code;
 }
 
-/* Open the lock, so that its name is as tickets have it: without a leading '/';
- * and the walk, so that a wrong PREFIX is seen at once. */
+/* Open the lock, and take its name as tickets have it, without a leading '/'.
+ * Open the walk too, so that a wrong PREFIX is seen at once. */
 static hf_status open_question(struct question *question,
                                const struct explain_options *options)
 {

@@ -22,9 +22,9 @@
 /* A ticket by which a holder of the lock waits for another one. */
 struct hf_holder_wait {
     struct hf_holder_wait *next;
-    const struct hf_deadlock_ticket *holder; /* its ticket of the lock */
+    const struct hf_deadlock_ticket *holder; /* its ticket of that lock */
     struct hf_ticket_id id;
-    uint64_t inner_run_pid; /* that waits; 0: the process of the holder */
+    uint64_t inner_run_pid; /* of the run that waits; 0: the holder itself */
     char name[];            /* of the lock that it waits for */
 };
 
@@ -38,19 +38,19 @@ struct hf_explanation {
     bool waits_cut;     /* there are more than HF_HOLDER_WAITS_MAX */
     const char *within; /* where waits were looked for; NULL: nowhere */
     struct hf_waiters_walk walk; /* over the names there */
-    /* The tickets of other programs, the walk that found them, and over which
-     * names; "": all.  .client is NULL: there was none. */
+    /* The tickets of other programs; the walk that found them, whose .client is
+     * NULL if there was none; and the names that it looked at, "": all. */
     struct hf_session_table sessions;
     struct hf_waiters_walk session_walk;
     char beside[HF_NAME_BYTES + 1];
 };
 
-/* The search has ended: add what it has read of what the holders wait for.
- * False: no memory. */
+/* The search has ended: add what the holders wait for, as far as it has read
+ * that.  False: no memory. */
 bool hf_explain_waits_of_search(struct hf_explanation *explanation);
 
-/* Add what ${names}, a walk over those at or below .within, show of it.  Each
- * page, and each queue, may take ${wait_ms}. */
+/* Add what the holders wait for as ${names} shows it, a walk over the names at
+ * or below .within.  Each page, and each queue, may take ${wait_ms}. */
 hf_status hf_explain_waits_of_names(struct hf_client *client,
                                     struct hf_names *names, uint64_t wait_ms,
                                     struct hf_explanation *explanation,
@@ -73,7 +73,7 @@ void hf_explain_cycle_json(struct hf_json *json, const char *key,
  * tickets do not say what their owners hold. */
 void hf_explain_unknown(FILE *out, bool cut, uint64_t silent);
 
-/* Write where names were looked at: nothing if that is all. */
+/* Write below which name was looked; nothing if all names were looked at. */
 void hf_explain_prefix(FILE *out, const char *prefix);
 
 /* explain_all.c: print each deadlock among the names at or below ${prefix}, as

@@ -37,7 +37,7 @@ static void write_found(void *arg, const struct hf_deadlock_search *search)
     hf_json_end_object(&all->json);
 }
 
-/* Begin the output; that of text begins with the first deadlock. */
+/* Begin the output.  Text has no beginning before the first deadlock. */
 static void write_begin(struct explain_all *all, struct hf_client *client)
 {
     char engine[HF_ERROR_TEXT_BYTES];
@@ -106,7 +106,7 @@ static void write_end_text(const struct explain_all *all)
     puts(walk->ended ? "" : "; there may be more");
 }
 
-/* As doctor's, which monitors expect of a check. */
+/* The exit statuses are those of doctor, as monitors expect them of a check. */
 static int exit_status_of(const struct hf_deadlock_survey *survey)
 {
     if (survey->certain > 0)
@@ -130,8 +130,9 @@ static hf_status visit(void *arg, const char *name,
     return leads_on ? hf_deadlock_survey_add(&all->survey, name, error) : HF_OK;
 }
 
-/* Look at all names.  What was found until a failure is written, too, and a
- * deadlock counts more than that. */
+/* Look at all names.  If that fails, what was found before is written all the
+ * same, and the exit status is that of the failure unless a certain deadlock
+ * was found. */
 static int look_at_all(struct explain_all *all)
 {
     struct hf_error error;

@@ -10,8 +10,8 @@
 #include "command/format.h"
 #include "command/json.h"
 
-/* The ticket that ${hold} of ${waiter} means, if its owner is another process:
- * the run that the waiter was started in.  Else NULL. */
+/* ${hold} of ${waiter} may be held by another process, the run that the waiter
+ * was started in: return the ticket of that.  Else NULL. */
 static const struct hf_deadlock_ticket *
 outer_run_of(const struct hf_deadlock_ticket *waiter,
              const struct hf_deadlock_hold *hold)
@@ -24,8 +24,9 @@ outer_run_of(const struct hf_deadlock_ticket *waiter,
     return target;
 }
 
-/* Call ${visit} for each ticket of the lock that is explained that holds it, or
- * for each that waits; return how many these are.  That lock was read first. */
+/* Call ${visit}, unless it is NULL, for each ticket of the explained lock that
+ * holds it or, without ${holds}, that waits.  Returns how many they are.  The
+ * lock was read first, so its number is 0. */
 static size_t for_each(const struct hf_explanation *explanation, bool holds,
                        void (*visit)(void *arg,
                                      const struct hf_explanation *explanation,
@@ -55,7 +56,8 @@ static bool is_cut(const struct hf_explanation *explanation)
     return hf_deadlock_search_status(&explanation->search) != HF_OK;
 }
 
-/* How many of the tickets that were read do not say it. */
+/* How many of the tickets that were read do not say all that their owner
+ * holds. */
 static size_t count_silent(const struct hf_explanation *explanation)
 {
     const struct hf_deadlock_graph *graph =
@@ -380,8 +382,8 @@ void hf_explain_cycle_json(struct hf_json *json, const char *key,
     hf_json_end_list(json);
 }
 
-/* The cycle as a list called ${key}, or null if there is none or it is not
- * ${possible} as that says. */
+/* Write the cycle as a list called ${key}.  null if there is no cycle, or if it
+ * is certain and ${possible} ones are wanted, or the other way round. */
 static void write_cycle(struct hf_json *json, const char *key, bool possible,
                         const struct hf_explanation *explanation)
 {

@@ -22,8 +22,9 @@ struct waiting_ticket {
     const char *text;
 };
 
-/* The ticket that holds the lock and whose id begins with ${digits}; NULL: none
- * does.  In a queue called NAME/locks all ids begin alike (core/ticket.h). */
+/* The ticket that holds the lock and whose id begins with ${digits}; NULL:
+ * there is none, or the ids do not say it: in a queue called NAME/locks all
+ * begin alike (core/ticket.h). */
 static const struct hf_deadlock_ticket *
 find_holder(const struct hf_explanation *explanation, uint32_t digits)
 {
@@ -43,8 +44,8 @@ find_holder(const struct hf_explanation *explanation, uint32_t digits)
     return NULL;
 }
 
-/* Add that the owner of ${holder} waits by ${waiting}, unless that is known.
- * False: no memory. */
+/* Add that the owner of ${holder} waits by ${waiting}, unless that was added
+ * before.  False: no memory. */
 static bool add(struct hf_explanation *explanation,
                 const struct hf_deadlock_ticket *holder,
                 const struct waiting_ticket *waiting)
@@ -74,7 +75,8 @@ static bool add(struct hf_explanation *explanation,
     return true;
 }
 
-/* The holder of the lock that the word ${key} of ${text} names; NULL: none. */
+/* The ticket that holds the lock by what the word ${key} of ${text} says; NULL:
+ * none. */
 static const struct hf_deadlock_ticket *
 named_holder(const struct hf_explanation *explanation, const char *text,
              const char *key)
@@ -90,7 +92,7 @@ named_holder(const struct hf_explanation *explanation, const char *text,
     return holder;
 }
 
-/* Add ${waiting}, if its owner holds the lock, or a run that it is inside of
+/* Add ${waiting} if its owner holds the lock, or if a run around its owner
  * does.  False: no memory. */
 static bool consider(struct hf_explanation *explanation,
                      const struct waiting_ticket *waiting)

@@ -25,15 +25,15 @@
 #include "command/clock.h"
 
 /* From the deadline on it kills again and again, because a process that was
- * being forked is found only later: first after this time, then after twice
- * that, up to the second value. */
+ * just being forked is found only later.  The first pause is this long; each is
+ * twice the one before, up to the second value. */
 #define HF_GUARD_PAUSE_MIN_MS 5
 #define HF_GUARD_PAUSE_MAX_MS 250
 
 /* How often to look when no timerfd could be made. */
 #define HF_GUARD_POLL_MS 50
 
-/* Sleep until ${at_ms}, or for a moment. */
+/* Sleep until ${at_ms}; without a timerfd, for HF_GUARD_POLL_MS. */
 static void sleep_until(struct hf_alarm *alarm, uint64_t at_ms)
 {
     int timeout = hf_alarm_set(alarm, at_ms) < 0 ? HF_GUARD_POLL_MS : -1;
@@ -43,7 +43,7 @@ static void sleep_until(struct hf_alarm *alarm, uint64_t at_ms)
 }
 
 /* Sleep until the deadline of the tree, which each renewal moves, and kill from
- * then on.  Ends when there is neither a tree nor a lease any more. */
+ * then on.  Returns when there is no tree any more, or no lease. */
 static void guard_tree(const struct hf_run *run)
 {
     struct hf_alarm alarm = HF_ALARM_INIT;
@@ -62,8 +62,9 @@ static void guard_tree(const struct hf_run *run)
     }
 }
 
-/* In the child.  It keeps none of the launcher's descriptors, because the
- * supervisor takes the end of the launcher's messages for its end. */
+/* In the child.  It closes all descriptors of the launcher, because the
+ * supervisor takes the end of the launcher's messages for the launcher's
+ * end. */
 static _Noreturn void become_guard(const struct hf_run *run)
 {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != run->launcher)

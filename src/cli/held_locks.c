@@ -13,7 +13,7 @@
 /* Lines after these are not looked at; runs are never nested that deep. */
 #define HF_HELD_LOCKS_LINES_MAX 1024
 
-/* At most this much is handed down of the runs around.  The kernel takes 128
+/* At most this much of the runs around is handed down.  The kernel takes 128
  * KiB in one variable (MAX_ARG_STRLEN); the rest is room for 64 locks with the
  * longest names. */
 #define HF_HELD_LOCKS_INHERITED_MAX 32768
@@ -110,8 +110,9 @@ static bool next_line(struct held_lines *lines)
 
 /* ---------------------------------------------------------------- rules -- */
 
-/* Can a lock held as ${held} not be granted as ${wanted}?  Readers share, and
- * a lock and a semaphore of the same name are independent of each other. */
+/* Does a lock that is held as ${held} keep one from being granted as ${wanted}?
+ * Readers share, and a lock and a semaphore of the same name are
+ * independent. */
 static bool excludes(enum hf_kind held, enum hf_kind wanted)
 {
     if (held == HF_KIND_SEMAPHORE || wanted == HF_KIND_SEMAPHORE)
@@ -144,8 +145,8 @@ bool hf_held_locks_block(const char *text, const struct hf_held_lock *wanted,
     return false;
 }
 
-/* Is ${owner} a process of this host (or container) since its last boot, so
- * that its pid means a process here? */
+/* Is ${owner} a process of this host (or container), started since the last
+ * boot, so that its pid means a process here? */
 static bool is_local(const struct hf_owner *owner, uint64_t now_ms)
 {
     char payload[HF_PAYLOAD_BYTES];

@@ -48,11 +48,11 @@ struct hf_held_lock {
 void hf_held_lock_engine(const char *description,
                          char engine[HF_HELD_LOCK_ENGINE_BYTES]);
 
-/* Could a wait for ${wanted}, if a semaphore then one of ${limit} permits,
- * only end after this process, because of what the runs around it hold?
+/* Would a wait for ${wanted} end only after this process has ended, because of
+ * what the runs around it hold?  ${limit} is how many permits a semaphore has.
  * ${text} is the value of the variable, or NULL.  If so, ${found} is the lock
- * that blocks; of permits, .permits is their sum.  ${wanted}->pid, .started
- * and .ticket are not used.  A reader does not block a reader here, but see
+ * that blocks; of permits, .permits is their sum.  ${wanted}->pid, .started and
+ * .ticket are not used.  A reader does not block a reader here, but see
  * hf_held_locks_have_holder(). */
 bool hf_held_locks_block(const char *text, const struct hf_held_lock *wanted,
                          uint32_t limit, struct hf_held_lock *found);
@@ -77,8 +77,8 @@ void hf_held_locks_each(const char *text, const char *engine,
 bool hf_held_locks_of_run(const char *text, pid_t pid,
                           struct hf_held_lock *found);
 
-/* Write the lines of ${text} that count to ${out}; at most so many that the
- * kernel takes them, with HF_LOCKS_MAX more lines, in one variable. */
+/* Write the lines of ${text} that count to ${out}; at most so many that they
+ * and HF_LOCKS_MAX more lines fit into one variable. */
 void hf_held_locks_write_inherited(FILE *out, const char *text);
 
 /* Write the line for ${held} to ${out}. */

@@ -44,7 +44,7 @@ enum reason {
     SIGNALLED,   /* .signal */
     INPUT_ENDED, /* standard input */
     NOT_GRANTED, /* .failure */
-    LOST,        /* .failure, unless it is to be asked for */
+    LOST,        /* hf_grant_check() says why */
     REQUESTED,   /* another program asked for the lock */
     UNWRITABLE   /* standard output cannot be written to; said already */
 };
@@ -63,7 +63,7 @@ struct hold {
                                 around this one holds */
     enum reason reason;      /* the first one */
     int signal;              /* that ended it; 0: none */
-    struct hf_error failure; /* why there is no grant */
+    struct hf_error failure; /* why there is no grant: NOT_GRANTED */
     int signal_fd;
     int loss_fd;           /* readable when the grant is lost; -1: none yet */
     bool printed;          /* the tokens are on standard output */
@@ -72,7 +72,7 @@ struct hold {
     uint64_t next_line_ms; /* without a terminal: print the next line once the
                               wait has lasted this long */
     struct hf_notify_socket notify;
-    struct hf_nested nested; /* what it is part of */
+    struct hf_nested nested; /* the run that this process is part of */
 };
 
 static void end(struct hold *hold, enum reason reason)
@@ -83,7 +83,7 @@ static void end(struct hold *hold, enum reason reason)
 
 /* ----------------------------------------------------------- callbacks -- */
 
-/* These run in hf_client_dispatch(). */
+/* The functions below run in hf_client_dispatch(). */
 
 static void on_log(void *arg, enum hf_log_level level, const char *line)
 {
@@ -190,8 +190,8 @@ static bool open_locks(struct hold *hold)
                              hold->lock_count, &hold->failure);
 }
 
-/* The process at the other end of standard input can end the wait, so it may
- * end although nobody releases the lock. */
+/* Have the ticket name the locks of the runs around.  Without -U the wait
+ * counts as one that ends by itself, because standard input can end it. */
 static void inherit(struct hold *hold)
 {
     const struct hf_run_options *options = hold->options;
@@ -232,8 +232,8 @@ static bool acquire(struct hold *hold)
 
 /* ------------------------------------------------------- what it reads -- */
 
-/* Take what there is on standard input, which says nothing.  Its end, or an
- * error, is the end. */
+/* Read standard input, whose content means nothing.  Its end, or an error, ends
+ * the hold. */
 static void read_input(struct hold *hold, uint64_t now_ms)
 {
     char bytes[4096];
@@ -241,7 +241,7 @@ static void read_input(struct hold *hold, uint64_t now_ms)
 
     if (got > 0 || (got < 0 && (errno == EINTR || errno == EAGAIN)))
         return;
-    /* The terminal's foreground is another job's. */
+    /* Another job has the foreground of the terminal: try again later. */
     if (got < 0 && errno == EIO && isatty(STDIN_FILENO)) {
         hold->input_at_ms = now_ms + INPUT_AGAIN_MS;
         return;
@@ -250,7 +250,9 @@ static void read_input(struct hold *hold, uint64_t now_ms)
     end(hold, INPUT_ENDED);
 }
 
-/* Has standard input ended before anything was done?  What is in it is left. */
+/* Is standard input, unless it is a terminal or is not read, at its end before
+ * anything is done?  If it is not, some of what is in it is read, which loses
+ * nothing. */
 static bool input_is_empty(struct hold *hold)
 {
     struct pollfd polled = {STDIN_FILENO, POLLIN, 0};
@@ -268,7 +270,7 @@ static void on_signal(struct hold *hold, int number)
         hf_ui_clear_wait();
         hf_signals_stop(number);
     } else if (hf_signals_ends(number)) {
-        /* Asked a second time before the first has had its effect. */
+        /* A second signal during the wait, before the first has ended it. */
         if (hold->signal != 0 && hold->grant == NULL)
             hf_signals_die(number);
         hold->signal = number;
@@ -342,8 +344,7 @@ static void print_tokens(struct hold *hold)
 
 /* ---------------------------------------------------------------- loop -- */
 
-/* Do what is due at ${now_ms}, and return when there is something to do again
- * though nothing happens. */
+/* Do what is due at ${now_ms}.  Returns when to do that again at the latest. */
 static uint64_t next_at_ms(struct hold *hold, uint64_t now_ms)
 {
     uint64_t at_ms = hold->notify.retry_at_ms;
@@ -356,7 +357,7 @@ static uint64_t next_at_ms(struct hold *hold, uint64_t now_ms)
     return at_ms;
 }
 
-/* Wait until something happens, and take it in. */
+/* Wait until something happens or is due, and handle it. */
 static void wait_for_event(struct hold *hold)
 {
     bool holds = hold->grant != NULL;
@@ -389,8 +390,8 @@ static void wait_for_event(struct hold *hold)
     hf_notify_socket_retry(&hold->notify, hf_clock_now_ms());
 }
 
-/* Until there is a reason to end.  A wait that is ended is cancelled, and then
- * it may still have become a grant. */
+/* Wait for the grant, and hold until there is a reason to end.  If that comes
+ * first, the wait is cancelled, and may have become a grant all the same. */
 static void run_loop(struct hold *hold)
 {
     while (hold->reason == GOES_ON && !hold->acquired &&
@@ -410,7 +411,7 @@ static void run_loop(struct hold *hold)
 
 /* ------------------------------------------------------------- outcome -- */
 
-/* The lock was not obtained, because of ${why}: says so, and returns the exit
+/* The lock was not obtained because of ${why}: print that.  Returns the exit
  * status. */
 static int not_obtained(const struct hold *hold, const char *why)
 {
@@ -433,7 +434,7 @@ static int not_granted(const struct hold *hold)
     return exit_code;
 }
 
-/* The lock was lost. */
+/* Print that the lock was lost, and why.  Returns the exit status. */
 static int lost(const struct hold *hold)
 {
     (void)hf_grant_check(hold->grant); /* for its reason */
@@ -441,7 +442,8 @@ static int lost(const struct hold *hold)
     return HF_EXIT_LOST;
 }
 
-/* Say how it ended, before the grant is released.  Returns the exit status. */
+/* Print why the hold has ended, before the grant is released.  Returns the exit
+ * status. */
 static int report(const struct hold *hold, bool was_held)
 {
     switch (hold->reason) {
@@ -471,7 +473,8 @@ static int report(const struct hold *hold, bool was_held)
 }
 
 /* Release the grant, if there is one, and close everything.  Returns the exit
- * status, which is ${exit_code} if the release shows nothing new. */
+ * status: ${exit_code}, unless the release shows that the lock may have been
+ * lost. */
 static int finish(struct hold *hold, int exit_code)
 {
     if (hold->grant != NULL && hf_grant_release(hold->grant) == HF_ELOST &&
@@ -489,7 +492,8 @@ static int finish(struct hold *hold, int exit_code)
     return exit_code;
 }
 
-/* The acquire is under way. */
+/* The acquire is under way: wait, hold, and finish.  Returns the exit
+ * status. */
 static int wait_and_hold(struct hold *hold)
 {
     bool was_held;
@@ -503,7 +507,7 @@ static int wait_and_hold(struct hold *hold)
     return exit_code;
 }
 
-/* All but the command line. */
+/* Hold the locks of the command line.  Returns the exit status. */
 static int hold_locks(struct hold *hold)
 {
     if (input_is_empty(hold)) {

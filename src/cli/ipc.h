@@ -30,9 +30,9 @@ enum hf_ipc_kind {
     HF_IPC_GRANTED, /* all locks are ours; the command is about to start */
     HF_IPC_STARTED, /* .signal.instance: the command is in the launcher's group;
                        .signal.token */
-    HF_IPC_ENDED,   /* elect: nothing of the command runs.  Which signals has it
-                       got that were not passed on yet? */
-    HF_IPC_STOPPED, /* .signal: the command, .process, stopped */
+    HF_IPC_ENDED, /* elect, run --at-least: nothing of the command runs; pass on
+                     the signals that came, and answer SIGNALS_PASSED */
+    HF_IPC_STOPPED,       /* .signal: the command, .process, stopped */
     HF_IPC_CLOSE_TICKETS, /* the tree is gone: close the tickets */
     /* Launcher to supervisor. */
     HF_IPC_SIGNAL, /* .signal: send it to the command if that has not got it,
@@ -85,9 +85,9 @@ struct hf_ipc_message {
 /* Make the socket pair, non-blocking.  0, or -1 with errno. */
 int hf_ipc_pair(int ends[2]);
 
-/* Send ${message}, with the descriptor ${fd} unless that is -1; ${fd} stays
- * the caller's.  False with errno if it was not sent; EAGAIN: the socket is
- * full, because the other side does not read. */
+/* Send ${message}, with the descriptor ${fd} unless that is -1; ${fd} stays the
+ * caller's.  False with errno if it was not sent.  EAGAIN: the socket is full,
+ * because the other side does not read. */
 bool hf_ipc_send(int end, const struct hf_ipc_message *message, int fd);
 
 /* Send ${message} if the other side has read nearly all that was sent before.
@@ -95,10 +95,10 @@ bool hf_ipc_send(int end, const struct hf_ipc_message *message, int fd);
  * that may not. */
 bool hf_ipc_send_droppable(int end, const struct hf_ipc_message *message);
 
-/* Receive the next message into ${message}, and into ${fd} the descriptor that
- * came with it, then the caller's, or -1.  1: there was one; 0: there is none
- * now; -1: there will be none, because the other side is gone or has closed its
- * direction. */
+/* Receive the next message into ${message}.  ${fd} is the descriptor that came
+ * with it, which is then the caller's, or -1.  1: there was a message; 0: there
+ * is none now; -1: there will be none, because the other side is gone or has
+ * closed its direction. */
 int hf_ipc_receive(int end, struct hf_ipc_message *message, int *fd);
 
 #endif

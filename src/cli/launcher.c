@@ -29,12 +29,12 @@
 /* How often to look when no timerfd could be made (no descriptor is free). */
 #define HF_LAUNCHER_POLL_MS 50
 
-/* A line about the wait may be this much early: the supervisor sends its state
- * once a minute, and not exactly. */
+/* A line about the wait may be printed this much early, because the supervisor
+ * sends its state about once a minute, and not exactly. */
 #define HF_WAIT_LINE_EARLY_MS 5000
 
-/* After a supervisor was killed, look so often for what it has started in its
- * last moments, until it has exited. */
+/* After the supervisor was killed, look this often for what it has started in
+ * its last moments, until it has exited. */
 #define HF_KILL_AGAIN_MS 5
 
 /* ------------------------------------------------------------ messages -- */
@@ -50,8 +50,9 @@ static void print_leader(struct hf_launcher *launcher, const char *leader)
               launcher->run->options->label, leader);
 }
 
-/* elect: this machine is a candidate, which is all that a service manager can
- * wait for: it may lead at once or never. */
+/* elect: this machine is a candidate.  A service manager is notified that this
+ * is ready.  It cannot wait for more, because the machine may lead at once or
+ * never. */
 static void report_candidacy(struct hf_launcher *launcher,
                              const struct hf_ui_wait *wait)
 {
@@ -80,12 +81,13 @@ static void report_leadership(struct hf_launcher *launcher, uint64_t token)
     hf_notify_socket_set_status(&launcher->notify, status);
 }
 
-/* The command runs, in our group. */
+/* The command runs, in our process group. */
 static void on_started(struct hf_launcher *launcher,
                        const struct hf_ipc_message *message)
 {
     launcher->started = true;
-    launcher->ending_signal = 0; /* it ends no wait: the command gets it */
+    launcher->ending_signal = 0; /* a signal that came does not end a wait any
+                                    more: the command gets it */
     launcher->instance = message->as.signal.instance;
     if (launcher->run->options->elect)
         report_leadership(launcher, message->as.signal.token);
@@ -124,8 +126,8 @@ static void on_ticket(struct hf_launcher *launcher, int fd)
     launcher->ticket_fds[launcher->ticket_fd_count++] = fd;
 }
 
-/* There is a lease, whose end does not wait until we get a processor, nor until
- * somebody continues us. */
+/* There is a lease.  It may end while we wait for a processor or are stopped,
+ * so ask for a better priority, and start the guard. */
 static void prepare_for_lease(struct hf_launcher *launcher)
 {
     hf_process_run_before_others();
@@ -136,9 +138,9 @@ static void prepare_for_lease(struct hf_launcher *launcher)
                     strerror(errno));
 }
 
-/* The lock is ours.  Clear the line about the wait before the command writes
- * to the terminal; the supervisor starts the command when it has received
- * RESUME. */
+/* The lock is ours.  Clear the line about the wait before the command writes to
+ * the terminal.  If there may be such a line, or a lease, the supervisor starts
+ * the command only when it has received RESUME. */
 static void on_granted(struct hf_launcher *launcher)
 {
     const struct hf_run *run = launcher->run;
@@ -152,9 +154,9 @@ static void on_granted(struct hf_launcher *launcher)
         hf_launcher_send_awaited(launcher, HF_IPC_RESUME);
 }
 
-/* elect: the command has ended, perhaps of a key of the terminal, whose signal
- * we have got as well.  Pass it on before the supervisor decides whether the
- * command is started again. */
+/* The command has ended, and the supervisor is about to decide what follows
+ * (elect, run --at-least).  Perhaps a key of the terminal has ended the
+ * command, whose signal we have got as well: pass that on before. */
 static void on_ended(struct hf_launcher *launcher)
 {
     struct hf_ipc_message message = {.kind = HF_IPC_SIGNALS_PASSED};
@@ -221,8 +223,8 @@ static void on_message(struct hf_launcher *launcher,
     }
 }
 
-/* Handle all messages that have arrived.  Ends, because a supervisor that is
- * gone leaves at most a socket buffer of them and a living one sends them
+/* Handle all messages that have arrived.  The loop ends: a supervisor that is
+ * gone has left at most a socket buffer of them, and a living one sends them
  * slowly. */
 static void read_messages(struct hf_launcher *launcher)
 {
@@ -235,9 +237,9 @@ static void read_messages(struct hf_launcher *launcher)
 
 /* --------------------------------------------------------------- lease -- */
 
-/* The instant at which the supervisor must have ended the tree by itself,
- * because the lock may pass to another holder soon after; HF_FOREVER without a
- * lease. */
+/* The supervisor must have ended the tree by this instant, because the lock may
+ * pass to another holder soon after; HF_FOREVER if there is no lease or no
+ * tree. */
 static uint64_t supervisor_deadline_ms(const struct hf_shared_page *page)
 {
     uint64_t kill_at_ms = hf_shared_page_tree_deadline_ms(page);
@@ -245,13 +247,13 @@ static uint64_t supervisor_deadline_ms(const struct hf_shared_page *page)
     if (kill_at_ms == HF_FOREVER ||
         atomic_load(&page->phase) != HF_RUN_TERMINATING)
         return kill_at_ms;
-    /* It is awake and ends the tree already: it may use half of the margin
-     * more. */
+    /* It is awake and ends the tree already, so it may take half of the margin
+     * longer. */
     return kill_at_ms +
            hf_shared_page_margin_ms(atomic_load(&page->lease_ms)) / 2;
 }
 
-/* When to enforce the next deadline. */
+/* When enforce_deadline() is to act next; HF_FOREVER: never. */
 static uint64_t enforce_at_ms(const struct hf_launcher *launcher)
 {
     const struct hf_shared_page *page = launcher->run->page;
@@ -263,11 +265,11 @@ static uint64_t enforce_at_ms(const struct hf_launcher *launcher)
                                             : supervisor_deadline_ms(page);
 }
 
-/* Kill the tree when that must be done, even if the supervisor does the same:
- * on a busy machine it may have to wait for a processor, and so may we, but
- * rarely both.  Kill a supervisor that has missed its own deadline first, so
- * that it starts nothing more.  It takes time to exit, and only then the tree
- * is ours to finish(). */
+/* Kill the tree at its deadline, although the supervisor does so too: on a busy
+ * machine either of us may have to wait for a processor, but rarely both.  A
+ * supervisor that has missed its own deadline is killed first, so that it
+ * starts nothing more.  It takes time to exit, and only then the tree is ours
+ * to finish(). */
 static void enforce_deadline(struct hf_launcher *launcher)
 {
     const struct hf_run *run = launcher->run;
@@ -286,8 +288,8 @@ static void enforce_deadline(struct hf_launcher *launcher)
 
 /* ---------------------------------------------------------------- loop -- */
 
-/* poll(2) until ${at_ms} at the latest.  The last of the ${count} ${polled} is
- * used for the alarm. */
+/* poll(2) until ${at_ms} at the latest.  The last of the ${count} entries of
+ * ${polled} is filled in here, for the alarm. */
 static void wait_until(struct hf_launcher *launcher, struct pollfd *polled,
                        nfds_t count, uint64_t at_ms)
 {
@@ -304,8 +306,8 @@ static void wait_until(struct hf_launcher *launcher, struct pollfd *polled,
 static void run_once(struct hf_launcher *launcher)
 {
     struct hf_run *run = launcher->run;
-    /* After a hang-up the descriptor would wake us again and again, until
-     * SIGCHLD comes at the end of the exit. */
+    /* After a hang-up this descriptor would wake us again and again, until the
+     * supervisor has exited and SIGCHLD comes. */
     struct pollfd polled[3] = {
         {run->signal_fd, POLLIN, 0},
         {launcher->hung_up ? -1 : run->launcher_end, POLLIN, 0}};
@@ -377,9 +379,9 @@ static int report_supervisor_death(const struct hf_launcher *launcher)
     return HF_EXIT_LOST;
 }
 
-/* End the tree, with the guard beside us until that is done, because we may be
- * stopped meanwhile.  Then again without: only where there is no child at all
- * it is certain that none is hidden. */
+/* End the tree.  The guard stays beside us until that is done, because we may
+ * be stopped meanwhile.  Then end the guard and look again: only if there is no
+ * child at all it is certain that none is hidden. */
 static void finish_tree(struct hf_launcher *launcher)
 {
     if (launcher->run->guard > 0)

@@ -68,15 +68,15 @@ void hf_launcher_command_stopped(struct hf_launcher *launcher, int number,
  * errno. */
 bool hf_guard_start(struct hf_run *run);
 
-/* End the guard, if there is one, and wait for that. */
+/* End the guard, if there is one, and wait until it has exited. */
 void hf_guard_end(struct hf_run *run);
 
 /* --------------------------------------------------- abandoned tickets -- */
 
 /* Remove the tickets of the grant in ${run}->page, by a client of our own.  To
  * be called when nothing of the command runs any more.  Takes a few seconds at
- * most; what cannot be removed by then leaves with its lease, which needs no
- * mention. */
+ * most.  A failure is not reported, because the tickets leave with their
+ * lease. */
 void hf_abandoned_tickets_remove(const struct hf_run *run);
 
 #endif

@@ -48,9 +48,9 @@ static bool has_terminal(void)
     return fd >= 0;
 }
 
-/* Does a signal end the wait, if no command runs?  Any does that would end a
- * process; but those that may be meant for the service, such as the SIGHUP of a
- * reload, end no candidate of elect. */
+/* Does a signal end the wait, if no command runs?  Any signal does that would
+ * end a process.  But for elect those do not that may be meant for the service,
+ * such as the SIGHUP of a reload. */
 static bool ends_wait(const struct hf_launcher *launcher,
                       const struct signalfd_siginfo *info)
 {
@@ -63,9 +63,9 @@ static bool ends_wait(const struct hf_launcher *launcher,
            (number == SIGHUP && has_terminal());
 }
 
-/* Pass a signal on.  While the command runs it is the command's, which may have
- * got it from the terminal already.  The supervisor decides what else it means.
- */
+/* Pass a signal on to the supervisor, which decides what it means.  If the
+ * command runs it is for the command, which may have got it from the terminal
+ * already (.delivered). */
 static void pass_signal(struct hf_launcher *launcher,
                         const struct signalfd_siginfo *info)
 {
@@ -79,11 +79,10 @@ static void pass_signal(struct hf_launcher *launcher,
     (void)hf_ipc_send(launcher->run->launcher_end, &message, -1);
 }
 
-/* A signal that would end the process.  While the command runs it is the
- * command's, and the terminal has sent its own to the command already.  Before
- * that it ends the wait: the supervisor cancels the acquire and reports the
- * outcome.  One that ends no wait is passed on in any case, because the command
- * may run although the report of that has not come. */
+/* A signal that would end the process.  While the command runs it is for the
+ * command.  Before, it ends the wait: the supervisor cancels the acquire and
+ * reports the outcome.  A signal that ends no wait is passed on in any case,
+ * because the command may run although that was not reported yet. */
 static void on_ending_signal(struct hf_launcher *launcher,
                              const struct signalfd_siginfo *info)
 {
@@ -141,8 +140,8 @@ static void on_stop_signal(struct hf_launcher *launcher,
     hf_launcher_send_awaited(launcher, HF_IPC_RESUME);
 }
 
-/* The shell, or somebody, has continued us: the supervisor decides whether the
- * command is to be continued too. */
+/* Somebody, such as the shell, has continued us.  The supervisor decides
+ * whether to continue the command too. */
 static void on_continue(struct hf_launcher *launcher)
 {
     struct hf_ipc_message message = {.kind = HF_IPC_CONTINUED};

@@ -14,8 +14,8 @@ hf_status hf_list_client_open(const char *url, uint64_t wait_ms,
                               enum hf_log_level level,
                               struct hf_client **client);
 
-/* Have a client with ${opts} print its log so, unless HOLDFAST_LOG asks for
- * another one. */
+/* Have a client with ${opts} print its log as hf_list_client_open() does,
+ * unless HOLDFAST_LOG asks for something else. */
 void hf_list_client_set_log(struct hf_client_opts *opts,
                             enum hf_log_level level);
 

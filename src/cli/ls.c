@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * holdfast ls: the locks that somebody holds or waits for.  One client that
- * only looks, and one walk over the names.  Pages are written as they come, and
- * how long the names of the next one are is not known: so the name is behind
- * the columns of known width, and the owner is behind it.
+ * only looks, and one walk over the names.  Pages are written as they come, so
+ * the longest name is not known at the first.  Therefore the columns of known
+ * width come first, then the name, and last the owner.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -109,7 +109,7 @@ static void write_json(FILE *out, const struct hf_name_view *view,
     hf_json_end_object(&json);
 }
 
-/* "-" if there is no such ticket. */
+/* The age of ${view}; "-" if there is no such ticket. */
 static void format_age(const struct hf_ticket_view *view, uint64_t utc_ms,
                        char cell[HF_FORMAT_BYTES])
 {
@@ -118,7 +118,8 @@ static void format_age(const struct hf_ticket_view *view, uint64_t utc_ms,
         hf_format_age(view, utc_ms, cell);
 }
 
-/* The owner that holds, or else the one that waits. */
+/* The owner of the holder or, if there is none, of the waiter; one of them is
+ * there. */
 static void format_owner(const struct hf_name_view *view,
                          char cell[HF_FORMAT_BYTES])
 {
@@ -207,7 +208,7 @@ static bool write_page(const struct ls_options *options,
     return fflush(stdout) == 0 && !ferror(stdout);
 }
 
-/* Say what is not in the list. */
+/* Print what is not in the list. */
 static void finish(const struct ls_options *options,
                    const struct progress *progress)
 {

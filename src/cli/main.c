@@ -94,8 +94,8 @@ static const struct {
 };
 
 /* Become ${program} with the words of ${argv}, of which the first is the
- * command.  Returns only if that cannot be run, which it has said on stderr:
- * HF_EXIT_NOT_FOUND, HF_EXIT_NOT_RUN or HF_EXIT_LIMIT. */
+ * command.  If that is impossible, print why and return HF_EXIT_NOT_FOUND,
+ * HF_EXIT_NOT_RUN or HF_EXIT_LIMIT. */
 static int become_program(const struct hf_program *program, int argc,
                           char **argv)
 {
@@ -133,7 +133,8 @@ static int run_command(size_t i, int argc, char **argv)
     return commands[i].main(argc, argv);
 }
 
-/* The text names all commands; the options are behind them. */
+/* Print that ${word} is no command, and all that are.  In the table the
+ * commands stand before the options. */
 static void print_no_such_command(const char *word)
 {
     char names[256] = "";
@@ -165,7 +166,7 @@ static int help(int argc, char **argv)
 
     if (argc == 1 || argv[1][0] == '-' || strcmp(argv[1], argv[0]) == 0)
         return print_usage(argc, argv);
-    /* The word "help" leaves room for the option. */
+    /* What the word "help" took is room for the option. */
     memmove(argv, argv + 1, (size_t)(argc - 1) * sizeof *argv);
     argv[argc - 1] = option;
     return run_named(argc, argv);

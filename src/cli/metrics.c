@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * holdfast metrics: there are two kinds of them, which are never printed
- * together: what an engine says of the queues of names (holdfast_queue_...),
- * and what clients have counted in the files of a directory
- * (holdfast_client_...).
+ * holdfast metrics prints one of two kinds of metrics, never both: what an
+ * engine says of the queues of names (holdfast_queue_...), or what clients have
+ * counted in the files of a directory (holdfast_client_...).
  */
 #include "cli/commands.h"
 
@@ -46,7 +45,7 @@ struct metrics_options {
 
 #define FIELD(field) HF_OPTION_FIELD(struct metrics_options, field)
 
-/* The readers of options have the name without a leading '/'. */
+/* Set ${name} to the name in ${text}, without a leading '/'. */
 static hf_status check_name(const char *option, const char *text,
                             const char **name, struct hf_error *error)
 {
@@ -71,7 +70,8 @@ static hf_status read_within(const struct hf_option_row *row, const char *name,
     return check_name(name, text, field, error);
 }
 
-/* One more prefix.  The same one twice would make two samples of one name. */
+/* One more prefix.  A prefix that was given before is left out, because it
+ * would make two samples of one name. */
 static hf_status read_fold(const struct hf_option_row *row, const char *name,
                            const char *text, void *field,
                            struct hf_error *error)
@@ -94,8 +94,8 @@ static hf_status read_fold(const struct hf_option_row *row, const char *name,
     return HF_OK;
 }
 
-/* May a label of the user's be called the ${bytes} of ${key}?  It has a form of
- * OpenMetrics, and none of our samples has it. */
+/* Can the ${bytes} of ${key} be the key of a label of the user's?  It must have
+ * the form that OpenMetrics asks for, and must be none of our own keys. */
 static bool is_label_key(const char *key, size_t bytes)
 {
     static const char *const ours[] = {"name", "le", "status", "state"};
@@ -114,7 +114,7 @@ static bool is_label_key(const char *key, size_t bytes)
     return true;
 }
 
-/* One more label, KEY=VALUE; ${text} becomes the two. */
+/* One more label, KEY=VALUE; the '=' in ${text} becomes a NUL. */
 static hf_status read_label(const struct hf_option_row *row, const char *name,
                             const char *text, void *field,
                             struct hf_error *error)
@@ -172,7 +172,8 @@ static const struct hf_option_row rows[] = {
               .help = "write a JSON object in a line for each sample"),
 };
 
-/* All names, and each NAME whether it has a ticket or not. */
+/* All names are counted.  Each NAME then has a sample whether it has a ticket
+ * or not. */
 static hf_status name_all(struct metrics_options *options,
                           struct hf_error *error)
 {
@@ -299,7 +300,8 @@ static int print_dir(const struct metrics_options *options)
 
 /* ------------------------------------------------------------ the engine -- */
 
-/* Participants of a double barrier neither hold nor wait for a lock. */
+/* Count the tickets of ${queue}, but no participants of a double barrier, which
+ * neither hold nor wait for a lock. */
 static void count_tickets(const struct hf_queue_view *queue,
                           struct hf_queue_numbers *numbers)
 {
@@ -340,9 +342,9 @@ static hf_status load_name(struct hf_client *client,
     return status;
 }
 
-/* Ask about every name, each once; set ${count} to how many there are.  A
- * failure of one is that of all, because numbers that are missing would look
- * like locks that are free. */
+/* Ask about every name, each once; set ${count} to how many there are.  If one
+ * fails, all fail, because numbers that are missing would look like locks that
+ * are free. */
 static hf_status load_names(struct hf_client *client,
                             const struct metrics_options *options,
                             struct hf_queue_numbers *numbers, size_t *count,
@@ -415,7 +417,7 @@ static void add_page(struct walk *walk, const struct hf_names_page *page)
                             walk->names, hf_names_looked_at(page));
 }
 
-/* Add all pages.  A failure is that of all. */
+/* Add all pages.  If one fails, all fail. */
 static hf_status add_pages(struct hf_client *client,
                            const struct metrics_options *options,
                            struct walk *walk, struct hf_error *error)

@@ -26,13 +26,14 @@
 #include "command/ui.h"
 #include "metrics/metrics_file.h"
 
-/* Users that have a folded file of their own.  What those who come later count
- * stays in their files. */
+/* Users that have a folded file of their own in one pass.  The files of dead
+ * clients of any further user stay. */
 #define FOLDS_MAX 64
-/* How long another one may have the lock, and how often it is tried. */
+/* How long another process may have the lock, and the pause between two
+ * tries. */
 #define LOCK_WAIT_MS 5000
 #define LOCK_TRY_EVERY_MS 10
-/* A block that changes while it is read is read again, up to so often. */
+/* A block that changes while it is read is read up to this many times. */
 #define READ_TRIES 100
 
 /* One pass through a directory. */
@@ -52,7 +53,8 @@ struct pass {
     struct hf_progress shown;
 };
 
-/* Print that ${name} is skipped, whose it is if it was opened, and why. */
+/* Print that ${name} is skipped, and ${why}; and whose it is, unless ${stat} is
+ * NULL. */
 static void skip(struct pass *pass, const char *name, const struct stat *stat,
                  const char *why)
 {
@@ -68,8 +70,8 @@ static void skip(struct pass *pass, const char *name, const struct stat *stat,
 
 /* --------------------------------------------------------------- a file -- */
 
-/* Read ${bytes} at the beginning of ${fd}.  False with errno; 0: it is
- * shorter. */
+/* Read ${bytes} at the beginning of ${fd}.  False with errno, which is 0 if the
+ * file is shorter. */
 static bool read_all(int fd, void *to, size_t bytes)
 {
     for (size_t done = 0; done < bytes;) {
@@ -86,7 +88,7 @@ static bool read_all(int fd, void *to, size_t bytes)
     return true;
 }
 
-/* Read the sequence number of a block.  False if the file is too short. */
+/* Read the sequence number of a block.  False with errno as read_all(). */
 static bool read_sequence(int fd, uint64_t *sequence)
 {
     struct hf_metrics_header header;
@@ -97,8 +99,8 @@ static bool read_sequence(int fd, uint64_t *sequence)
     return true;
 }
 
-/* Read the block of a client.  One that is being written is read again; what
- * remains then is one event that was counted in part.  NULL: done; else why
+/* Read the block of a client.  While it is being written it is read again.  If
+ * that does not help, one event may be counted in part.  NULL: done; else why
  * not. */
 static const char *read_block(int fd, struct hf_metrics_block *block)
 {
@@ -123,8 +125,9 @@ static const char *read_block(int fd, struct hf_metrics_block *block)
     return NULL;
 }
 
-/* Is the client of ${fd} gone?  Its process keeps a lock; one that has closed
- * all its descriptors is found by its pid. */
+/* Is the client of ${fd} gone?  Its process keeps a lock on the file.  A
+ * process that has closed its descriptors has no lock, and is found by its
+ * pid. */
 static bool is_dead(const struct pass *pass, int fd)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
@@ -141,7 +144,8 @@ static bool is_dead(const struct pass *pass, int fd)
            hf_process_started((pid_t)header.pid) != header.started;
 }
 
-/* Open ${name} to read it; -1 and ${why}. */
+/* Open ${name} to read it.  -1 with ${why}, and with errno, which is 0 if it is
+ * there but no regular file. */
 static int open_file(const struct pass *pass, const char *name,
                      struct stat *stat, const char **why)
 {
@@ -160,8 +164,8 @@ static int open_file(const struct pass *pass, const char *name,
     return -1;
 }
 
-/* Remove a file that a dead process did not finish.  A living one has a lock on
- * it, or makes another one. */
+/* Remove a file that was not finished, because its maker is dead.  A maker that
+ * lives has a lock on it; one that has no lock yet makes another file. */
 static void remove_unfinished(const struct pass *pass, const char *name)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
@@ -178,8 +182,8 @@ static void remove_unfinished(const struct pass *pass, const char *name)
 
 /* ----------------------------------------------------------- the folded -- */
 
-/* Read the folded file, if it is there.  In a directory for all users another
- * one may have made it. */
+/* Read the folded file, if there is one.  It is skipped if it cannot be
+ * trusted: in a directory for all users anybody may have made it. */
 static void read_folded(struct pass *pass, struct hf_metrics_fold *fold)
 {
     const char *why = "too large";
@@ -228,7 +232,8 @@ static struct hf_metrics_fold *new_fold(struct pass *pass, uid_t user,
     return fold;
 }
 
-/* Where the files of ${user} are folded.  NULL: there is no room. */
+/* Where the files of ${user} are folded.  NULL: there is no room for one more
+ * user. */
 static struct hf_metrics_fold *get_fold(struct pass *pass, uid_t user)
 {
     char name[32];
@@ -257,8 +262,9 @@ static hf_status fold_all(struct pass *pass, struct hf_error *error)
 
 /* -------------------------------------------------------------- a client -- */
 
-/* Count a dead client, whose block was read last, in ${fold}; NULL: there is no
- * room for its user. */
+/* Add a dead client, whose block was read last, to ${fold}, which is NULL if
+ * there is no room for its user.  If it cannot be folded now, its file
+ * stays. */
 static void absorb(struct pass *pass, struct hf_metrics_fold *fold,
                    const char *name)
 {
@@ -269,8 +275,8 @@ static void absorb(struct pass *pass, struct hf_metrics_fold *fold,
         pass->no_memory = true;
 }
 
-/* Is ${name} in a folded file already, because a fold was killed?  Then remove
- * it. */
+/* Is ${name} in a folded file already, because an earlier fold was killed
+ * before it removed the file?  Then remove it now. */
 static bool was_absorbed(struct pass *pass, struct hf_metrics_fold *fold,
                          const char *name)
 {
@@ -282,8 +288,9 @@ static bool was_absorbed(struct pass *pass, struct hf_metrics_fold *fold,
     return true;
 }
 
-/* Count the open file of a client.  Whether it is dead is asked before it is
- * read, because the numbers of the dead do not change. */
+/* Count the open file of a client.  Whether the client is dead is found out
+ * before the file is read, because only the numbers of the dead do not change
+ * any more. */
 static void add_open_client(struct pass *pass, const char *name, int fd,
                             const struct stat *stat)
 {
@@ -331,8 +338,8 @@ static bool has_form(const char *name, const char *suffix)
            strcmp(name + HF_METRICS_ID_BYTES, suffix) == 0;
 }
 
-/* Is ${name} the folded file of a user who is not among the trusted?  Read it,
- * if his files have not done so before. */
+/* Is ${name} the folded file of a user other than root and the directory's
+ * owner?  Then read it, unless a file of that user has led to that before. */
 static bool add_folded_of_user(struct pass *pass, const char *name)
 {
     char expected[32];
@@ -366,8 +373,8 @@ static void show_progress(struct pass *pass)
         hf_ui_show_progress("files looked at: %" PRIu64, pass->entries);
 }
 
-/* Take the lock on the directory.  It is tried again and again, because a wait
- * for flock() has no end of its own. */
+/* Take the lock on the directory.  It is tried again and again, because flock()
+ * has no timeout. */
 static hf_status lock_dir(const struct pass *pass, struct hf_error *error)
 {
     const struct timespec pause = {.tv_nsec = LOCK_TRY_EVERY_MS * 1000000L};
@@ -455,7 +462,7 @@ hf_status hf_metrics_dir_read(const char *path, struct hf_metrics_dir *result,
         hf_progress_begin(&pass->shown);
         status = run_pass(pass, error);
         hf_ui_clear_wait();
-        close(pass->dir); /* and the lock ends */
+        close(pass->dir); /* which releases the lock */
     }
     free_pass(pass);
     if (status != HF_OK)

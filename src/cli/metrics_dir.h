@@ -11,11 +11,11 @@
  *   folded-N  the same for the user number N.  In a directory for several users
  *             each can write what he likes, and it must not spoil the others
  *
- * Whoever sums has a lock on the directory, shared or exclusive.  The system
- * releases it if he is killed.  A fold writes the new sum with the names of the
- * files that are in it, renames it to "folded", and only then removes them.  So
- * a fold that was killed in between counts nothing twice: the next one finds
- * the names.
+ * A process that sums has a lock on the directory, exclusive if it folds, else
+ * shared; the system releases it if the process is killed.  A fold writes the
+ * new sum together with the names of the files that it has added, renames that
+ * to "folded", and only then removes those files.  So after a fold that was
+ * killed in between nothing is counted twice: the next one finds the names.
  */
 #ifndef HF_CLI_METRICS_DIR_H
 #define HF_CLI_METRICS_DIR_H
@@ -25,8 +25,8 @@
 struct hf_metrics_dir {
     struct hf_metrics_sum sum;
     size_t alive;   /* files of living clients */
-    size_t dead;    /* of dead ones that were not in "folded" yet */
-    size_t skipped; /* entries that are no such files; each was printed */
+    size_t dead;    /* files of dead clients that were not in "folded" yet */
+    size_t skipped; /* entries that are no files of metrics; each was printed */
 };
 
 /* Set ${result} to the sum of ${path}.  If this user owns the directory, or is

@@ -18,8 +18,8 @@
 #include "base/sha256.h"
 #include "metrics/metrics_file.h"
 
-/* Names of files in it: those of one fold, and others that could not be
- * removed. */
+/* Names of files that a folded file may have: those of one fold, and as many
+ * that could not be removed. */
 #define IDS_MAX (2 * HF_METRICS_ABSORBED_MAX)
 
 /* ------------------------------------------------------------------ ids -- */
@@ -51,7 +51,7 @@ static void sort_ids(struct hf_metrics_ids *ids)
         qsort(ids->items, ids->count, HF_METRICS_ID_BYTES, compare_ids);
 }
 
-/* ${ids} are sorted. */
+/* Is ${id} one of ${ids}, which are sorted? */
 static bool has_id(const struct hf_metrics_ids *ids,
                    const char id[HF_METRICS_ID_BYTES])
 {
@@ -222,7 +222,8 @@ static bool replace_folded(int dir, const char *name, const char *memory,
            fsync(dir) == 0;
 }
 
-/* The files of the dead are removed once the sum that has them is there. */
+/* The files of the dead are removed only when the sum that has their numbers is
+ * in the directory. */
 hf_status hf_metrics_fold_write(struct hf_metrics_fold *fold, int dir,
                                 const char *path, struct hf_error *error)
 {

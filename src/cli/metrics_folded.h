@@ -28,17 +28,18 @@ struct hf_metrics_ids {
     size_t room;
 };
 
-/* A folded file: of the directory's owner and root, or of one other user.  So
- * what a user makes up stays in a file that can be removed. */
+/* The folded file of root and the directory's owner, or of one other user.
+ * What a user makes up is thus in a file of his, which can be removed. */
 struct hf_metrics_fold {
     uid_t user;    /* ignored for the first one */
     char name[32]; /* HF_METRICS_FOLDED, or that, '-' and the number of the user
                     */
     struct hf_metrics_sum sum;
-    struct hf_metrics_ids in_file;  /* as the file says, in order */
-    struct hf_metrics_ids absorbed; /* the dead of this pass, and of .in_file
-                            those that could not be removed */
-    bool is_bad;                    /* the file cannot be read: fold nothing */
+    struct hf_metrics_ids in_file; /* as the file says, in order */
+    /* The clients of this pass, and those of .in_file whose files could not be
+     * removed. */
+    struct hf_metrics_ids absorbed;
+    bool is_bad; /* the file cannot be read: fold nothing */
 };
 
 /* Is ${header} that of this version and machine?  NULL: yes; else what is
@@ -49,7 +50,7 @@ const char *hf_metrics_header_check(const struct hf_metrics_header *header);
 size_t hf_metrics_fold_bytes_max(void);
 
 /* Read the folded file in ${memory} into ${fold}, which is empty, and add it to
- * ${total}.  If it is none, ${why} says what is wrong, else that is NULL.
+ * ${total}.  ${why} is NULL or, if it is no folded file, says what is wrong.
  * False: no memory. */
 bool hf_metrics_fold_parse(struct hf_metrics_fold *fold, const char *memory,
                            size_t bytes, struct hf_metrics_sum *total,
@@ -62,12 +63,12 @@ bool hf_metrics_fold_has(const struct hf_metrics_fold *fold, const char *id);
 bool hf_metrics_fold_absorb(struct hf_metrics_fold *fold, const char *id,
                             const struct hf_metrics_block *block);
 
-/* The file of ${id}, which is in the sum, could not be removed: name it again.
- * False: no memory. */
+/* The file of ${id}, which is in the sum, could not be removed: keep its name,
+ * so that it is not counted twice.  False: no memory. */
 bool hf_metrics_fold_keep(struct hf_metrics_fold *fold, const char *id);
 
 /* Write ${fold} to the directory ${dir}, which errors call ${path}, and remove
- * the files that are in it. */
+ * the files whose numbers it has. */
 hf_status hf_metrics_fold_write(struct hf_metrics_fold *fold, int dir,
                                 const char *path, struct hf_error *error);
 

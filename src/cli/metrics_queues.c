@@ -67,8 +67,8 @@ static void write_counts(struct hf_openmetrics *out,
             hold ? numbers[i].hold.count : numbers[i].wait.count);
 }
 
-/* Write how old the oldest ticket is.  Nothing stands for tickets of which no
- * age is known. */
+/* Write how old the oldest ticket is.  There is no sample if there are tickets,
+ * but the age of none is known. */
 static void write_ages(struct hf_openmetrics *out,
                        const struct hf_metric_family *family,
                        const struct hf_queue_numbers *numbers, size_t count,
@@ -164,8 +164,8 @@ static bool is_more_contended(const struct hf_queue_numbers *one,
     return strcmp(one->name, other->name) < 0;
 }
 
-/* The numbers that ${name} counts for already: those of its prefix or its own.
- * NULL: none. */
+/* The numbers in which ${name} is counted already: its own, or those of its
+ * prefix.  NULL: none. */
 static struct hf_queue_numbers *find(struct hf_metrics_names *names,
                                      const char *name)
 {
@@ -181,7 +181,7 @@ static struct hf_queue_numbers *find(struct hf_metrics_names *names,
     return NULL;
 }
 
-/* Have ${numbers} at ${i}, with a copy of the name. */
+/* Set entry ${i} to ${numbers}, with a copy of the name. */
 static void keep(struct hf_metrics_names *names, size_t i,
                  const struct hf_queue_numbers *numbers)
 {
@@ -193,8 +193,8 @@ static void keep(struct hf_metrics_names *names, size_t i,
     names->of_name[i].name = names->texts[i];
 }
 
-/* Keep the numbers of a new name, or count them among the others: the least
- * contended of all has to go. */
+/* Keep the numbers of a new name.  If there is no room, the least contended
+ * name of all is counted among the others. */
 static void add_name(struct hf_metrics_names *names,
                      const struct hf_queue_numbers *numbers)
 {

@@ -18,9 +18,9 @@
 /* Tickets of one state. */
 struct hf_queue_tickets {
     uint64_t count;
-    uint64_t oldest_ms; /* since the oldest one's owner began to ask, of those
-                           whose age is known */
-    bool age_known;     /* that of one at least */
+    uint64_t oldest_ms; /* of the oldest ticket whose age is known: since its
+                           owner began to ask */
+    bool age_known;     /* the age of at least one is known */
 };
 
 /* The numbers of a name, or of several together. */
@@ -30,9 +30,9 @@ struct hf_queue_numbers {
     struct hf_queue_tickets wait;
 };
 
-/* Count ${count} tickets of ${numbers}, whose oldest is ${oldest} (NULL: none
- * has a known age).  ${utc_ms}, the time of day, gives the age of a ticket from
- * another machine. */
+/* Count ${count} more ${tickets}, of which ${oldest} is the oldest; NULL: there
+ * is none.  ${utc_ms}, the time of day, gives the age of a ticket from another
+ * machine. */
 void hf_queue_tickets_add(struct hf_queue_tickets *tickets, uint64_t count,
                           const struct hf_ticket_view *oldest, uint64_t utc_ms);
 
@@ -59,9 +59,9 @@ struct hf_metrics_folds {
 
 struct hf_metrics_names;
 
-/* An empty sum; NULL if there is no memory.  ${folds} must live on.  A name of
- * .names counts for itself, and one that is below several prefixes for the
- * first one. */
+/* An empty sum; NULL if there is no memory.  ${folds} must live on.  A name in
+ * .names counts for itself; another one for the first of the prefixes that it
+ * is below. */
 struct hf_metrics_names *
 hf_metrics_names_new(const struct hf_metrics_folds *folds);
 

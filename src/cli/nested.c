@@ -16,9 +16,10 @@
 #include "command/clock.h"
 #include "command/format.h"
 
-/* While it waits, a run looks at the runs around it this long after the look
- * before: the shell that has started it begins to wait for it a moment later.
- * Others look for a deadlock after a second. */
+/* While it waits, a run looks again whether the runs around it wait for it.
+ * The first look comes soon, because the shell that has started the run begins
+ * to wait a moment later.  The pauses are doubled up to a second, after which
+ * others begin to look for a deadlock. */
 #define OUTER_CHECK_FIRST_MS 25
 #define OUTER_CHECK_MAX_MS 1000
 
@@ -36,8 +37,8 @@ void hf_nested_describe(struct hf_client *client,
     hf_held_lock_engine(engine, held->engine);
 }
 
-/* Called for each lock that a run around this one holds: those of the runs that
- * wait for this one; and the others. */
+/* Called for each lock that a run around this one holds.  This function takes
+ * the locks of the runs that wait for this one, the next one all others. */
 static void inherit_waiting(void *arg, const struct hf_held_lock *held)
 {
     const struct hf_nested *nested = arg;
@@ -56,7 +57,7 @@ static void inherit_others(void *arg, const struct hf_held_lock *held)
 }
 
 /* Find out which of the runs around this one wait for it, as far as that can be
- * known.  If the wait ends by itself, none does. */
+ * known.  If our own wait ends by itself, none counts as waiting. */
 static void find_outer_waits(const struct hf_nested *nested,
                              struct hf_outer_waits *waits)
 {

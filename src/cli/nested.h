@@ -28,12 +28,12 @@ struct hf_nested {
     /* The process that a run around this one may wait for: the launcher of a
      * run, or this process itself. */
     pid_t waited_for;
-    /* The wait for the lock ends although nobody releases it: it has a limit, a
-     * timer ends the process, or the end of standard input does. */
+    /* The wait for the lock may end although nobody releases the lock: it has a
+     * limit, a timer may end the process, or standard input may end. */
     bool ends_by_itself;
     struct hf_outer_waits outer_waits; /* what the tickets say */
     uint64_t check_at_ms;              /* when to look at the runs around */
-    uint64_t check_ms;                 /* from that to the next look */
+    uint64_t check_ms;                 /* the pause after that look */
 };
 
 /* Fill what is the same in ${held} for all locks that ${options} ask ${client}
@@ -46,9 +46,9 @@ void hf_nested_describe(struct hf_client *client,
  * process hold.  Before the acquire, whose owner must be known. */
 void hf_nested_inherit(struct hf_nested *nested);
 
-/* The acquire ${op} is under way and has a ticket: if other runs around this
- * process wait for it than its ticket says, have it say so.  Returns when to
- * look again. */
+/* The acquire ${op} is under way and has a ticket.  If not the same runs wait
+ * for this process as its ticket says, change the ticket.  Returns when to look
+ * again. */
 uint64_t hf_nested_check(struct hf_nested *nested, struct hf_op *op,
                          uint64_t now_ms);
 

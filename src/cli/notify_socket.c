@@ -35,8 +35,8 @@ bool hf_notify_socket_is_set(void)
     return given_address() != NULL;
 }
 
-/* Send ${text} to ${to}, a path or '@' and an abstract name.  0, or what errno
- * says; EAFNOSUPPORT: another kind of address. */
+/* Send ${text} to ${to}, which is a path or '@' and an abstract name.  Returns
+ * 0 or an errno; EAFNOSUPPORT: ${to} is another kind of address. */
 static int send_datagram(const char *to, const char *text)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -64,8 +64,8 @@ static int send_datagram(const char *to, const char *text)
     return error;
 }
 
-/* Send .status, or set when to try again.  A failure is logged once, until one
- * has succeeded. */
+/* Send .status, or set when to try again.  A failure is logged, and no further
+ * one until one has succeeded. */
 static void send_status(struct hf_notify_socket *notify)
 {
     char text[sizeof notify->status + sizeof "READY=1\nSTATUS="];

@@ -18,8 +18,8 @@
 /* A longer command line counts as one that cannot be read. */
 #define COMMAND_LINE_MAX 65536
 
-/* Read /proc/PID/NAME to ${text}, which ends with a NUL; how many bytes that
- * are, 0 if it cannot be read or may not be all of it. */
+/* Read /proc/PID/NAME to ${text}, which ends with a NUL.  Returns how many
+ * bytes were read; 0 if it cannot be read or may be longer than ${bytes}. */
 static size_t read_file(pid_t pid, const char *name, char *text, size_t bytes)
 {
     char path[64];
@@ -40,8 +40,8 @@ static size_t read_file(pid_t pid, const char *name, char *text, size_t bytes)
     return used;
 }
 
-/* Is ${child} the only child of ${parent}?  One that has ended and was not
- * reaped counts too, because that wakes the parent. */
+/* Is ${child} the only child of ${parent}?  A child that has ended and was not
+ * reaped counts, because it wakes the parent. */
 static bool is_only_child(pid_t child, pid_t parent)
 {
     struct hf_process_list children = {0};
@@ -111,8 +111,8 @@ static bool is_blocked(pid_t shell, pid_t child)
 
 /* -------------------------------------------------------- command lines -- */
 
-/* The last ${count} of the words of ${bytes} in ${line}, each of which ends
- * with a NUL; NULL: there are fewer.  ${more} is how many are before them. */
+/* The last ${count} words of the ${bytes} in ${line}, where each word ends with
+ * a NUL; NULL: there are fewer.  Sets ${more} to how many are before them. */
 static const char *last_words(const char *line, size_t bytes, uint32_t count,
                               uint32_t *more)
 {
@@ -130,9 +130,10 @@ static const char *last_words(const char *line, size_t bytes, uint32_t count,
     return found;
 }
 
-/* Was the program of ${shell} started with the words of the command of the run
- * with that ${supervisor}, ${words} of them?  For a script the kernel puts the
- * shell and at most one option of it ahead. */
+/* Was the program of ${shell} started with the ${words} words of the command of
+ * the run whose supervisor is ${supervisor}?  For a script the kernel puts the
+ * shell and at most one option of it in front.  ${lines} is memory for both
+ * command lines. */
 static bool is_command(pid_t shell, pid_t supervisor, uint32_t words,
                        char *lines)
 {
@@ -174,8 +175,8 @@ struct line {
     struct hf_held_lock outer; /* of the run around; its supervisor */
 };
 
-/* Find the line upwards from the launcher ${pid}; false: it does not lead to a
- * run, or not by so few shells. */
+/* Find the line upwards from the launcher ${pid}.  False: it does not lead to a
+ * run, or there are too many shells in between. */
 static bool find_line(struct line *line, const char *text, pid_t pid)
 {
     line->count = 0;
@@ -189,7 +190,7 @@ static bool find_line(struct line *line, const char *text, pid_t pid)
     return false;
 }
 
-/* Can nothing in ${line} go on before the run of ${launcher} has ended? */
+/* Can no process in ${line} go on before the run of ${launcher} has ended? */
 static bool is_stuck(const struct line *line, pid_t launcher)
 {
     pid_t child = launcher;

@@ -107,8 +107,8 @@ pid_t hf_process_parent(pid_t pid)
     return read_stat(pid, &stat) ? (pid_t)stat.parent : 0;
 }
 
-/* A process that hidepid= hides from /proc receives signals all the same, and
- * kill() then says that it may not send one. */
+/* A process that hidepid= hides from /proc has not ended: kill() finds it, and
+ * fails with EPERM at most. */
 bool hf_process_has_ended(pid_t pid)
 {
     struct process_stat stat;

@@ -37,22 +37,22 @@ bool hf_process_list_add(struct hf_process_list *list,
  * process is gone); 0 with errno 0 if it has none that we can see. */
 pid_t hf_process_parent(pid_t pid);
 
-/* Has ${pid} ended, reaped or not?  False if that cannot be seen. */
+/* Has ${pid} ended, reaped or not?  False if that cannot be found out. */
 bool hf_process_has_ended(pid_t pid);
 
 /* Is ${pid} stopped by a signal? */
 bool hf_process_is_stopped(pid_t pid);
 
-/* When ${pid} was started, in the kernel's clock ticks since the boot; 0 if it
- * cannot be read.  A pid and its start name one process for ever, because a
- * pid is used again. */
+/* When ${pid} was started, in the kernel's clock ticks since the boot; 0 if
+ * that cannot be read.  A pid may be used again, so only pid and start together
+ * name one process for ever. */
 uint64_t hf_process_started(pid_t pid);
 
 /* Is ${pid}, which was started at ${started}, an ancestor of this process? */
 bool hf_process_is_ancestor(pid_t pid, uint64_t started);
 
-/* Does this process have a timer from before it became holdfast?  Of the kinds
- * of timers only these are kept by an exec (setitimer(2)). */
+/* Does this process have a timer from before it became holdfast?  It can only
+ * be one of setitimer(2): an exec keeps no others. */
 bool hf_process_has_timer(void);
 
 /* Send signal ${number} to ${process} if it still has the parent it was found

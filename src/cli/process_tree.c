@@ -102,8 +102,8 @@ static bool add_with_parent(pid_t pid, struct hf_process_list *list)
     return hf_process_list_add(list, process);
 }
 
-/* Add every process there is.  A child of ours that lives during the whole
- * scan is found, because readdir() of /proc goes by pid and not by position. */
+/* Add every process there is.  A child of ours that lives during the whole scan
+ * is found, because readdir() of /proc goes by pid. */
 static bool read_all(struct hf_process_list *list)
 {
     struct dirent *entry;

@@ -29,8 +29,9 @@ static bool restarts(const struct hf_restart_policy *policy, int exit_code)
     return false;
 }
 
-/* Count an end.  A success does not excuse the next start from its delay, but
- * this machine can run the command. */
+/* Count an end.  After a quick success the next start is delayed too, but the
+ * failures and resignations begin anew, because this machine can run the
+ * command. */
 static void count(struct hf_restart_state *state, uint64_t ran_ms,
                   int exit_code)
 {

@@ -38,7 +38,7 @@ struct hf_restart_policy {
 #define HF_RESIGNED_DELAY_MIN_MS 5000
 #define HF_RESIGNED_DELAY_MAX_MS 60000
 
-/* All zero at first.  A command that ran well resets it. */
+/* All zero at first, and again after a command that ran well. */
 struct hf_restart_state {
     unsigned quick_ends;     /* in a row, in this leadership */
     unsigned quick_failures; /* in a row, in this leadership */

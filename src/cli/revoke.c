@@ -18,8 +18,8 @@
 /* Long enough to get a session, short enough for a person. */
 #define WAIT_DEFAULT_MS 15000
 
-/* A lock may be handed over faster than its holders can be asked; look again
- * at most this often. */
+/* A lock may be handed over faster than its holders can be asked, so look at
+ * most this often. */
 #define LOOKS_MAX 16
 
 struct revoke_options {
@@ -148,7 +148,8 @@ static hf_status choose_words(struct revocation *revocation,
 
 /* ------------------------------------------------------------------ ask -- */
 
-/* What the user has to know of a request to an owner of this kind. */
+/* What the user has to know of a request to an owner of this kind; NULL:
+ * nothing. */
 static const char *note_of(enum hf_revoke_reach reach)
 {
     switch (reach) {
@@ -209,7 +210,7 @@ static hf_status ask_all(struct revocation *revocation, struct hf_error *error)
     return status;
 }
 
-/* Were all that were chosen gone before they could be asked? */
+/* Were all tickets that were chosen gone before they could be asked? */
 static bool all_gone(const struct revocation *revocation)
 {
     for (size_t i = 0; i < revocation->count; i++)
@@ -245,8 +246,8 @@ static hf_status look_and_ask(struct revocation *revocation,
     return status == HF_OK ? ask_all(revocation, error) : status;
 }
 
-/* Does the look not answer the question, because other owners hold the lock
- * by now? */
+/* Must we look again?  The holders were asked for, and all that were found were
+ * gone before they could be asked. */
 static bool is_outdated(const struct revocation *revocation)
 {
     return revocation->options->word_count == 0 && all_gone(revocation);

@@ -21,10 +21,10 @@
 #include "command/exit_status.h"
 #include "command/ui.h"
 
-/* List the children that this process had before it became holdfast (as "sh -c
- * 'sleep 9 & exec holdfast run ...'").  They are not part of the command's
- * tree, so they are neither ended nor reaped.  -1 if /proc could not be read.
- */
+/* List the children that this process had before it became holdfast (as in "sh
+ * -c 'sleep 9 & exec holdfast run ...'").  They are not part of the command's
+ * tree, so they are neither ended nor reaped.  -1 if /proc could not be
+ * read. */
 static int list_children(struct hf_process_list *spared)
 {
     siginfo_t info;
@@ -34,8 +34,8 @@ static int list_children(struct hf_process_list *spared)
     return hf_process_children(getpid(), spared) ? 0 : -1;
 }
 
-/* Everything that must exist before the fork.  -1 with errno; what was opened
- * is closed by the exit. */
+/* Make everything that must exist before the fork.  -1 with errno; the exit
+ * then closes what was opened. */
 static int set_up(struct hf_run *run)
 {
     int ends[2];
@@ -50,9 +50,8 @@ static int set_up(struct hf_run *run)
         return -1;
     if (list_children(&run->spared) < 0)
         return -1;
-    /* Before the fork, because orphans of the supervisor must find the
-     * launcher as their subreaper from the first moment on; else they would go
-     * to init. */
+    /* Before the fork, because from the first moment on orphans of the
+     * supervisor must find the launcher as their subreaper, and not init. */
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
         return -1;
     run->page = hf_shared_page_new();

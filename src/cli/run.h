@@ -45,8 +45,8 @@ struct hf_run {
     bool has_timer; /* the launcher has got a timer of the program that started
                        it, as "alarm 5; exec holdfast run ..." makes one */
     pid_t group;    /* process group of the launcher, and of the command */
-    pid_t supervisor;              /* pid; 0 in the supervisor */
-    pid_t guard;                   /* pid; 0: there is none.  Of the launcher */
+    pid_t supervisor; /* pid; 0 in the supervisor */
+    pid_t guard;      /* pid; 0: there is none.  Used by the launcher */
     struct hf_process_list spared; /* children of the launcher that are not the
                                       command's: those from before an exec,
                                       never ended or reaped, and the guard */

@@ -30,8 +30,8 @@ static hf_status read_duration(const struct hf_option_row *row,
     return hf_option_duration(row, name, text, field, error);
 }
 
-/* The period of --once-per: a duration, or "day".  The period that is meant is
- * hardly ever one of seconds. */
+/* The period of --once-per: a duration with its unit, or "day".  A number alone
+ * is refused, because hardly anybody means seconds here. */
 static hf_status read_period(const struct hf_option_row *row, const char *name,
                              const char *text, void *field,
                              struct hf_error *error)
@@ -57,8 +57,8 @@ static hf_status read_period(const struct hf_option_row *row, const char *name,
     return status;
 }
 
-/* The time to wait.  The usual mistake of those who guess the letter is to ask
- * for a write lock with it. */
+/* The time to wait.  A user who guesses the letter may mean a write lock by -w,
+ * so the error text names -x. */
 static hf_status read_wait(const struct hf_option_row *row, const char *name,
                            const char *text, void *field,
                            struct hf_error *error)
@@ -74,7 +74,8 @@ static hf_status read_wait(const struct hf_option_row *row, const char *name,
                         name, text, name, name);
 }
 
-/* Parse a number at ${text}, and move ${text} behind it. */
+/* Parse a number at ${text}, and move ${text} behind it.  False if there is
+ * none, or one of more than 9 digits. */
 static bool take_count(const char **text, uint32_t *count)
 {
     size_t digits = strspn(*text, "0123456789");
@@ -86,7 +87,8 @@ static bool take_count(const char **text, uint32_t *count)
     return true;
 }
 
-/* N/M: N permits of a semaphore that has M.  The field is all options. */
+/* N/M: take N permits of a semaphore that has M.  ${field} is the struct of all
+ * options. */
 static hf_status read_permits(const struct hf_option_row *row, const char *name,
                               const char *text, void *field,
                               struct hf_error *error)
@@ -216,7 +218,7 @@ static const struct hf_option_row hold_rows[] = {
 /* In the order of enum hf_restart_when. */
 static const char *const restarts[] = {"always", "on-failure", "never", NULL};
 
-/* Those of run that a command without an end can use, and what to do when it
+/* The options of run that elect has too, and what to do when the command
  * ends. */
 static const struct hf_option_row elect_rows[] = {
     HF_URL_OPTION(FIELD(url)),
@@ -341,7 +343,7 @@ static hf_status check(const struct hf_command_line *line, void *read_options,
     return HF_OK;
 }
 
-/* Of hold: names alone. */
+/* The operands of hold are names alone. */
 static hf_status check_hold(const struct hf_command_line *line,
                             void *read_options, struct hf_error *error)
 {

@@ -36,8 +36,9 @@ struct hf_run_options {
     uint64_t wait_ms;     /* HF_FOREVER: no limit; 0: try */
     uint64_t grace_ms;    /* from SIGTERM to SIGKILL */
     uint64_t at_least_ms; /* run: keep the locks so long, from the grant on */
-    uint64_t once_per_ms; /* run: not within that after a success; 0: always;
-                             HF_ONCE_PER_DAY: not on its day of the calendar */
+    uint64_t once_per_ms; /* run: do not run within this time after a success;
+                             0: always run; HF_ONCE_PER_DAY: not on the same day
+                             of the calendar */
     bool until_signal;    /* hold: standard input is not read */
     enum hf_kind kind;    /* of all locks */
     uint32_t permits;     /* of a semaphore: take .permits of .limit */

@@ -10,13 +10,14 @@
 #include "base/memory.h"
 #include "core/ticket_text.h"
 
-/* In the number of a ticket that waits. */
+/* A bit in .number of a ticket that waits. */
 #define WAITS (UINT64_C(1) << 63)
 
 /* What the tree is ordered by. */
 struct key {
     uint64_t session;
-    uint64_t number; /* of the ticket, from 1 on, and WAITS */
+    uint64_t number; /* from 1 on, in the order of adding; with WAITS if the
+                        ticket waits */
 };
 
 struct session_ticket {
@@ -37,7 +38,7 @@ static int compare(const void *key, const struct hf_tree_node *node)
     return (a->number > b->number) - (a->number < b->number);
 }
 
-/* The ticket behind ${key}; NULL: there is none. */
+/* The first ticket after ${key} in the tree; NULL: there is none. */
 static struct session_ticket *after(const struct hf_session_table *table,
                                     const struct key *key)
 {
@@ -45,7 +46,8 @@ static struct session_ticket *after(const struct hf_session_table *table,
                                 struct session_ticket, node);
 }
 
-/* The name ${text}, which was added last or is new; NULL: no memory. */
+/* ${text} as a name of the table: the last one that was added if it is the
+ * same, else a new one; NULL: no memory. */
 static struct hf_session_name *name_of(struct hf_session_table *table,
                                        const char *text)
 {
@@ -95,8 +97,8 @@ void hf_session_table_add(struct hf_session_table *table, const char *name,
     hf_tree_add(&table->tickets, &ticket->node, &ticket->key);
 }
 
-/* A waiter whose session holds the lock itself is left out: threads of one
- * session would be a circle. */
+/* Finds nothing if the session holds ${lock} itself: that would be a circle of
+ * threads of one session. */
 size_t
 hf_session_table_find(void *arg, uint64_t session, const char *lock,
                       struct hf_session_hold holds[HF_DEADLOCK_SESSION_HOLDS])

@@ -20,7 +20,7 @@ struct hf_shared_page *hf_shared_page_new(void)
     return page;
 }
 
-/* The phase first: without a grant the launcher ignores the lease. */
+/* The phase is set first: without a grant the launcher ignores the lease. */
 void hf_shared_page_clear(struct hf_shared_page *page)
 {
     atomic_store(&page->phase, HF_RUN_WAITING);
@@ -39,8 +39,8 @@ int64_t hf_shared_page_slew_ms(void)
     return hf_slew_read().least_ns / NS_PER_MS;
 }
 
-/* Safe-until as of now, by CLOCK_BOOTTIME: what that has been slewed by since
- * it was written is over sooner. */
+/* Safe-until by CLOCK_BOOTTIME as it runs now: earlier than what was written,
+ * by as much as the clock was slewed to be slow since then. */
 static uint64_t safe_until_now_ms(const struct hf_shared_page *page)
 {
     uint64_t safe_until_ms = atomic_load(&page->safe_until_ms);
@@ -101,8 +101,8 @@ void hf_shared_page_set_safe_until(struct hf_shared_page *page,
      * given is never more than the lease, and close to it. */
     if (lease_ms > atomic_load(&page->lease_ms))
         atomic_store(&page->lease_ms, lease_ms);
-    /* There was no renewal yet.  Engines renew when a quarter of the lease or
-     * more is left, so assume a quarter. */
+    /* This is the first value, and no renewal.  Engines renew when a quarter of
+     * the lease or more is left, so assume a quarter. */
     if (before_ms == HF_FOREVER)
         atomic_store(&page->left_at_renewal_ms, lease_ms / 4);
     else if (safe_until_ms > before_ms)

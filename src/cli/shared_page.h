@@ -45,8 +45,8 @@ struct hf_shared_page {
     struct hf_ticket_id tickets[HF_LOCKS_MAX]; /* of the grant, in the order of
                                                   the names; set before .phase
                                                   is RUNNING */
-    _Atomic int exec_error; /* errno of the execve() that failed, with which the
-                               command ended; 0: it runs, or has run */
+    _Atomic int exec_error; /* errno of an execve() of the command that failed;
+                               0: none has failed */
     struct hf_run_outcome outcome; /* complete once .phase is ENDED */
 };
 
@@ -66,19 +66,19 @@ uint64_t hf_shared_page_kill_at_ms(const struct hf_shared_page *page);
 /* The same while the command's tree may exist; else HF_FOREVER. */
 uint64_t hf_shared_page_tree_deadline_ms(const struct hf_shared_page *page);
 
-/* How much grace there is between SIGTERM and SIGKILL: ${wanted_ms}, but with
- * a lease at most half of what is left of it when it is renewed in time.  The
- * other half is for renewals that are late. */
+/* How much time to give the tree between SIGTERM and SIGKILL: ${wanted_ms}, but
+ * with a lease at most half of what is usually left of it when it is renewed.
+ * The other half is for renewals that are late. */
 uint64_t hf_shared_page_grace_ms(const struct hf_shared_page *page,
                                  uint64_t wanted_ms);
 
-/* By how many milliseconds CLOCK_BOOTTIME was slewed to be slow, from an
- * arbitrary beginning.  What it rises by after safe-until was read brings that
- * instant nearer. */
+/* By how many milliseconds CLOCK_BOOTTIME was slewed to be slow, counted from
+ * some beginning.  If this has grown since safe-until was read, safe-until is
+ * earlier by as much. */
 int64_t hf_shared_page_slew_ms(void);
 
-/* The grant's safe-until is ${safe_until_ms} now; ${slew_ms} was read before
- * it.  To be called after every renewal, by the supervisor only. */
+/* The grant's safe-until is ${safe_until_ms}, read at ${now_ms}; ${slew_ms} was
+ * read before it.  To be called after every renewal, by the supervisor only. */
 void hf_shared_page_set_safe_until(struct hf_shared_page *page,
                                    uint64_t safe_until_ms, int64_t slew_ms,
                                    uint64_t now_ms);

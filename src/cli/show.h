@@ -8,8 +8,8 @@
 #include "command/json.h"
 #include "command/queue_view.h"
 
-/* Write to ${out} a table of the first ${most} tickets that ${at} returns for
- * the indexes from 0 on, NULL after the last. */
+/* Write to ${out} a table of the first ${most} tickets.  ${at} returns the
+ * ticket with an index, from 0 on, and NULL after the last. */
 typedef const struct hf_ticket_view *hf_show_at(const void *arg, size_t index);
 void hf_show_tickets(FILE *out, hf_show_at *at, const void *arg, size_t most,
                      uint64_t utc_ms);
@@ -29,8 +29,8 @@ void hf_show_json(FILE *out, const char *engine,
 void hf_show_json_ticket(struct hf_json *json,
                          const struct hf_ticket_view *view);
 
-/* show_watch.c: the queue again and again, at a pace that a server does not
- * notice. */
+/* show_watch.c: list the queue again and again, but so seldom that a server
+ * does not notice it. */
 struct hf_show_watch_options {
     const char *url;
     const char *name;

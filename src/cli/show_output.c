@@ -33,8 +33,8 @@ struct row {
 static const struct row titles = {{"#", "STATE", "KIND", "PERMITS", "QUEUED",
                                    "HELD", "TOKEN", "LAYOUT", "OWNER"}};
 
-/* Since when a ticket is granted is not recorded; it is not longer ago than
- * the ticket was queued. */
+/* Since when a ticket holds is not recorded, so show how long ago it was
+ * queued, which is at least as long. */
 static void fill_held(const struct hf_ticket_view *view, const char *queued,
                       char *cell)
 {
@@ -124,7 +124,8 @@ static bool shows_permits(const struct shown *shown)
     return false;
 }
 
-/* The columns PERMITS and LAYOUT are left out if they would say nothing. */
+/* The columns PERMITS and LAYOUT are left out where they would be the same for
+ * all. */
 void hf_show_tickets(FILE *out, hf_show_at *at, const void *arg, size_t most,
                      uint64_t utc_ms)
 {

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See show.h.  A watch lists the queue and waits, and lists it again.  It
- * waits as long as it takes for what it costs to stay below a limit, on
- * average: each list has a price in requests and bytes, which depends on the
- * engine and on how much was listed.  So a watch of a long queue is slow, and
- * never heavy.
+ * See show.h.  A watch lists the queue, waits, and lists it again.  Each list
+ * has a price in requests and bytes, which depends on the engine and on how
+ * much was listed.  The wait is so long that the price stays below a limit on
+ * average.  So a watch of a long queue is slow, and never heavy.
  *
  * Nothing shows what a name is used as, so all its queues are listed; those in
- * which nobody is, now and then.
+ * which nobody is, only now and then.
  *
  * All callbacks of the library run in hf_client_dispatch(), on the one thread
  * of the program.  Signals do what they always do: each line is written at
@@ -40,16 +39,16 @@
 #include "command/ui.h"
 
 /* The limits, on average: 2 requests and 200,000 bytes a second.  The renewals
- * of the session come on top, because ttl= says how often. */
+ * of the session are not counted, because ttl= says how often they come. */
 #define REQUEST_MS 500
 #define BYTES_PER_MS 200
 
-/* No more often than this, also where nothing is sent to a server; and most of
- * the time the watch does nothing. */
+/* The shortest pause.  Where nothing is sent to a server, the pause is also at
+ * least IDLE_SHARE times as long as the look. */
 #define PAUSE_MIN_MS 250
 #define IDLE_SHARE 10
 
-/* Every how many looks the queues are listed in which nobody is. */
+/* The queues in which nobody is are listed in one look of this many. */
 #define EMPTY_EVERY 8
 
 /* Lines of a terminal that are no tickets: the time, the titles, and how many
@@ -61,8 +60,8 @@
  * a waiter that is granted in between is then in both, and not in none. */
 enum source { LOCK, WAITERS, HOLDERS, PARTICIPANTS, SOURCES };
 
-/* What a list costs at an engine.  Bytes are those of both directions, and
- * rather too many. */
+/* What a list costs at an engine.  The bytes are those of both directions, and
+ * are rather too many than too few. */
 struct price {
     const char *engine; /* how hf_client_describe() begins */
     unsigned requests;
@@ -95,8 +94,8 @@ struct watching {
     struct hf_watched_queue queues[SOURCES];
     bool unsupported[SOURCES]; /* the engine has no such thing */
     unsigned looks;
-    uint64_t requests, bytes; /* of the look at hand */
-    /* How the list that is under way has ended. */
+    uint64_t requests, bytes; /* of the current look */
+    /* The answer to the list that is under way. */
     bool answered;
     struct hf_error outcome;
     struct hf_tickets *tickets;
@@ -116,7 +115,8 @@ static void format_now(char text[32])
         strcpy(text, "-");
 }
 
-/* One event as an object in one line; ${view} is NULL if it is about none. */
+/* Print an event as an object in one line.  ${view} is NULL if it is about no
+ * ticket. */
 static void print_json(const char *event, size_t position,
                        const struct hf_ticket_view *view, const char *why)
 {
@@ -226,7 +226,7 @@ static size_t terminal_tickets(void)
     return lines - TERMINAL_LINES;
 }
 
-/* Print the queue again, on a terminal, if it has changed. */
+/* On a terminal: print the queue again, if it has changed. */
 static void print_table(struct watching *watching)
 {
     size_t count = 0, room = terminal_tickets();
@@ -271,7 +271,7 @@ static void on_list(void *arg, const struct hf_result *result)
                            result->text);
 }
 
-/* Run callbacks until ${at_ms}, or until the list is answered. */
+/* Run callbacks until the list was answered, or until ${at_ms}. */
 static void dispatch(struct watching *watching, uint64_t at_ms)
 {
     struct pollfd descriptor = {hf_client_fd(watching->client), POLLIN, 0};
@@ -315,7 +315,7 @@ static hf_status start_list(struct watching *watching, enum source source)
                                     wait_ms, done);
 }
 
-/* Add what the list at hand has cost. */
+/* Add what the list that was answered has cost. */
 static void add_price(struct watching *watching)
 {
     const struct price *price = watching->price;
@@ -460,7 +460,7 @@ static hf_status open_client(struct watching *watching)
                                     &watching->client);
 }
 
-/* Open what the lists are made by. */
+/* Open the locks and the barrier by which the queues are listed. */
 static hf_status open_queues(struct watching *watching)
 {
     struct hf_lock_opts opts = HF_LOCK_OPTS_INIT;

@@ -8,10 +8,10 @@
 
 #include "cli/process.h"
 
-/* Two signals with one number, one to each of our processes, are duplicates
- * when they are received within this time.  It is long enough for a busy
- * machine; a person who sends a signal a second time sends it to the same
- * process. */
+/* A signal that was sent to both of our processes is received twice.  The
+ * second one counts as a duplicate if it comes within this time, which is long
+ * enough for a busy machine.  A person who repeats a signal sends it to the
+ * same process. */
 #define HF_DUPLICATE_WITHIN_MS 2000
 
 /* Raised by faults of our own program: never blocked. */
@@ -103,8 +103,8 @@ bool hf_signals_from_terminal(const struct signalfd_siginfo *info)
          * session alone; the group gets SIGHUP when that leader has ended. */
         return getsid(0) != getpid();
     default:
-        /* The kernel also sends SIGALRM of an alarm() that was set before the
-         * exec: that is for this process only. */
+        /* The kernel also sends the SIGALRM of an alarm() that was set before
+         * the exec.  That is for this process only. */
         return false;
     }
 }

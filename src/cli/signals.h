@@ -55,10 +55,10 @@ struct hf_signal_arrival {
     bool relayed; /* the supervisor received it and forwarded it */
 };
 
-/* Is the signal that arrives at ${now_ms} a duplicate of the one before it
- * with the same number?  pkill(1) and service managers send a signal to each
- * of our two processes and mean it once.  A duplicate came to the other
- * process, shortly after.  Updates ${last}. */
+/* Is the signal that arrives at ${now_ms} a duplicate of the one before it with
+ * the same number?  pkill(1) and service managers send a signal to each of our
+ * two processes and mean it once.  So a duplicate comes to the other process
+ * than the one before, and shortly after it.  Updates ${last}. */
 bool hf_signals_is_duplicate(struct hf_signal_arrival *last, bool relayed,
                              uint64_t now_ms);
 

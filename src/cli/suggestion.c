@@ -8,11 +8,11 @@
 
 #include "base/url.h"
 
-/* The text, which is being appended to.  Once something did not fit it stays
- * .full, so that nothing is left out in the middle. */
+/* The text that is being appended to.  Once something did not fit, .full is set
+ * and nothing more is appended, so that nothing is left out in the middle. */
 struct suggestion {
     char *next;
-    char *end; /* room for the NUL and " ..." begins here */
+    char *end; /* here the room for the NUL and " ..." begins */
     bool full;
 };
 
@@ -96,8 +96,8 @@ bool hf_suggestion_has_late_options(const struct hf_command_line *line)
     return separator < line->argc && find_option(line) < separator;
 }
 
-/* The row of the option ${word}, "-w", "-w5", "--timeout" or "--timeout=5";
- * NULL: there is none, or it is not known which. */
+/* The row of the option ${word}, which is "-w", "-w5", "--timeout" or
+ * "--timeout=5"; NULL: there is no such option. */
 static const struct hf_option_row *find_row(const struct hf_command *command,
                                             const char *word)
 {
@@ -114,8 +114,8 @@ static const struct hf_option_row *find_row(const struct hf_command *command,
     return NULL;
 }
 
-/* There is no "--": index of the first word behind NAME that is no option of
- * ${command} nor the value of one, or argc. */
+/* Where there is no "--": the index of the first word behind NAME that is
+ * neither an option of ${command} nor the value of one, or argc. */
 static int find_command(const struct hf_command *command,
                         const struct hf_command_line *line)
 {
@@ -134,21 +134,21 @@ static int find_command(const struct hf_command *command,
     return i;
 }
 
-/* Is ${line} as flock(1) has it, NAME -c 'TEXT OF A SHELL'? */
+/* Is ${line} written as for flock(1), NAME -c 'TEXT OF A SHELL'? */
 static bool has_shell_text(const struct hf_command_line *line)
 {
     return line->argc == line->operands + 3 &&
            strcmp(line->argv[line->operands + 1], "-c") == 0;
 }
 
-/* Options, names, "--", the rest. */
+/* The order is: options, names, "--", the rest. */
 void hf_suggestion_write(const struct hf_command *command,
                          const struct hf_command_line *line, char *text,
                          size_t bytes)
 {
     struct suggestion out = {text, text + bytes - sizeof " ...", false};
     bool shell = has_shell_text(line);
-    int names = line->operands + 1; /* the end of NAME..., and of options */
+    int names = line->operands + 1; /* index behind the names */
     int rest = names;
 
     put(&out, "holdfast", strlen("holdfast"));

@@ -23,8 +23,8 @@
 #include "cli/ipc.h"
 #include "command/exit_status.h"
 
-/* The loss of the grant is watched for only this long after the grant: that
- * takes a thread, which a shorter command need not pay for. */
+/* The loss of the grant is watched only from this time after the grant on,
+ * because that takes a thread, which a shorter command need not pay for. */
 #define HF_WATCH_AFTER_MS 20
 
 /* How often to look when no timerfd could be made (no descriptor is free). */
@@ -45,10 +45,10 @@ static uint64_t max_u64(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* When to begin to end the tree if the lease is not renewed by then;
- * HF_FOREVER without a lease.  So early that SIGTERM gets its grace before
- * SIGKILL is due, and, without any grace, that the launcher does not take us
- * for frozen. */
+/* When to begin to end the tree if the lease was not renewed by then;
+ * HF_FOREVER without a lease.  That is early enough for SIGTERM to have its
+ * grace before SIGKILL is due and, even without any grace, for the launcher not
+ * to take us for frozen. */
 static uint64_t terminate_at_ms(const struct hf_supervisor *supervisor)
 {
     const struct hf_shared_page *page = supervisor->run->page;
@@ -80,7 +80,7 @@ static void begin_termination(struct hf_supervisor *supervisor, uint64_t now_ms)
     hf_supervisor_move(supervisor, HF_SUPERVISOR_TERMINATING);
 }
 
-/* Notice a loss, publish the lease, see that a loss wakes us.  Returns when to
+/* Notice a loss, publish the lease, and have a loss wake us.  Returns when to
  * do so again. */
 static uint64_t check_grant(struct hf_supervisor *supervisor, uint64_t now_ms)
 {
@@ -90,7 +90,7 @@ static uint64_t check_grant(struct hf_supervisor *supervisor, uint64_t now_ms)
                    hf_supervisor_watch_grant(supervisor, now_ms));
 }
 
-/* The launcher has no ticket: release. */
+/* The launcher keeps no ticket: release, or end, which releases too. */
 static void leave_queue(struct hf_supervisor *supervisor)
 {
     if (supervisor->next == HF_SUPERVISOR_CAMPAIGN) {
@@ -101,8 +101,8 @@ static void leave_queue(struct hf_supervisor *supervisor)
     }
 }
 
-/* Nothing of the command runs: have the launcher close its tickets first, if it
- * has any, then release. */
+/* Nothing of the command runs: release, after the launcher has closed its
+ * tickets if it has any. */
 static void give_back(struct hf_supervisor *supervisor)
 {
     if (hf_supervisor_ask_to_close_tickets(supervisor))
@@ -111,9 +111,9 @@ static void give_back(struct hf_supervisor *supervisor)
         leave_queue(supervisor);
 }
 
-/* Nothing of the command runs any more, or it was not started.  Write that it
- * has succeeded, and come back here; release; or keep the grant, for a while or
- * for the next instance of the command. */
+/* Nothing of the command runs any more, or it was not started.  If it has
+ * succeeded with --once-per, write that and come back here.  Else release; or
+ * keep the grant, for a while or for the next instance of the command. */
 static void finish_instance(struct hf_supervisor *supervisor, uint64_t now_ms)
 {
     if (hf_supervisor_has_succeeded(supervisor)) {
@@ -134,9 +134,9 @@ static void finish_instance(struct hf_supervisor *supervisor, uint64_t now_ms)
     }
 }
 
-/* Nothing of the command runs any more.  Where that is not the end, first ask
- * the launcher which signals it has got: a key of the terminal ends the command
- * without us. */
+/* Nothing of the command runs any more.  elect and --at-least may go on: first
+ * ask the launcher which signals it has got, because a key of the terminal ends
+ * the command without us. */
 static void tree_is_gone(struct hf_supervisor *supervisor, uint64_t now_ms)
 {
     const struct hf_run_options *options = supervisor->run->options;
@@ -150,8 +150,8 @@ static void tree_is_gone(struct hf_supervisor *supervisor, uint64_t now_ms)
     }
 }
 
-/* ENDED: decide when the launcher has answered, or takes too long because it is
- * stopped.  Returns when to look again. */
+/* ENDED: decide when the launcher has answered, is gone, or takes too long
+ * because it is stopped.  Returns when to look again. */
 static uint64_t advance_ended(struct hf_supervisor *supervisor, uint64_t now_ms)
 {
     uint64_t check_at_ms = check_grant(supervisor, now_ms);
@@ -163,8 +163,8 @@ static uint64_t advance_ended(struct hf_supervisor *supervisor, uint64_t now_ms)
     return now_ms;
 }
 
-/* WRITING: until the engine has answered, or the lock is lost.  Returns when to
- * look again. */
+/* WRITING: wait until the engine has answered, or the lock is lost or not
+ * renewed.  Returns when to look again. */
 static uint64_t advance_writing(struct hf_supervisor *supervisor,
                                 uint64_t now_ms)
 {
@@ -179,9 +179,10 @@ static uint64_t advance_writing(struct hf_supervisor *supervisor,
     return now_ms;
 }
 
-/* KEEPING: until the time is over, a signal ends it (.next_at_ms is then 0), or
- * another program asks for the lock and --on-revoke is given.  Returns when
- * to look again. */
+/* KEEPING: give the grant back when the time is over or a signal has ended it
+ * (.next_at_ms is 0); when another program asks for the lock and --on-revoke is
+ * given; or when the lock is lost or not renewed, or the launcher gone.
+ * Returns when to look again. */
 static uint64_t advance_keeping(struct hf_supervisor *supervisor,
                                 uint64_t now_ms)
 {
@@ -197,8 +198,8 @@ static uint64_t advance_keeping(struct hf_supervisor *supervisor,
     return now_ms;
 }
 
-/* RUNNING: another program asks for the lock.  A command that has ended by
- * itself is not asked any more. */
+/* RUNNING: another program asks for the lock.  Nothing happens if the command
+ * has ended by itself. */
 static void act_on_request(struct hf_supervisor *supervisor)
 {
     const struct hf_run_options *options = supervisor->run->options;
@@ -274,8 +275,8 @@ static void print_grant(struct hf_supervisor *supervisor)
 
 /* Send the launcher the tickets and the grant.  If it shows the wait on a
  * terminal it has to clear that line before the command writes to the same
- * terminal, and under a lease it starts the guard, so wait for its RESUME.
- * False with .failure set. */
+ * terminal; under a lease it has to start the guard.  In both cases wait for
+ * its RESUME.  False with .failure set. */
 static bool announce(struct hf_supervisor *supervisor)
 {
     if (!hf_supervisor_share_tickets(supervisor))
@@ -288,8 +289,9 @@ static bool announce(struct hf_supervisor *supervisor)
     return true;
 }
 
-/* A grant is there and no command: may none be started, because a signal or
- * another program ended that meanwhile, or the lock is lost already? */
+/* There is a grant and no command yet: must it not be started any more?  So it
+ * is if a signal or another program has ended that, the launcher is gone, or
+ * the lock is lost. */
 static bool may_not_start(struct hf_supervisor *supervisor)
 {
     supervisor->by_request = supervisor->asked;
@@ -298,8 +300,8 @@ static bool may_not_start(struct hf_supervisor *supervisor)
            supervisor->by_request != NULL;
 }
 
-/* Start the command, unless the lease is about to end: it was granted or
- * checked before we had to wait for a processor, or were stopped. */
+/* Start the command, unless the lease is about to end, because we had to wait
+ * for a processor or were stopped since the lease was checked. */
 static void start_instance(struct hf_supervisor *supervisor, uint64_t now_ms)
 {
     supervisor->not_renewed = hf_clock_now_ms() >= terminate_at_ms(supervisor);
@@ -309,7 +311,7 @@ static void start_instance(struct hf_supervisor *supervisor, uint64_t now_ms)
         finish_instance(supervisor, now_ms);
 }
 
-/* GRANTED: the last success decides whether to go on. */
+/* GRANTED: read the last success, which decides whether to go on. */
 static void read_success(struct hf_supervisor *supervisor)
 {
     hf_supervisor_move(supervisor, HF_SUPERVISOR_READING);
@@ -317,9 +319,10 @@ static void read_success(struct hf_supervisor *supervisor)
 }
 
 /* GRANTED, READING, ANNOUNCED: with --once-per see whether the command is due;
- * have the launcher know of the grant, then start the command, unless the wait
- * was ended meanwhile, another program asked for the lock meanwhile, the lock
- * is lost already, or the launcher is paused. */
+ * then announce the grant to the launcher; then start the command.  Each waits
+ * while the launcher is paused.  The instance ends before it began if the wait
+ * was ended meanwhile, another program asks for the lock, or the lock is
+ * lost. */
 static void advance_granted(struct hf_supervisor *supervisor, uint64_t now_ms)
 {
     if (hf_grant_safe_until_ms(supervisor->grant) == 0)
@@ -384,8 +387,8 @@ static uint64_t advance_resigned(struct hf_supervisor *supervisor,
     return HF_FOREVER;
 }
 
-/* Do what can be done in this state.  Returns when to look again; HF_FOREVER:
- * when something happens. */
+/* Do what can be done in this state.  Returns when to look again at the latest;
+ * HF_FOREVER: only when something happens. */
 static uint64_t advance_state(struct hf_supervisor *supervisor, uint64_t now_ms)
 {
     switch ((enum hf_supervisor_state)supervisor->state) {
@@ -411,8 +414,8 @@ static uint64_t advance_state(struct hf_supervisor *supervisor, uint64_t now_ms)
     case HF_SUPERVISOR_RESTARTING:
         return advance_restarting(supervisor, now_ms);
     case HF_SUPERVISOR_CLOSING_TICKETS:
-        /* A launcher that is frozen keeps the tickets anyway, so there is no
-         * use in releasing before it answers. */
+        /* A launcher that is frozen keeps the tickets anyway, so releasing
+         * before it answers is of no use. */
         if (!supervisor->tickets_shared ||
             supervisor->launcher == HF_LAUNCHER_GONE)
             leave_queue(supervisor);
@@ -426,9 +429,9 @@ static uint64_t advance_state(struct hf_supervisor *supervisor, uint64_t now_ms)
     return HF_FOREVER;
 }
 
-/* Do all that can be done now, from state to state; they come back to one only
- * when time has passed or something has happened.  Returns when to look again.
- */
+/* Do all that can be done now, from state to state.  The loop ends, because no
+ * state is entered again before time has passed or something has happened.
+ * Returns when to look again. */
 static uint64_t advance(struct hf_supervisor *supervisor, uint64_t now_ms)
 {
     unsigned before;
@@ -443,9 +446,9 @@ static uint64_t advance(struct hf_supervisor *supervisor, uint64_t now_ms)
 
 /* ---------------------------------------------------------------- loop -- */
 
-/* Wait until something happens or it is ${at_ms}, unless children are ${left}
- * to be reaped, and collect what has happened.  Are children left now?  Those
- * of a tree that is being ended are reaped by the termination. */
+/* Wait until something happens or it is ${at_ms}, and handle what has happened.
+ * Do not wait if children are ${left} to be reaped.  Returns whether children
+ * are left now; the termination reaps those of a tree that is being ended. */
 static bool wait_for_event(struct hf_supervisor *supervisor, uint64_t at_ms,
                            bool left)
 {
@@ -463,8 +466,8 @@ static bool wait_for_event(struct hf_supervisor *supervisor, uint64_t at_ms,
         {supervisor->lost ? -1 : supervisor->loss_fd, POLLIN, 0}};
 
     poll(polled, sizeof polled / sizeof *polled, left ? 0 : timeout);
-    /* Before the reaping, so that a child that ends in between wakes us again.
-     */
+    /* Before the reaping, so that a child that ends in between wakes us
+     * again. */
     hf_supervisor_read_signals(supervisor);
     if (polled[0].revents)
         hf_client_dispatch(supervisor->client);

@@ -43,14 +43,14 @@ enum hf_supervisor_state {
                                   and GRANTED */
     HF_SUPERVISOR_RUNNING,     /* the command runs */
     HF_SUPERVISOR_TERMINATING, /* the command's tree is being ended */
-    HF_SUPERVISOR_ENDED,       /* elect: nothing runs; the launcher was asked
-                                  for the signals that it has got */
-    HF_SUPERVISOR_WRITING,     /* run --once-per: nothing runs; that the
-                                  command has succeeded is being written */
-    HF_SUPERVISOR_KEEPING,     /* run --at-least: nothing runs any more; the
-                                  grant is kept until .next_at_ms */
-    HF_SUPERVISOR_RESTARTING,  /* elect: it leads and nothing runs; the
-                                  command is started at .next_at_ms */
+    HF_SUPERVISOR_ENDED,   /* elect, run --at-least: nothing runs; the launcher
+                              was asked for the signals that it has got */
+    HF_SUPERVISOR_WRITING, /* run --once-per: nothing runs; that the
+                              command has succeeded is being written */
+    HF_SUPERVISOR_KEEPING, /* run --at-least: nothing runs any more; the
+                              grant is kept until .next_at_ms */
+    HF_SUPERVISOR_RESTARTING,      /* elect: it leads and nothing runs; the
+                                      command is started at .next_at_ms */
     HF_SUPERVISOR_CLOSING_TICKETS, /* nothing runs; the launcher was asked to
                                       close its tickets */
     HF_SUPERVISOR_RELEASING,       /* elect: the grant is being released */
@@ -63,7 +63,7 @@ enum hf_supervisor_state {
 enum hf_supervisor_next {
     HF_SUPERVISOR_END,     /* release, then exit */
     HF_SUPERVISOR_KEEP,    /* run --at-least: keep the grant for a while, then
-                              the same */
+                              release and exit */
     HF_SUPERVISOR_RESTART, /* elect: keep the grant and start the command again
                             */
     HF_SUPERVISOR_CAMPAIGN /* elect: release, then enter the queue again */
@@ -100,14 +100,14 @@ enum hf_command_state {
 };
 
 struct hf_supervised_command {
-    unsigned state;           /* enum hf_command_state */
-    pid_t pid;                /* 0: NONE; -1: NOT_STARTED */
-    uint32_t instance;        /* how often it was started */
-    int exit_code;            /* as a shell gives it */
-    unsigned changes;         /* how often it was seen to stop or to continue */
-    bool continued;           /* it was seen to run again after a stop, and no
-                                 CONTINUED of the launcher has come since */
-    int stop_signal;          /* STOPPED: by this one */
+    unsigned state;    /* enum hf_command_state */
+    pid_t pid;         /* 0: NONE; -1: NOT_STARTED */
+    uint32_t instance; /* how often it was started */
+    int exit_code;     /* as a shell gives it */
+    unsigned changes;  /* how often it was seen to stop or to continue */
+    bool continued;  /* it was seen to run again after a stop, and no CONTINUED
+                        came since */
+    int stop_signal; /* STOPPED: the signal that stopped it */
     unsigned launcher_checks; /* checks of the launcher that are left, see
                                  hf_supervisor_check_launcher() */
     uint64_t launcher_check_at_ms;
@@ -129,7 +129,7 @@ struct hf_supervisor {
     int cancelled;            /* the signal that ended the wait; 0: none */
     const char *held_outside; /* the name that a run around this one holds, so
                                  that the wait cannot end; NULL: none */
-    struct hf_nested nested;  /* what it is part of */
+    struct hf_nested nested;  /* the run that this one is part of */
     /* The grant, from GRANTED until its release. */
     struct hf_grant *grant;
     bool lost;            /* it was lost */
@@ -156,7 +156,7 @@ struct hf_supervisor {
     struct hf_termination termination; /* TERMINATING */
     uint64_t decide_at_ms;        /* ENDED: when to decide without an answer */
     enum hf_supervisor_next next; /* what follows once nothing runs */
-    uint64_t next_at_ms;          /* when, if it does not end */
+    uint64_t next_at_ms;          /* when that follows, unless it is END */
     struct hf_restart_state restarts; /* of elect */
     enum hf_supervisor_once once;     /* of run --once-per */
 };
@@ -165,7 +165,7 @@ struct hf_supervisor {
 void hf_supervisor_move(struct hf_supervisor *supervisor,
                         enum hf_supervisor_state state);
 
-/* Assert that what there is fits the state. */
+/* Assert that the fields fit the state. */
 void hf_supervisor_check(const struct hf_supervisor *supervisor);
 
 /* ------------------------------------------------------------ messages -- */
@@ -175,8 +175,8 @@ void hf_supervisor_check(const struct hf_supervisor *supervisor);
 void hf_supervisor_set_launcher(struct hf_supervisor *supervisor,
                                 enum hf_launcher_state state);
 
-/* Cancel the acquire if it is still under way; it ends with a result as any
- * other does. */
+/* Cancel the acquire if it is still under way.  It then ends with a result, as
+ * any other. */
 void hf_supervisor_cancel_wait(struct hf_supervisor *supervisor);
 
 /* Handle the signals that have arrived. */
@@ -194,8 +194,8 @@ bool hf_supervisor_ask_for_signals(struct hf_supervisor *supervisor);
  * TICKETS_CLOSED.  False if it has none or cannot be asked. */
 bool hf_supervisor_ask_to_close_tickets(struct hf_supervisor *supervisor);
 
-/* elect: this process does what ${line} says, which the launcher hands to a
- * service manager.  Dropped as a line to print is. */
+/* elect: have the launcher say ${line}, what this process does, to a service
+ * manager.  Dropped if the launcher is far behind. */
 void hf_supervisor_set_status(struct hf_supervisor *supervisor,
                               const char *line);
 
@@ -221,7 +221,7 @@ bool hf_supervisor_start_command(struct hf_supervisor *supervisor);
  * process's. */
 bool hf_supervisor_command_runs(const struct hf_supervisor *supervisor);
 
-/* Does it run, or has it run? */
+/* Does the command run, or has it run? */
 bool hf_supervisor_has_started(const struct hf_supervisor *supervisor);
 
 /* Report to the launcher that the command has stopped, with the epoch that is
@@ -232,15 +232,15 @@ void hf_supervisor_report_stop(const struct hf_supervisor *supervisor);
  * this subreaper inherited.  True if it stopped at its limit: do not sleep. */
 bool hf_supervisor_reap(struct hf_supervisor *supervisor);
 
-/* The command was continued: continue the launcher, if it is time for a look at
- * it.  Returns when to look next; HF_FOREVER: not at all. */
+/* If the command was continued, continue the launcher too, when it is time for
+ * that.  Returns when to look next; HF_FOREVER: not at all. */
 uint64_t hf_supervisor_check_launcher(struct hf_supervisor *supervisor,
                                       uint64_t now_ms);
 
-/* Its tree is ended from now on. */
+/* The command's tree is being ended from now on. */
 void hf_supervisor_give_command_up(struct hf_supervisor *supervisor);
 
-/* Nothing of this instance counts for the next one. */
+/* Forget the command: nothing of this instance counts for the next one. */
 void hf_supervisor_forget_command(struct hf_supervisor *supervisor);
 
 /* Assert that what is known of the command fits its state. */
@@ -259,8 +259,8 @@ bool hf_supervisor_acquire(struct hf_supervisor *supervisor);
  * supervisor may acquire again, when the engine has answered. */
 void hf_supervisor_begin_release(struct hf_supervisor *supervisor);
 
-/* Nothing of the command runs, or it was not started: set .next, and, unless it
- * ends, .next_at_ms; print why, and forget the command. */
+/* Nothing of the command runs, or it was not started.  Set .next and, unless it
+ * is END, print why and set .next_at_ms; elect then forgets the command. */
 void hf_supervisor_decide_next(struct hf_supervisor *supervisor,
                                uint64_t now_ms);
 
@@ -285,7 +285,7 @@ struct hf_environment {
  * descriptor.  Free it with hf_environment_free(), also then. */
 bool hf_supervisor_environment(const struct hf_supervisor *supervisor,
                                struct hf_environment *environment);
-/* Free what that made, and close the descriptor. */
+/* Free what hf_supervisor_environment() made, and close the descriptor. */
 void hf_environment_free(struct hf_environment *environment);
 
 /* Send the launcher the descriptors of the tickets, publish the lease and send
@@ -312,9 +312,9 @@ void hf_supervisor_describe_request(const struct hf_supervisor *supervisor,
 /* Write how the run ended to the shared page. */
 void hf_supervisor_set_outcome(struct hf_supervisor *supervisor);
 
-/* The same, after hf_supervisor_close() returned false: the command has ended
- * by itself, but the release did not confirm that the lock was held until
- * then. */
+/* Change the outcome after hf_supervisor_close() has returned false: the
+ * command has ended by itself, but the release did not confirm that the lock
+ * was held until then. */
 void hf_supervisor_set_unconfirmed(struct hf_supervisor *supervisor);
 
 /* Release the grant and close everything.  False if the release shows that the

@@ -125,8 +125,8 @@ static bool has_number(const char *entry, const char *name, pid_t number)
            strtol(entry + length + 1, NULL, 10) == (long)number;
 }
 
-/* In the child: name this process where a service manager has named the
- * launcher.  False if it has not. */
+/* In the child: if a service manager has named the launcher in the variable
+ * ${name}, name this process instead.  False if it has not. */
 static bool take_pid(char **environment, const char *name, pid_t launcher,
                      char entry[40])
 {
@@ -178,8 +178,8 @@ static _Noreturn void become_command(const struct spawn *spawn,
      * tree; then at least the command itself dies with the supervisor. */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != supervisor)
         _exit(HF_EXIT_BUG);
-    /* Fails only if the launcher and all its group are gone: then nobody waits
-     * for the command any more. */
+    /* This fails only if the launcher and all its group are gone.  Then nobody
+     * waits for the command any more. */
     if (setpgid(0, spawn->group) < 0)
         _exit(HF_EXIT_BUG);
     if (spawn->inherited_fd >= 0 && fcntl(spawn->inherited_fd, F_SETFD, 0) < 0)
@@ -278,9 +278,9 @@ void hf_supervisor_report_stop(const struct hf_supervisor *supervisor)
     (void)hf_ipc_send(supervisor->run->supervisor_end, &message, -1);
 }
 
-/* Continue a launcher that is stopped.  Somebody continued the command alone
- * (kill -CONT), and what stopped together with it has to go on together with
- * it.  A shell continues the whole job; then the launcher is not stopped any
+/* Continue a launcher that is stopped.  Somebody has continued the command
+ * alone (kill -CONT), and the launcher, which stopped with it, must go on with
+ * it.  If a shell has continued the whole job, the launcher is not stopped any
  * more. */
 static void continue_launcher(const struct hf_supervisor *supervisor)
 {
@@ -307,9 +307,9 @@ uint64_t hf_supervisor_check_launcher(struct hf_supervisor *supervisor,
     return supervisor->command.launcher_check_at_ms;
 }
 
-/* Print why the command could not be executed, if that is so.  Its process may
- * not do that: between fork() and execve() it could wait for ever for a lock
- * that another thread held. */
+/* If the command could not be executed, print why.  Its process may not print
+ * that: between fork() and execve() it could wait for ever for a lock that
+ * another thread held. */
 static void report_exec_error(struct hf_supervisor *supervisor)
 {
     int error = atomic_load(&supervisor->run->page->exec_error);
@@ -322,7 +322,7 @@ static void report_exec_error(struct hf_supervisor *supervisor)
     hf_supervisor_offer_line(supervisor, HF_LOG_ERROR, line);
 }
 
-/* The command was seen to stop or to continue.  One whose tree is being ended
+/* The command was seen to stop or to continue.  If its tree is being ended it
  * stays TERMINATED. */
 static void set_stopped(struct hf_supervisor *supervisor, unsigned state)
 {
@@ -345,7 +345,7 @@ static void on_command(struct hf_supervisor *supervisor, const siginfo_t *info)
 {
     switch (info->si_code) {
     case CLD_STOPPED:
-        /* A second stop says that it ran in between, which nobody saw. */
+        /* It stopped a second time, so it ran in between, which nobody saw. */
         if (supervisor->command.state == HF_COMMAND_STOPPED)
             supervisor->command.continued = true;
         set_stopped(supervisor, HF_COMMAND_STOPPED);

@@ -4,10 +4,10 @@
  * or with --at-least keeps the lock for a while; holdfast elect starts the
  * command again, resigns and campaigns again, or ends.
  *
- * A candidacy is an acquire of a lock of HF_KIND_ELECTION, so that it is in one
- * queue with the candidates of hf_election_open(), and all that run does to
- * keep two holders apart holds for two leaders: the tickets that the launcher
- * keeps, too, which an hf_election does not hand out.
+ * A candidacy is an acquire of a lock of HF_KIND_ELECTION, so it is in one
+ * queue with the candidates of hf_election_open().  All that run does to keep
+ * two holders apart also keeps two leaders apart, such as the tickets that the
+ * launcher keeps; an hf_election does not hand those out.
  */
 #include "cli/supervisor.h"
 
@@ -24,9 +24,9 @@
 
 /* ------------------------------------------------------------- signals -- */
 
-/* Has a signal asked the run or the election to end?  The command may clean up
- * after SIGTERM and so on.  Another signal asks for it only if the command died
- * of it. */
+/* Has a signal asked the run or the election to end?  SIGTERM, SIGINT and
+ * SIGQUIT do, even if the command has ended in another way, because it may have
+ * cleaned up.  Another signal does only if the command died of it. */
 static bool is_asked_to_end(const struct hf_supervisor *supervisor)
 {
     for (int number = 1; number < NSIG; number++)
@@ -65,8 +65,8 @@ static void decide_after_loss(struct hf_supervisor *supervisor, uint64_t now_ms)
     campaign_at(supervisor, lasted ? now_ms : now_ms + HF_LOST_DELAY_MS);
 }
 
-/* The others in the queue come first, because the next ticket is made when the
- * release is confirmed. */
+/* The others in the queue come first, because our next ticket is made only when
+ * the release is confirmed. */
 static void decide_after_request(struct hf_supervisor *supervisor,
                                  uint64_t now_ms)
 {
@@ -130,8 +130,9 @@ static void decide_after_end(struct hf_supervisor *supervisor, uint64_t now_ms)
     }
 }
 
-/* run --at-least: the command has ended by itself, and earlier than that.  One
- * that could not be executed has done nothing, so that another machine may. */
+/* run --at-least: has the command ended by itself, and before ${until_ms}?  A
+ * command that could not be executed has done nothing, so the lock is released
+ * for another machine. */
 static bool is_to_be_kept(const struct hf_supervisor *supervisor,
                           uint64_t until_ms, uint64_t now_ms)
 {
@@ -171,7 +172,7 @@ void hf_supervisor_decide_next(struct hf_supervisor *supervisor,
         return;
     }
     if (hf_supervisor_has_started(supervisor) && is_asked_to_end(supervisor))
-        supervisor->by_request = NULL; /* the command's status counts */
+        supervisor->by_request = NULL; /* the exit status is the command's */
     else if (supervisor->lost || supervisor->not_renewed)
         decide_after_loss(supervisor, now_ms);
     else if (supervisor->by_request != NULL)

@@ -39,7 +39,7 @@ static const char *const own_variables[] = {
 };
 #define OWN_VARIABLES (sizeof own_variables / sizeof *own_variables)
 
-/* Is ${entry} ("NAME=VALUE") one that we set ourselves? */
+/* Does ${entry} ("NAME=VALUE") set a variable that we set ourselves? */
 static bool is_own_variable(const char *entry)
 {
     for (size_t i = 0; i < OWN_VARIABLES; i++) {
@@ -52,7 +52,7 @@ static bool is_own_variable(const char *entry)
     return false;
 }
 
-/* HOLDFAST_HELD: the locks of the runs around this one, then ours. */
+/* Write HOLDFAST_HELD: the locks of the runs around this one, then ours. */
 static void write_held(FILE *out, const struct values *values)
 {
     struct hf_held_lock held = values->held;
@@ -67,7 +67,7 @@ static void write_held(FILE *out, const struct values *values)
     fputc('\0', out);
 }
 
-/* Each as NAME=VALUE, ended by a NUL. */
+/* Write each of our variables as NAME=VALUE, ended by a NUL. */
 static void write_own_variables(FILE *out, const char *url,
                                 const struct values *values)
 {
@@ -159,7 +159,7 @@ bool hf_supervisor_environment(const struct hf_supervisor *supervisor,
     struct values values = {.count = supervisor->lock_count};
     struct hf_error ignored;
 
-    /* Not empty, because the client was opened with it. */
+    /* If HOLDFAST_URL were empty, the client could not have been opened. */
     if (!url)
         (void)hf_client_url_of_environment(&url, &ignored);
     values.url = url ? url : "file:";

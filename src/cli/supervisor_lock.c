@@ -33,7 +33,7 @@
 #define HF_LEASE_CHECKS 8
 #define HF_LEASE_CHECK_MIN_MS 20
 
-/* When to try again to watch the grant, if a descriptor or a thread was
+/* When to try again to watch the grant after a descriptor or a thread was
  * missing. */
 #define HF_WATCH_RETRY_MS 1000
 
@@ -45,8 +45,8 @@ static void on_log(void *arg, enum hf_log_level level, const char *line)
     hf_supervisor_offer_line(arg, level, line);
 }
 
-/* Is somebody to know how the wait goes: the user, or the service manager of a
- * candidate? */
+/* Does anybody want to know how the wait goes: the user, or for a candidate the
+ * service manager? */
 static bool reports_wait(const struct hf_run_options *options)
 {
     return options->verbosity != HF_QUIET ||
@@ -159,7 +159,7 @@ bool hf_supervisor_acquire(struct hf_supervisor *supervisor)
     opts.detect_deadlock = options->detect_deadlock;
     opts.on_wait.fn = on_wait;
     opts.on_wait.arg = supervisor;
-    /* Only if it matters, because it takes a thread. */
+    /* Only if it is needed, because it takes a thread. */
     if (options->on_revoke != HF_ON_REVOKE_IGNORE) {
         opts.on_revoke.fn = on_revoke;
         opts.on_revoke.arg = supervisor;
@@ -226,11 +226,12 @@ uint64_t hf_supervisor_publish_lease(struct hf_supervisor *supervisor,
     uint64_t safe_until_ms = hf_grant_safe_until_ms(supervisor->grant);
     uint64_t check_ms, proof_at_ms;
 
-    /* Not 0, which means that the grant is lost: the page has the last instant
-     * until which the lock was held for certain. */
+    /* A 0 means that the grant is lost.  It is not written: the page keeps the
+     * last instant until which the lock was held for certain. */
     if (safe_until_ms == HF_FOREVER || safe_until_ms == 0)
         return HF_FOREVER;
-    /* A renewal that is late ends the command. */
+    /* Ask for the next proof in time, because a renewal that is late ends the
+     * command. */
     proof_at_ms = hf_grant_request_proof(supervisor->grant);
     hf_shared_page_set_safe_until(page, safe_until_ms, slew_ms, now_ms);
     check_ms = atomic_load(&page->lease_ms) / HF_LEASE_CHECKS;
@@ -303,16 +304,16 @@ uint64_t hf_supervisor_watch_grant(struct hf_supervisor *supervisor,
     return supervisor->watch_at_ms;
 }
 
-/* RELEASING: the engine has answered the release of a grant that is known to
- * be lost.  Runs in hf_client_dispatch(). */
+/* RELEASING: the engine has answered the release of a grant whose loss is
+ * known.  Runs in hf_client_dispatch(). */
 static void on_lost_released(void *arg, const struct hf_result *result)
 {
     (void)result;
     hf_supervisor_move(arg, HF_SUPERVISOR_RESIGNED);
 }
 
-/* RELEASING: the engine has answered the release of a grant that was held, as
- * far as was known when it began.  Runs in hf_client_dispatch(). */
+/* RELEASING: the engine has answered the release of a grant that was not known
+ * to be lost when the release began.  Runs in hf_client_dispatch(). */
 static void on_released(void *arg, const struct hf_result *result)
 {
     struct hf_supervisor *supervisor = arg;
@@ -326,7 +327,7 @@ static void on_released(void *arg, const struct hf_result *result)
             supervisor->run->options->label);
 }
 
-/* All that was of this grant is forgotten with it. */
+/* Forget everything about this grant. */
 void hf_supervisor_begin_release(struct hf_supervisor *supervisor)
 {
     struct hf_done done = {supervisor->lost ? on_lost_released : on_released,
@@ -342,7 +343,7 @@ void hf_supervisor_begin_release(struct hf_supervisor *supervisor)
     supervisor->asked = NULL;
     supervisor->lost = false;
     supervisor->not_renewed = false;
-    /* Without a thread for the answer, wait for it. */
+    /* If there is no thread for the answer, wait for it here. */
     if (hf_grant_release_start(grant, done) != HF_OK) {
         (void)hf_grant_release(grant);
         hf_supervisor_move(supervisor, HF_SUPERVISOR_RESIGNED);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Messages between the supervisor and the launcher, seen from the supervisor:
- * what it receives, signals too, and does about that; and what it asks for.
+ * what it does about messages and signals, and what it asks for.
  */
 #include "cli/supervisor.h"
 
@@ -71,14 +71,15 @@ void hf_supervisor_cancel_wait(struct hf_supervisor *supervisor)
         hf_op_cancel(supervisor->op);
 }
 
-/* The launcher passes a signal on: to the command if that runs and has not got
- * it, else it ends the wait for the lock, or that of --at-least. */
+/* The launcher passes a signal on.  The command gets it if it runs and has not
+ * got it; else it ends the wait for the lock, or that of --at-least. */
 static void on_signal(struct hf_supervisor *supervisor,
                       const struct hf_ipc_message *message)
 {
     int number = message->as.signal.number;
 
-    /* It may ask elect to end, also if the command has just ended. */
+    /* elect and --at-least look at these signals, even if the command has just
+     * ended. */
     if (hf_supervisor_has_started(supervisor))
         sigaddset(&supervisor->command.passed, number);
     if (hf_supervisor_command_runs(supervisor)) {
@@ -95,10 +96,10 @@ static void on_signal(struct hf_supervisor *supervisor,
     }
 }
 
-/* The launcher is about to stop.  If the command is running by now, the
- * launcher did not know that, and the command may have missed the stop signal
- * of the terminal: stop it.  A command that has stopped since it was started
- * has not missed it, and the whole job may have been continued by now. */
+/* The launcher is about to stop.  If the command runs already, the launcher did
+ * not know that, and the command may have missed the stop signal of the
+ * terminal: stop it.  Not if it has stopped since it was started: then it has
+ * not missed the signal, and the whole job may have been continued by now. */
 static void on_pause(struct hf_supervisor *supervisor)
 {
     hf_supervisor_set_launcher(supervisor, HF_LAUNCHER_PAUSED);
@@ -109,19 +110,20 @@ static void on_pause(struct hf_supervisor *supervisor)
 }
 
 /* The launcher got a SIGCONT, and the command is stopped.  ${reported}: this
- * stop was seen just now, and reported with the new epoch.  It may have
- * happened before the SIGCONT, or after one for the whole job. */
+ * stop was seen only now, and reported with the new epoch; the command may have
+ * stopped before the SIGCONT, or again after a SIGCONT for the whole job. */
 static void on_continued_but_stopped(const struct hf_supervisor *supervisor,
                                      bool no_job_control, bool reported)
 {
     const struct hf_supervised_command *command = &supervisor->command;
     bool stopped_anew = reported || command->continued;
 
-    /* The SIGCONT was for the launcher alone; or nobody else continues the
+    /* The SIGCONT was for the launcher alone, or nobody but us continues the
      * command. */
     if (!stopped_anew || no_job_control)
         kill(command->pid, SIGCONT);
-    /* The launcher has ignored the report, because its epoch was old. */
+    /* The launcher has ignored the earlier report, because its epoch was
+     * old. */
     else if (!reported)
         hf_supervisor_report_stop(supervisor);
 }
@@ -143,8 +145,8 @@ static void on_continued(struct hf_supervisor *supervisor, uint32_t epoch,
 }
 
 /* The launcher has passed on all signals that it got until the command ended:
- * decide now.  An answer that comes too late is about an instance of which
- * nothing is decided any more. */
+ * decide now.  An answer that comes too late is about an instance for which the
+ * decision was made without it. */
 static void on_signals_passed(struct hf_supervisor *supervisor,
                               uint32_t instance)
 {

@@ -15,9 +15,9 @@
 #include "command/exit_status.h"
 #include "command/format.h"
 
-/* Why the grant was lost.  The library's text begins with the name of the
- * lock, and so does ours: leave it out, unless there are several locks, of
- * which only the library knows which one was lost. */
+/* Why the grant was lost.  The library's text begins with the name of the lock,
+ * as ours does, so its beginning is left out.  Not so with several locks, where
+ * only the library's text says which one was lost. */
 static const char *why_lost(const struct hf_supervisor *supervisor,
                             struct hf_error *error)
 {
@@ -116,8 +116,8 @@ static void set_failed(struct hf_supervisor *supervisor)
     char reason[HF_ERROR_TEXT_BYTES];
     bool is_busy;
 
-    /* A timeout before the first connection is that of the connection, also if
-     * the wait ends at the same moment. */
+    /* If the wait ends before there was a connection, the connection has
+     * failed. */
     if (status == HF_ETIMEDOUT && !supervisor->queued &&
         hf_client_state(supervisor->client) == HF_STATE_CONNECTING)
         status = HF_EUNREACHABLE;
@@ -135,7 +135,8 @@ static void set_failed(struct hf_supervisor *supervisor)
         snprintf(outcome->text, sizeof outcome->text, "%s", reason);
 }
 
-/* Outcome: the command has succeeded, and that may not be written. */
+/* Outcome: the command has succeeded, but that could not be written, or perhaps
+ * not. */
 static void set_unwritten(struct hf_supervisor *supervisor)
 {
     struct hf_run_outcome *outcome = &supervisor->run->page->outcome;
@@ -162,7 +163,7 @@ void hf_supervisor_set_outcome(struct hf_supervisor *supervisor)
         set_revoked(supervisor);
     else if (supervisor->launcher == HF_LAUNCHER_GONE &&
              !hf_supervisor_has_started(supervisor))
-        outcome->exit_code = HF_EXIT_LIMIT; /* see send_awaited() there */
+        outcome->exit_code = HF_EXIT_LIMIT; /* see hf_launcher_send_awaited() */
     else if (supervisor->once == HF_ONCE_EARLY)
         outcome->exit_code = 0;
     else if (supervisor->once == HF_ONCE_UNWRITTEN)

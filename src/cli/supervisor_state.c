@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The states of the supervisor: the legal moves between them, and what is there
- * in each. */
+/* The states of the supervisor: the legal moves between them, and which fields
+ * are set in each. */
 #include "cli/supervisor.h"
 
 #include <assert.h>
@@ -14,9 +14,9 @@
  * tickets, and then campaign again or end. */
 #define TO_RELEASE (TO(CLOSING_TICKETS) | TO(RELEASING) | TO(DONE))
 
-/* The legal moves.  From RUNNING it is only through TERMINATING that the lock
- * is released or another command started: while anything of the command may
- * run the ticket stays. */
+/* The legal moves.  From RUNNING the lock is released, or another command
+ * started, only through TERMINATING: while anything of the command may run the
+ * ticket stays. */
 static const struct hf_state_machine_state states[] = {
     [STATE(WAITING)] = {"WAITING", TO(GRANTED) | TO(DONE)},
     [STATE(GRANTED)] = {"GRANTED", TO(READING) | TO(ANNOUNCED) | TO_RELEASE},

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * run --once-per: before the command is started the last success is read, and
- * the command is not started if that is too early; when the command has
- * succeeded, that is written, and only then is the lock released.
+ * if that is not long enough ago the command is not started.  When the command
+ * has succeeded that is written, and only then is the lock released.
  */
 #include "cli/supervisor.h"
 
@@ -15,12 +15,12 @@
 #include "base/error.h"
 #include "base/url.h"
 
-/* How long to wait for the engine.  Where it has leases, the loss of the grant
- * ends the wait before. */
+/* How long to wait for the engine.  If it has leases, the loss of the grant
+ * ends the wait earlier. */
 #define HF_SUCCESS_WAIT_MS 60000
 
-/* .failure is that of ${result}.  A wait that is over is not one for the lock,
- * which is had. */
+/* Set .failure to that of ${result}.  A timeout is none of the wait for the
+ * lock, which is held, so it becomes HF_EUNREACHABLE. */
 static void take_failure(struct hf_supervisor *supervisor,
                          const struct hf_result *result)
 {
@@ -32,7 +32,8 @@ static void take_failure(struct hf_supervisor *supervisor,
 
 /* ------------------------------------------------------- when it is due -- */
 
-/* Are both on one day?  Then ${due_in_ms} is the time until the next one. */
+/* Are both times on one day of the time zone?  Then ${due_in_ms} is how long it
+ * is from ${now_ms} to the next day. */
 static bool is_same_day(int64_t then_ms, int64_t now_ms, uint64_t *due_in_ms)
 {
     time_t then_s = (time_t)(then_ms / 1000), now_s = (time_t)(now_ms / 1000);
@@ -50,9 +51,9 @@ static bool is_same_day(int64_t then_ms, int64_t now_ms, uint64_t *due_in_ms)
     return true;
 }
 
-/* Is a job too early that is to succeed once in ${period_ms}, and has succeeded
- * as ${last} says?  Then ${due_in_ms} is how long it has to wait.  The engine
- * has said when that was and how long ago, so the clock of this machine is not
+/* Has a job that is to succeed once in ${period_ms} succeeded too recently, as
+ * ${last} says?  Then ${due_in_ms} is how long it has to wait.  The engine has
+ * said when that was and how long ago, so the clock of this machine is not
  * read; but a day of the calendar is that of the time zone of this process. */
 static bool is_early(uint64_t period_ms, const struct hf_success *last,
                      uint64_t *due_in_ms)

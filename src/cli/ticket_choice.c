@@ -37,7 +37,7 @@ hf_status hf_ticket_choice_check(const char *word, struct hf_error *error)
                         word, ID_DIGITS_MIN);
 }
 
-/* Does ${word} mean the ticket? */
+/* Does ${word} mean the ticket ${view}? */
 static bool is_meant(const struct hf_ticket_view *view, const char *word)
 {
     size_t length = strlen(word);

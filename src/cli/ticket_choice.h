@@ -5,8 +5,8 @@
  * how the outcome is written.
  *
  * A word is the TOKEN that `holdfast show` prints, the id of the ticket, or the
- * first digits of that id.  The position in the queue is none, because it
- * changes while the user types.
+ * first digits of that id.  The position in the queue cannot be used, because
+ * it changes while the user types.
  */
 #ifndef HF_CLI_TICKET_CHOICE_H
 #define HF_CLI_TICKET_CHOICE_H
@@ -16,7 +16,7 @@
 
 #include "command/queue_view.h"
 
-/* Check that ${word} can be one; HF_EINVAL if not. */
+/* Check that ${word} can mean a ticket; HF_EINVAL if not. */
 hf_status hf_ticket_choice_check(const char *word, struct hf_error *error);
 
 /* Set ${view} to the ticket of ${queue} that ${word} means.
@@ -40,7 +40,7 @@ enum hf_revoke_reach hf_revoke_reach_of(const struct hf_ticket_view *view);
 /* What became of one ticket. */
 struct hf_ticket_outcome {
     const struct hf_ticket_view *view;
-    bool done;          /* what the command is for was done to it */
+    bool done;          /* it was done: asked, or evicted */
     const char *result; /* "asked" and so on */
     const char *note;   /* what the user has to know besides; NULL: nothing */
 };

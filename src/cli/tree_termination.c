@@ -9,15 +9,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* How long to wait for SIGCHLD before looking again.  An orphan of a
+/* How long to wait for SIGCHLD before looking again, because an orphan of a
  * descendant becomes our child without any signal.  Short at first; then
  * longer, because a process that does not go away (uninterruptible, or of
  * another user) may take hours. */
 #define HF_TERMINATION_PAUSE_MIN_MS 5
 #define HF_TERMINATION_PAUSE_MAX_MS 250
 
-/* From the first SIGKILL on the pause stays short for so long: a lease may end
- * in this time, and an orphan that is still to be found must not live then. */
+/* From the first SIGKILL on the pause stays short for this long: a lease may
+ * end in that time, and an orphan that was not found yet must not live then. */
 #define HF_TERMINATION_URGENT_MS 1000
 
 /* At most this many processes are looked at in one step, because a tree that
@@ -47,7 +47,7 @@ void hf_termination_hasten(struct hf_termination *termination,
         termination->kill_at_ms = kill_at_ms;
 }
 
-/* Are there children that must not be reaped? */
+/* Are there children that must be neither ended nor reaped? */
 static bool has_spared(const struct hf_termination *termination)
 {
     return termination->spared && termination->spared->count > 0;
@@ -130,7 +130,8 @@ static void terminate(struct hf_termination *termination,
     (void)hf_process_list_add(&termination->signalled, *process);
 }
 
-/* Add the descendants of ${list} to it, and send SIGKILL to those. */
+/* Add the descendants of the processes in ${list} to it, and send SIGKILL to
+ * them. */
 static void kill_descendants(struct hf_process_list *list)
 {
     size_t parents = list->count;
@@ -143,9 +144,10 @@ static void kill_descendants(struct hf_process_list *list)
 
 /* Send SIGKILL to the children that were just found.  Do nothing in between,
  * because a child that forks and exits all the time is then most likely still
- * the one that was found.  Their descendants become our children when they have
- * exited, and get theirs in the next steps.  But a busy machine lets no process
- * exit at once, so the first time do not wait for that. */
+ * the one that was found.  Their descendants become our children when the
+ * children have exited, and get SIGKILL in the next steps.  But on a busy
+ * machine no process exits at once, so the first time kill the descendants
+ * too. */
 static void kill_children(struct hf_termination *termination)
 {
     struct hf_process_list *found = &termination->found;
@@ -180,16 +182,16 @@ static void add_orphans(struct hf_process_list *list, pid_t launcher,
     list->count = kept;
 }
 
-/* Is ${supervisor} still that of ${launcher}, and no other process that got its
- * number? */
+/* Is ${supervisor} still the supervisor of ${launcher}, and not another process
+ * that got its number? */
 static bool is_supervisor(pid_t launcher, pid_t supervisor)
 {
     return launcher == getpid() || hf_process_parent(supervisor) == launcher;
 }
 
-/* All are listed before the first is killed, and the lowest are killed first:
- * the children of one that has exited have another parent, and are neither
- * found below it nor taken for those that were found. */
+/* All are listed before the first is killed, and the lowest are killed first: a
+ * child of a process that has exited has another parent, and
+ * hf_process_signal() would not signal it any more. */
 void hf_termination_kill_below(pid_t launcher, pid_t supervisor,
                                const struct hf_process_list *spared)
 {
@@ -246,16 +248,16 @@ bool hf_termination_step(struct hf_termination *termination, uint64_t now_ms,
     termination->found.count = 0;
     complete = hf_process_children(getpid(), &termination->found);
     remove_spared(termination);
-    /* With children to be spared there is always a child, so an empty list is
-     * what shows that the tree is gone.  That is certain here, before anything
-     * of the list is reaped: a dead child is on the list, and once it is
-     * reaped its orphans are. */
+    /* If children are spared there is always a child.  So the tree is gone when
+     * the list is empty.  That is certain here, before anything of the list is
+     * reaped: a dead child is on the list, and once it is reaped its orphans
+     * are. */
     if (complete && termination->found.count == 0 && has_spared(termination))
         return true;
     /* There is a child that was not found: hidden by hidepid=, or the list
      * could not be read.  Try again later. */
     if (termination->found.count == 0) {
-        /* It may be dead: nobody else would reap it. */
+        /* The child may be dead, and nobody else would reap it. */
         reap_all(termination);
         if (has_no_child())
             return true;
@@ -266,8 +268,7 @@ bool hf_termination_step(struct hf_termination *termination, uint64_t now_ms,
         kill_children(termination);
     else
         terminate_all(termination);
-    /* All may have been dead and may have left orphans to us: look again at
-     * once. */
+    /* If all were dead they may have left orphans to us: look again at once. */
     *step_at_ms = termination->found.count == 0
                       ? now_ms
                       : next_step_ms(termination, now_ms);

@@ -63,7 +63,7 @@ static const struct component components[] = {
     {"sasl", NULL, "zk:...?sasl=", HF_SASL_WHY, find_sasl},
 };
 
-/* Load the component; ${loaded} is set to something in it. */
+/* Load the component; ${loaded} is set to the address of something in it. */
 static hf_status load(const struct component *component, const void **loaded,
                       struct hf_error *error)
 {

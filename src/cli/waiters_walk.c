@@ -18,15 +18,16 @@ struct position {
     uint64_t unreadable_lists;
 };
 
-/* A wait that keeps somebody from going on: candidates of elections and
- * participants of barriers do not count as such. */
+/* Does anybody wait who cannot go on?  Candidates of elections and participants
+ * of barriers do not count. */
 static bool has_waiters(const struct hf_name_view *name)
 {
     return name->waiters > 0 && name->kind != HF_KIND_ELECTION &&
            name->kind != HF_KIND_PARTICIPANT;
 }
 
-/* A list failed with ${status}. */
+/* A list failed with ${status}: HF_OK if only this queue cannot be read, which
+ * is counted; else ${error} is set. */
 static hf_status skip(struct position *at, hf_status status,
                       struct hf_error *error)
 {
@@ -90,7 +91,7 @@ static hf_status look_through(struct position *at,
     return status;
 }
 
-/* Has it to stop before the last name? */
+/* Is the time of the walk over? */
 static bool is_over(const struct hf_waiters_walk *walk)
 {
     return walk->until_ms != 0 && hf_clock_now_ms() >= walk->until_ms;

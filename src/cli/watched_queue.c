@@ -41,7 +41,8 @@ static struct hf_seen_ticket *find(const struct hf_watched_queue *queue,
     return found != NULL ? *found : NULL;
 }
 
-/* Keep what ${view} says of the owner, unless it was not read. */
+/* Keep what ${view} says of the owner, unless that was not read.  False: no
+ * memory. */
 static bool keep_owner(struct hf_seen_ticket *ticket,
                        const struct hf_ticket_view *view, uint64_t now_ms)
 {
@@ -61,7 +62,7 @@ static bool keep_owner(struct hf_seen_ticket *ticket,
     return true;
 }
 
-/* A ticket that was not known. */
+/* A ticket that was in no list before; NULL: no memory. */
 static struct hf_seen_ticket *new_ticket(const struct hf_ticket_view *view,
                                          uint64_t now_ms)
 {
@@ -82,7 +83,7 @@ static struct hf_seen_ticket *new_ticket(const struct hf_ticket_view *view,
     return NULL;
 }
 
-/* What has happened to a known ticket by ${view}, or NULL. */
+/* What ${view} shows to have happened to ${ticket}; NULL: nothing. */
 static const char *event_of(const struct hf_seen_ticket *ticket,
                             const struct hf_ticket_view *view)
 {
@@ -94,8 +95,8 @@ static const char *event_of(const struct hf_seen_ticket *ticket,
     return NULL;
 }
 
-/* Bring what is known of ${ticket} up to date.  Of a ticket whose text was not
- * read a list may not have everything. */
+/* Bring what is known of ${ticket} up to date.  Where ${view} lacks something,
+ * because the text was not read, the old value stays. */
 static void update(struct hf_seen_ticket *ticket,
                    const struct hf_ticket_view *view)
 {
@@ -108,17 +109,18 @@ static void update(struct hf_seen_ticket *ticket,
         ticket->view.created_utc_ms = view->created_utc_ms;
 }
 
-/* The list at hand, as it is taken in. */
+/* The current list, while it is taken in. */
 struct taking {
     struct hf_watched_queue *queue;
     struct hf_seen_ticket **tickets; /* in order */
     size_t count;
     struct hf_seen_ticket **by_id;
-    bool must_restart; /* the texts that are missing are before the range */
+    bool must_restart; /* a text before the range is missing */
 };
 
-/* Take in ${view}, which has that sequence.  An event is reported later,
- * because a failure must not lose it. */
+/* Take in ${view}, which has ${sequence}.  Its event is reported only when the
+ * whole list was taken in, because a failure must not lose it.  False: no
+ * memory. */
 static bool take_view(struct taking *taking, const struct hf_ticket_view *view,
                       uint64_t sequence, uint64_t now_ms)
 {
@@ -141,7 +143,8 @@ static bool take_view(struct taking *taking, const struct hf_ticket_view *view,
             ticket->unreported = event;
         update(ticket, view);
     }
-    /* The queue was deleted and made again, and counts from 0. */
+    /* A text before the range was not read: the queue was deleted and made
+     * again, and counts from 0. */
     taking->must_restart |=
         ticket->owner == NULL && sequence < queue->texts.from;
     ticket->listed = true;
@@ -149,7 +152,7 @@ static bool take_view(struct taking *taking, const struct hf_ticket_view *view,
     return true;
 }
 
-/* Report what ${event} says of ${ticket}. */
+/* Report ${event} of ${ticket}. */
 static void report_ticket(const struct hf_seen_ticket *ticket,
                           const char *event, size_t position, uint64_t now_ms,
                           hf_watched_report *report, void *arg)
@@ -163,8 +166,8 @@ static void report_ticket(const struct hf_seen_ticket *ticket,
     report(arg, event, position, &view);
 }
 
-/* Report and free the tickets that are not in the list any more.  One that came
- * and went before its text was read is not reported. */
+/* Report and free the tickets that are not in the list any more.  A ticket that
+ * was not reported yet, because its text was not read, is only freed. */
 static void drop_gone(struct hf_watched_queue *queue, uint64_t now_ms,
                       hf_watched_report *report, void *arg)
 {
@@ -179,7 +182,8 @@ static void drop_gone(struct hf_watched_queue *queue, uint64_t now_ms,
     }
 }
 
-/* Report what has happened to the tickets that are there. */
+/* Report what has happened to the tickets that are in the list and whose text
+ * was read. */
 static void report_events(struct hf_watched_queue *queue, uint64_t now_ms,
                           hf_watched_report *report, void *arg)
 {
@@ -208,7 +212,7 @@ static void drop_new(struct taking *taking)
     free(taking->by_id);
 }
 
-/* Take in all views of the list. */
+/* Take in all views of the list.  False: no memory. */
 static bool take_all(struct taking *taking, const struct hf_tickets *tickets,
                      bool semaphore, uint64_t now_ms)
 {

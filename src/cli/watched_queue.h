@@ -24,12 +24,13 @@ struct hf_seen_ticket {
     char layout[32];
     char *owner;            /* NULL: not read yet, .view has "" */
     uint64_t began_at_ms;   /* CLOCK_BOOTTIME; HF_FOREVER: not known */
-    const char *unreported; /* the event to report with the text; NULL: none */
+    const char *unreported; /* the event to report once the text is read; NULL:
+                               none */
     bool listed;            /* it is in the list at hand */
 };
 
-/* All zero at first; of one queue, or of those tickets in it that hold or that
- * wait. */
+/* All zero at first.  It is a whole queue, or those tickets in it that hold or
+ * those that wait. */
 struct hf_watched_queue {
     struct hf_seen_ticket **tickets; /* in order */
     size_t count;
@@ -44,9 +45,10 @@ struct hf_watched_queue {
 typedef void hf_watched_report(void *arg, const char *event, size_t position,
                                const struct hf_ticket_view *view);
 
-/* Take in the next list, made with .texts as it was, of the tickets of ${kind}
- * (HF_KIND_SEMAPHORE), or of all kinds (0).  False for lack of memory:
- * ${queue} is then as it was. */
+/* Take in the next list, which was made with .texts as it was: all its tickets
+ * or, with ${semaphore}, those of kind HF_KIND_SEMAPHORE.  Then report what has
+ * happened.  False for lack of memory: nothing is reported before the next
+ * list. */
 bool hf_watched_queue_take(struct hf_watched_queue *queue,
                            const struct hf_tickets *tickets, bool semaphore,
                            uint64_t now_ms, hf_watched_report *report,
