@@ -9,8 +9,8 @@
  * because the leases of servers go on as well. */
 uint64_t hf_clock_now_ms(void);
 
-/* The time of day, in milliseconds since 1970; for people only, no decision
- * depends on it. */
+/* The time of day, in milliseconds since 1970.  It is for people only: no
+ * decision depends on it. */
 uint64_t hf_clock_utc_ms(void);
 
 /* ${a} + ${b}, at most HF_FOREVER. */

@@ -16,8 +16,9 @@
 #include "command/exit_status.h"
 #include "command/ui.h"
 
-/* getopt_long() returns the letter of a short option; of a long one this plus
- * the number of its row, so that error texts know which was written. */
+/* getopt_long() returns the letter of a short option.  For a long one it
+ * returns this plus the number of the row, so that error texts know which was
+ * written. */
 #define LONG_OPTION 256
 
 /* Of --help: the column where the texts of options begin, and where they end.
@@ -51,8 +52,8 @@ static const struct hf_option_row *row_at(const struct hf_command *command,
 
 /* ----------------------------------------------------------------- help -- */
 
-/* Print ${text} in the column of texts, in as many lines as it takes; the
- * cursor is at ${column}.  Returns where it is then. */
+/* Print ${text} in the column of texts, in as many lines as it takes.  The
+ * cursor is at ${column}; returns the column where it is then. */
 static int print_wrapped(const char *text, int column)
 {
     while (*text != '\0') {
@@ -113,8 +114,8 @@ int hf_command_line_end_output(void)
 
 /* -------------------------------------------------------------- options -- */
 
-/* Add ${option} of ${row} to ${letters}, for getopt_long(); returns what is
- * behind it. */
+/* Add the letter ${option} of ${row} to ${letters}, for getopt_long(), unless
+ * it is 0.  Returns the end of ${letters}. */
 static char *add_letter(char *letters, char option,
                         const struct hf_option_row *row)
 {
@@ -126,7 +127,7 @@ static char *add_letter(char *letters, char option,
     return letters;
 }
 
-/* What getopt_long() is to know of the rows. */
+/* Prepare what getopt_long() has to know of the rows. */
 static void prepare(struct reading *reading)
 {
     const struct hf_command *command = reading->command;
@@ -148,7 +149,8 @@ static void prepare(struct reading *reading)
     }
 }
 
-/* The number of the row that getopt_long() means by ${option}. */
+/* The number of the row that ${option}, a result of getopt_long(), means.
+ * There must be one. */
 static size_t find_row(const struct hf_command *command, int option)
 {
     size_t i = 0;
@@ -161,8 +163,8 @@ static size_t find_row(const struct hf_command *command, int option)
     return i;
 }
 
-/* Write to ${name} what the user wrote, "-w" or "--timeout"; ${option} is as
- * getopt_long() has it, not always one of a row. */
+/* Write to ${name} what the user wrote, "-w" or "--timeout".  ${option} is as
+ * getopt_long() has it; as a letter it need not be in any row. */
 static void name_option(const struct hf_command *command, int option,
                         char name[OPTION_NAME_BYTES])
 {
@@ -173,8 +175,8 @@ static void name_option(const struct hf_command *command, int option,
         (void)snprintf(name, OPTION_NAME_BYTES, "-%c", option);
 }
 
-/* How many bytes have to be changed, added or left out to make ${other} of the
- * first ${length} bytes of ${word}, both shorter than OPTION_NAME_BYTES: the
+/* How many bytes must be changed, added or left out to turn the first ${length}
+ * bytes of ${word} into ${other}, both shorter than OPTION_NAME_BYTES: the
  * distance of Levenshtein, row by row. */
 static size_t distance(const char *word, size_t length, const char *other)
 {
@@ -199,8 +201,9 @@ static size_t distance(const char *word, size_t length, const char *other)
     return row[width];
 }
 
-/* The long option that ${word}, "--timout" or "--timout=5", was to be: one or
- * two mistakes, and fewer than half of its name; NULL: there is none. */
+/* The long option that was perhaps meant by ${word}, such as "--timout" or
+ * "--timout=5": at most two mistakes, and fewer than half the length of its
+ * name; NULL: there is none. */
 static const char *find_meant(const struct hf_command *command,
                               const char *word)
 {
@@ -221,7 +224,7 @@ static const char *find_meant(const struct hf_command *command,
     return meant;
 }
 
-/* ${word} is no option. */
+/* Refuse ${word}, which is no option. */
 static hf_status refuse_unknown(const struct reading *reading, const char *word)
 {
     const char *meant = find_meant(reading->command, word);
@@ -233,8 +236,8 @@ static hf_status refuse_unknown(const struct reading *reading, const char *word)
         meant != NULL ? " or another one; " : "", reading->command->name);
 }
 
-/* getopt_long() has refused optopt; that is 0 if it is an unknown long option.
- */
+/* getopt_long() has refused an option.  optopt says which; 0: an unknown long
+ * one. */
 static hf_status refuse(const struct reading *reading, int answer)
 {
     const struct hf_command *command = reading->command;
@@ -291,8 +294,9 @@ static hf_status read_url(const struct reading *reading)
     return HF_OK;
 }
 
-/* The last operand ahead of a "--"; NULL: there is none.  getopt_long() would
- * move the "--" ahead of it, and take what is behind for operands. */
+/* The last operand in front of a "--"; NULL: there is no such "--".
+ * getopt_long() would move that "--" to the front, and take all words behind it
+ * for operands. */
 static const char *find_late_separator(const struct reading *reading)
 {
     const struct hf_command_line *line = &reading->line;
@@ -310,12 +314,12 @@ static const char *find_late_separator(const struct reading *reading)
     } while (option != -1 && option != '?' && option != ':');
     if (option != -1 || optind == end)
         operand = NULL;
-    optind = 0; /* have it begin anew */
+    optind = 0; /* have getopt_long() begin anew */
     return operand;
 }
 
-/* Read all options.  ${*help}: --help is one of them, and the rest was not
- * looked at. */
+/* Read all options.  ${*help} is set at --help, and the rest is then not
+ * read. */
 static hf_status read_options(struct reading *reading, bool *help)
 {
     struct hf_command_line *line = &reading->line;
@@ -366,7 +370,7 @@ hf_status hf_command_line_too_many(const struct hf_command *command,
                         word, name, command->name, command->synopsis);
 }
 
-/* Read the word of ${row}; NULL: it is not there. */
+/* Read ${word}, the operand of ${row}; NULL: the command line has none. */
 static hf_status read_operand(const struct reading *reading,
                               const struct hf_operand_row *row, char *word)
 {

@@ -21,8 +21,8 @@ struct hf_command_line {
 /* A word behind the options: the row of an operand. */
 struct hf_operand_row {
     const char *name; /* "NAME", as the synopsis has it */
-    size_t offset;    /* of a const char * in the command's options: the word;
-                         it stays as it is if there is none */
+    size_t offset; /* in the command's options, of a const char *, which is set
+                      to the word, or left as it is if there is none */
     bool is_optional; /* and so are those behind it */
     /* See that ${text} can be one: HF_EINVAL or HF_ENAME.  NULL: any can. */
     hf_status (*check)(const char *text, struct hf_error *error);
@@ -43,12 +43,12 @@ struct hf_command {
     const struct hf_option_row *rows; /* without --help, which all have */
     size_t row_count;                 /* at most HF_OPTION_ROWS_MAX */
     bool options_first;               /* options end at the first operand */
-    /* Its operands, in order, and whether more may follow, which .check reads.
-     */
+    /* Its operands, in order.  With .more_operands others may follow, which
+     * .check reads. */
     struct hf_operand_row operands[HF_OPERANDS_MAX];
     bool more_operands;
-    /* All of ${line} that is in a table was read into ${options}: read the
-     * rest, and check that all of it goes together.  HF_EINVAL or HF_ENAME with
+    /* What the tables have was read into ${options}: read the rest of ${line},
+     * and check that everything goes together.  HF_EINVAL or HF_ENAME with
      * ${error}.  NULL: there is nothing to check. */
     hf_status (*check)(const struct hf_command_line *line, void *options,
                        struct hf_error *error);
@@ -64,16 +64,16 @@ struct hf_command {
 bool hf_command_line_read(const struct hf_command *command, int argc,
                           char **argv, void *options, int *exit_code);
 
-/* For .check: the operand ${name} is missing; ${word} is one more than one
- * ${name}.  HF_EINVAL with ${error}. */
+/* For .check: the operand ${name} is missing; ${word} is one operand ${name}
+ * too many.  HF_EINVAL with ${error}. */
 hf_status hf_command_line_missing(const struct hf_command *command,
                                   const char *name, struct hf_error *error);
 hf_status hf_command_line_too_many(const struct hf_command *command,
                                    const char *name, const char *word,
                                    struct hf_error *error);
 
-/* The end of what a command prints on stdout: 0, or the exit status after
- * printing that it could not be written. */
+/* End what a command prints on stdout.  Returns 0 or, if it could not be
+ * written, prints that and returns the exit status. */
 int hf_command_line_end_output(void);
 
 /* Print a warning if ${url}, the value of -c or NULL, has a password. */

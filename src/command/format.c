@@ -40,9 +40,9 @@ void hf_format_owner(const char *payload, char text[HF_FORMAT_BYTES])
 
 /* Write ", queued AGE ago".  The ticket of another machine, or of another boot,
  * has no age on our clock.  Then the two wall clocks are compared, which is
- * good enough for people, and '~' before AGE says so: ", queued ~AGE ago".  ""
- * if the ticket does not say at which time of day it was made, or ours cannot
- * be read. */
+ * good enough for people, and a '~' shows it: ", queued ~AGE ago".  "" if the
+ * ticket does not say at which time of day it was made, or if ours cannot be
+ * read. */
 static void format_age(const struct hf_owner *owner, char age[AGE_BYTES])
 {
     char duration[HF_DURATION_BYTES];

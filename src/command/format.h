@@ -24,26 +24,26 @@ struct hf_ticket_view;
 void hf_format_owner(const char *payload, char text[HF_FORMAT_BYTES]);
 
 /* The same, with the age of the ticket if that is known: "backup (pid 4711 on
- * db1): nightly, queued 3m05s ago"; '~' before the age if it compares the
- * clocks of two machines.  ${now_ms}: hf_clock_now_ms(). */
+ * db1): nightly, queued 3m05s ago"; with '~' before the age if the clocks of
+ * two machines were compared.  ${now_ms}: hf_clock_now_ms(). */
 void hf_format_holder(const char *payload, uint64_t now_ms,
                       char text[HF_FORMAT_BYTES]);
 
-/* Write ${message}, an error text of the library, to the ${bytes} of ${text}:
- * without the name of the call before it, and with hf_format_holder() in place
- * of a ticket's payload in it. */
+/* Write ${message}, an error text of the library, to the ${bytes} of ${text}.
+ * The name of the call at its beginning is left out, and the payload of a
+ * ticket in it is replaced by what hf_format_holder() makes of that. */
 void hf_format_error(const char *message, uint64_t now_ms, char *text,
                      size_t bytes);
 
 /* How long ago the owner of ${view} began to ask, in milliseconds; HF_FOREVER
- * if it is not known.  ${utc_ms} is the time of day; ${*two_clocks} (may be
- * NULL): the result compares the clocks of two machines. */
+ * if that is not known.  ${utc_ms} is the time of day.  ${*two_clocks} (may be
+ * NULL) is set to whether the clocks of two machines were compared. */
 uint64_t hf_format_age_ms(const struct hf_ticket_view *view, uint64_t utc_ms,
                           bool *two_clocks);
 
-/* Write how long ago the owner of ${view} began to ask: "3m05s", with '~'
- * before it if that compares the clocks of two machines, "-" if it is not
- * known.  ${utc_ms} is the time of day. */
+/* Write how long ago the owner of ${view} began to ask: "3m05s"; "~3m05s" if
+ * the clocks of two machines were compared; "-" if that is not known.
+ * ${utc_ms} is the time of day. */
 void hf_format_age(const struct hf_ticket_view *view, uint64_t utc_ms,
                    char text[HF_FORMAT_BYTES]);
 

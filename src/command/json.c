@@ -8,7 +8,7 @@
 
 #include "base/utf8.h"
 
-/* An escape: \uXXXX, beyond U+FFFF a pair of surrogates (UTF-16). */
+/* Write an escape: \uXXXX; beyond U+FFFF a pair of surrogates (UTF-16). */
 static void put_utf16(FILE *out, uint32_t code)
 {
     if (code > 0xffff)
@@ -18,7 +18,7 @@ static void put_utf16(FILE *out, uint32_t code)
         fprintf(out, "\\u%04" PRIx32, code);
 }
 
-/* A character that must not stand in a string as it is. */
+/* Write a character that must not stand in a string as it is. */
 static void put_escaped(FILE *out, uint32_t code)
 {
     switch (code) {
@@ -70,7 +70,7 @@ static void begin_line(struct hf_json *json)
         fputs("  ", json->out);
 }
 
-/* What comes before a value: comma, new line and key. */
+/* Write what comes before a value: comma, new line and key. */
 static void begin_value(struct hf_json *json, const char *key)
 {
     if (json->depth > 0) {

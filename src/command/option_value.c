@@ -142,7 +142,7 @@ hf_status hf_option_text(const struct hf_option_row *row, const char *name,
     return HF_OK;
 }
 
-/* The URL of a profile, which is kept until the end of the process as those in
+/* The URL of a profile.  It is kept until the end of the process, as those in
  * argv are. */
 static char *of_profile;
 

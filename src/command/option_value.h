@@ -44,8 +44,8 @@ struct hf_option_row {
 };
 
 /* A row: what all options have, then other fields, each with its name.  Shells
- * complete a value called FILE, DIR or URL as what it is, and one with .choices
- * to these. */
+ * complete a value that is called FILE, DIR or URL as such a thing, and one
+ * with .choices to one of these. */
 #define HF_OPTION(letter_, name_, value_, read_, ...)                          \
     {                                                                          \
         .letter = letter_, .name = name_, .value = value_, .read = read_,      \
@@ -63,16 +63,17 @@ hf_option_reader hf_option_number; /* decimal, from .min to .max */
 hf_option_reader hf_option_choice; /* one of .choices; the field: its index */
 /* The field is a uint64_t, in milliseconds. */
 hf_option_reader hf_option_duration;
-/* The same, and a number without a unit is in seconds, as flock(1) has it: "30"
+/* The same, but a number without a unit is in seconds, as flock(1) has it: "30"
  * or "0.5". */
 hf_option_reader hf_option_wait;
 /* The field is a const char *, which will point to the value in argv. */
 hf_option_reader hf_option_text;
-/* The same for a URL, "@NAME" being that of a profile, see profile.h. */
+/* The same for a URL.  "@NAME" is replaced by the URL of that profile, see
+ * profile.h. */
 hf_option_reader hf_option_url;
 
-/* No URL was given: set ${field} as "-c @NAME" does if HOLDFAST_URL is "@NAME",
- * else leave it. */
+/* No URL was given.  If HOLDFAST_URL is "@NAME", set ${field} as "-c @NAME"
+ * does; else leave it. */
 hf_status hf_option_url_of_environment(void *field, struct hf_error *error);
 
 /* Rows that commands share; ${field_}: HF_OPTION_FIELD(). */

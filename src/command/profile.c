@@ -15,11 +15,12 @@
 
 #define BLANKS " \t\n"
 
-/* Set ${path} to the profiles of the user; empty if neither variable is set, as
- * in a service of the machine.  Both must be usable: the profile of the machine
- * in place of the user's own would be another engine.  An empty XDG_CONFIG_HOME
- * counts as none, by the XDG Base Directory Specification.  The environment of
- * a set-user-id program is not its own. */
+/* Set ${path} to the file of the user's profiles; to "" if neither variable is
+ * set, as in a service of the machine.  If the first that is set is not usable,
+ * that is an error, because a profile of the machine in place of the user's own
+ * would be another engine.  An empty XDG_CONFIG_HOME counts as not set, by the
+ * XDG Base Directory Specification.  A set-user-id program ignores the
+ * variables. */
 static hf_status path_of_user(char path[PATH_MAX], struct hf_error *error)
 {
     const char *variable = "XDG_CONFIG_HOME", *below = "";
@@ -63,8 +64,7 @@ static hf_status refuse_line(const struct profiles *profiles,
                         profiles->line, profiles->path, HF_PROFILE_LINE_BYTES);
 }
 
-/* Set ${*found} to the URL in ${line} if that is the profile ${name}; else to
- * NULL. */
+/* If ${line} is the profile ${name}, set ${*found} to its URL; else to NULL. */
 static hf_status read_line(const struct profiles *profiles, char *line,
                            const char *name, const char **found,
                            struct hf_error *error)
@@ -92,7 +92,8 @@ static hf_status refuse_file(const char *path, int reason,
                         path, hf_errno_text(reason));
 }
 
-/* Find ${name} in the lines of ${profiles}; ${found} points into ${line}. */
+/* Find ${name} in the lines of ${profiles}.  ${*found} points into ${line};
+ * NULL: it is not there. */
 static hf_status read_lines(struct profiles *profiles, const char *name,
                             char line[HF_PROFILE_LINE_BYTES],
                             const char **found, struct hf_error *error)
@@ -113,8 +114,8 @@ static hf_status read_lines(struct profiles *profiles, const char *name,
     return status;
 }
 
-/* May ${url}, which ${path} has, be used: is it without a password, or may only
- * this user read it? */
+/* May ${url}, which is in the file ${path}, be used?  If it has a password,
+ * only this user may be able to read the file. */
 static hf_status check_secret(const char *path, const char *url,
                               struct hf_error *error)
 {
@@ -134,7 +135,8 @@ static hf_status check_secret(const char *path, const char *url,
     return status;
 }
 
-/* Find ${name} in the file ${path}.  ${url} stays NULL if it is not there. */
+/* Find ${name} in the file ${path}.  ${url} stays NULL if it is not there, or
+ * if there is no such file. */
 static hf_status find_in(const char *path, const char *name, char **url,
                          struct hf_error *error)
 {

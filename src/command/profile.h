@@ -14,11 +14,11 @@
 /* The longest line of a file. */
 #define HF_PROFILE_LINE_BYTES 4096
 
-/* Set ${url}, to be freed with free(), to the URL of the profile ${name}: that
- * of $XDG_CONFIG_HOME/holdfast/profiles, or else of
- * $HOME/.config/holdfast/profiles; then of HF_PROFILES_OF_MACHINE.  In a file
- * the first line with that name counts.
- *   Fails     HF_EINVAL if there is none, or if a line ahead of it is none;
+/* Set ${url}, to be freed with free(), to the URL of the profile ${name}.  It
+ * is looked for in $XDG_CONFIG_HOME/holdfast/profiles or, without that
+ * variable, in $HOME/.config/holdfast/profiles; then in HF_PROFILES_OF_MACHINE.
+ * In a file the first line with that name counts.
+ *   Fails     HF_EINVAL if there is none, or if a line ahead of it is wrong;
  *             HF_EDENIED if the file may not be read, or if the URL has a
  *             password and others may read it; HF_ENOMEM. */
 hf_status hf_profile_find(const char *name, char **url, struct hf_error *error);

@@ -37,7 +37,7 @@ static bool is_world_writable(const char *directory)
     return stat(directory, &status) != 0 || (status.st_mode & S_IWOTH) != 0;
 }
 
-/* Set ${path} to ${directory}/${name} if that can be executed. */
+/* Set ${path} to ${directory}/${name}.  False if that cannot be executed. */
 static bool find_in(const char *directory, const char *name,
                     char path[PATH_MAX])
 {
@@ -46,7 +46,8 @@ static bool find_in(const char *directory, const char *name,
     return length > 0 && length < PATH_MAX && access(path, X_OK) == 0;
 }
 
-/* The same in ${relative}, as seen from the directory ${own}. */
+/* The same in the directory ${relative}, as seen from the directory ${own}.
+ * False also if every user may write to it. */
 static bool find_from(const char *own, const char *relative, const char *name,
                       char path[PATH_MAX])
 {

@@ -51,7 +51,8 @@ static hf_status load_queue(struct hf_client *client, const char *name,
     return status;
 }
 
-/* Look up the participants; none where the engine has no double barriers. */
+/* Look up the participants.  Where the engine has no double barriers there are
+ * none. */
 static hf_status load_participants(struct hf_client *client, const char *name,
                                    uint64_t until_ms,
                                    struct hf_queue_view *queue,
@@ -90,8 +91,8 @@ const struct hf_ticket_view *hf_queue_view_at(const struct hf_queue_view *queue,
     return index < queue->view_count ? queue->views[index] : NULL;
 }
 
-/* The tickets of a double barrier are in the directory of its name, as those of
- * a lock are. */
+/* The tickets of a double barrier are reached by the lock, because they are in
+ * the directory of its name too. */
 struct hf_lock *hf_queue_view_lock_of(const struct hf_queue_view *queue,
                                       const struct hf_ticket_view *view)
 {
@@ -100,8 +101,9 @@ struct hf_lock *hf_queue_view_lock_of(const struct hf_queue_view *queue,
                                                 : HF_QUEUE_VIEW_LOCK];
 }
 
-/* Does ${child}, a node below the node of the name, belong to a semaphore of
- * that name?  Those are Curator's two queues and kazoo's permits. */
+/* Does ${child}, a node below that of the name, belong to a semaphore of that
+ * name?  It does if it is one of Curator's two queues or a permit of
+ * kazoo's. */
 static bool is_semaphore_child(const char *child)
 {
     return strcmp(child, &HF_QUEUE_LOCKS[1]) == 0 ||
@@ -139,8 +141,9 @@ static void count(const struct hf_tickets *tickets, size_t *views,
         ++*unknown;
 }
 
-/* Put ${view}, of the list ${index}, among all.  kazoo's permits are in the
- * directory of a lock's tickets, which were listed already. */
+/* Add ${view}, of the list ${index}, to the tickets.  The list of the semaphore
+ * also shows the tickets of the lock, because kazoo's permits are in the same
+ * directory; these are left out, because they were listed already. */
 static void add_view(struct hf_queue_view *queue, int index,
                      const struct hf_ticket_view *view)
 {
@@ -156,11 +159,11 @@ static void add_unknown(struct hf_queue_view *queue, int index,
         queue->unknown[queue->unknown_count++] = child;
 }
 
-/* Collect what was found.  False without memory. */
+/* Collect what was found in one array.  False: no memory. */
 static bool index_tickets(struct hf_queue_view *queue)
 {
     size_t views[HF_QUEUE_VIEWS], unknown[HF_QUEUE_VIEWS];
-    size_t all_views = 1, all_unknown = 1; /* no bytes are some memory */
+    size_t all_views = 1, all_unknown = 1; /* so that no array has 0 bytes */
 
     for (int i = 0; i < HF_QUEUE_VIEWS; i++) {
         count(queue->tickets[i], &views[i], &unknown[i]);

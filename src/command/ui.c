@@ -23,7 +23,7 @@
 #define HF_LINE_BYTES 1024
 #define HF_COLUMNS_DEFAULT 80
 
-/* What the last lines of a process that guarded a lock may wait, in all. */
+/* How long the last lines of a process that guarded a lock may wait, in all. */
 #define HF_LAST_LINES_MS 1000
 
 /* When a command shows how far it has got. */
@@ -37,13 +37,14 @@
  * cursor. */
 static bool wait_is_shown;
 
-/* How long a line may wait for its reader, in milliseconds; -1: for ever. */
+/* How long a line may wait until it can be written, in milliseconds; -1: for
+ * ever. */
 static int may_wait_ms = -1;
 
-/* Lines that found no room and are not mentioned yet. */
+/* Lines that were lost and of which no line has said so yet. */
 static unsigned lost_lines;
 
-/* Write all of ${text}, which may wait. */
+/* Write all of ${text}, however long that takes. */
 static bool write_waiting(const char *text, size_t bytes)
 {
     ssize_t written;
@@ -54,8 +55,8 @@ static bool write_waiting(const char *text, size_t bytes)
     return written == (ssize_t)bytes;
 }
 
-/* Write ${text}, and wait for that no longer than we may.  False if it was not
- * written. */
+/* Write ${text}, and wait no longer than may_wait_ms for room.  False if it was
+ * not written. */
 static bool write_stderr(const char *text, size_t bytes)
 {
     struct pollfd polled = {.fd = STDERR_FILENO, .events = POLLOUT};
@@ -67,7 +68,7 @@ static bool write_stderr(const char *text, size_t bytes)
     if (may_wait_ms == 0 || poll(&polled, 1, may_wait_ms) == 1)
         return may_wait_ms > 0 &&
                hf_write_nonblocking(STDERR_FILENO, text, bytes);
-    may_wait_ms = 0; /* that is used up */
+    may_wait_ms = 0; /* the time is used up */
     return false;
 }
 
@@ -85,7 +86,7 @@ static bool write_line(enum hf_log_level level, const char *text)
     return write_stderr(line, bytes);
 }
 
-/* Say how many lines were lost, if any were and there is room. */
+/* Print how many lines were lost, if any were and there is room. */
 static void mention_lost(void)
 {
     char text[HF_LINE_BYTES];
@@ -116,7 +117,8 @@ void hf_ui_count_lost(unsigned count)
     lost_lines += count;
 }
 
-/* As gnulib's stdopen: each is opened for what nobody does with it. */
+/* As gnulib's stdopen: each is opened for the direction in which nobody uses
+ * it, so that using it still fails. */
 bool hf_ui_open(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {

@@ -22,27 +22,28 @@ enum hf_verbosity { HF_QUIET, HF_NORMAL, HF_VERBOSE };
  * command finds them closed.  False with errno if that cannot be done. */
 bool hf_ui_open(void);
 
-/* From here on this process guards a lock, so it waits for no reader: lines
- * that find no room are dropped and counted, and the next one that finds room
- * says how many they were. */
+/* From here on this process guards a lock, so it waits for no reader.  Lines
+ * that find no room are dropped and counted; the next line that finds room says
+ * how many they were. */
 void hf_ui_begin_guarding(void);
 
 /* It guards nothing any more, and is about to exit: the lines that are left may
  * wait for a second in all. */
 void hf_ui_end_guarding(void);
 
-/* ${count} lines were dropped before they came here. */
+/* Count ${count} lines as lost, which were dropped before they came here. */
 void hf_ui_count_lost(unsigned count);
 
 /* Print one line "holdfast: ...", in one write(2), or a line of JSON if
  * HOLDFAST_LOG asks for that.  The line about the wait is cleared before.
- * hf_ui_print() is for errors; the ${level} of the other is seen in JSON only,
- * because the caller knows whether the user wants the line. */
+ * hf_ui_print() is for errors.  The ${level} of hf_ui_log() is seen in JSON
+ * only: whether the user wants the line, the caller knows. */
 void hf_ui_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void hf_ui_log(enum hf_log_level level, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Print the text of ${error} so, as hf_format_error() writes it. */
+/* Print the text of ${error}, as hf_format_error() writes it, by
+ * hf_ui_print(). */
 void hf_ui_print_error(const struct hf_error *error);
 
 /* Is the wait to be shown in a redrawn line: is stderr a terminal, and neither
@@ -67,7 +68,7 @@ void hf_ui_show_wait(const struct hf_ui_wait *wait);
 void hf_ui_print_wait(const struct hf_ui_wait *wait);
 
 /* Redraw a line "holdfast: ..." about what goes on, in the same place and on
- * the same condition. */
+ * the same condition as hf_ui_show_wait(). */
 void hf_ui_show_progress(const char *format, ...)
     __attribute__((format(printf, 1, 2)));
 
@@ -84,7 +85,8 @@ struct hf_progress {
 void hf_progress_begin(struct hf_progress *progress);
 
 /* Is it time for hf_ui_show_progress()?  For the first time after a second,
- * then a few times a second, and only if somebody may look. */
+ * then a few times a second.  Never if the line would not be seen
+ * (hf_ui_shows_wait()). */
 bool hf_progress_is_due(struct hf_progress *progress);
 
 #endif
