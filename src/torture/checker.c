@@ -67,7 +67,7 @@ static void add_violation(struct checker *checker,
 /* -------------------------------------------------------------- exclusion --
  */
 
-/* ${interval} began while ${other} was open. */
+/* Add that ${interval} began while ${other} was open. */
 static void add_exclusion_violation(struct checker *checker,
                                     const struct hf_hold_interval *interval,
                                     const struct hf_hold_interval *other)
@@ -84,8 +84,8 @@ static void add_exclusion_violation(struct checker *checker,
     add_violation(checker, &violation);
 }
 
-/* For a semaphore: is the sum of all open permits more than there are?  The
- * greatest number that anybody has asked for is what there is. */
+/* For a semaphore: add a violation if more permits are open than there are.
+ * There are as many as the greatest limit that an owner of these has named. */
 static void check_permits(struct checker *checker,
                           const struct hf_open_intervals *open,
                           const struct hf_hold_interval *interval)
@@ -100,9 +100,10 @@ static void check_permits(struct checker *checker,
                                 &checker->intervals.items[last]);
 }
 
-/* For a lock: all open intervals of ${others}, and if ${interval} does not read
- * those of readers, conflict with it.  They are counted, and looked at only
- * while there is room to keep them; in the order in which they began. */
+/* For a lock: ${interval} conflicts with all open intervals of HF_OPEN_OTHERS
+ * and, unless it is a reader's, with those of readers.  Violations are added
+ * one by one, in the order in which the intervals began, while there is room to
+ * keep them; the rest is only counted. */
 static void check_locks(struct checker *checker, struct hf_open_intervals *open,
                         const struct hf_hold_interval *interval)
 {
@@ -161,7 +162,7 @@ enum {
     CLASSES,
 };
 
-/* The class of a grant. */
+/* The class of the grant of ${attempt} as ${kind}. */
 static unsigned class_of(const struct hf_history_attempt *attempt,
                          enum hf_kind kind)
 {
@@ -171,9 +172,9 @@ static unsigned class_of(const struct hf_history_attempt *attempt,
     return kind == HF_KIND_READ ? CLASS_READERS : CLASS_OTHERS;
 }
 
-/* Is the token of interval ${index} greater than those before?  ${greatest}
- * has for each class the index + 1 of the interval with the greatest token; 0:
- * none. */
+/* Add a violation if the token of interval ${index} is not greater than those
+ * before.  ${greatest} has for each class the index + 1 of the interval with
+ * the greatest token; 0: none. */
 static void check_token(struct checker *checker, size_t index,
                         const size_t greatest[CLASSES])
 {
@@ -231,10 +232,11 @@ static void check_tokens(struct checker *checker)
 /* ------------------------------------------------------------------ order --
  */
 
-/* Was interval ${index} overtaken?  Its ticket was in the queue from
- * .queued_us until its grant, because a client that loses its ticket is
- * notified before it is granted anything.  So a client that began to want the
- * lock after .queued_us must not have been granted before it. */
+/* Add a violation for each attempt that overtook the interval ${index}.  The
+ * ticket of that was in the queue from .queued_us until its grant, because a
+ * client that loses its ticket is notified before it is granted anything.  So a
+ * client that began to want the lock after .queued_us must not have been
+ * granted before. */
 static void check_overtaken(struct checker *checker, size_t index,
                             struct hf_overtakers *overtakers)
 {
@@ -257,8 +259,8 @@ static void check_overtaken(struct checker *checker, size_t index,
     }
 }
 
-/* Rule ORDER.  Only the first interval of an attempt begins with a grant. False
- * if there is no memory. */
+/* Rule ORDER.  Of the two intervals that an attempt may have, only the first
+ * begins with the grant.  False if there is no memory. */
 static bool check_order(struct checker *checker)
 {
     struct hf_overtakers overtakers;
@@ -287,7 +289,7 @@ static void check_losses(struct checker *checker)
     for (uint32_t i = 0; i < history->attempt_count; i++) {
         const struct hf_history_attempt *attempt = &history->attempts[i];
         uint64_t notified_us = min_u64(attempt->ended_us, history->ended_us);
-        /* A client that is frozen cannot be notified. */
+        /* A client that is frozen cannot be notified before it is thawed. */
         uint64_t due_us =
             add_saturating(max_u64(attempt->safe_until_us, attempt->thawed_us),
                            checker->late_us);
@@ -301,7 +303,7 @@ static void check_losses(struct checker *checker)
                                                     : attempt->granted_line,
         };
 
-        /* Without a safe-until nothing can have passed. */
+        /* A grant without a safe-until has none that could pass. */
         if (attempt->granted_us != HF_FOREVER && attempt->safe_until_us != 0 &&
             attempt->ending != HF_ENDING_DIED && notified_us > due_us)
             add_violation(checker, &violation);
@@ -311,8 +313,9 @@ static void check_losses(struct checker *checker)
 /* ----------------------------------------------------------------- writes --
  */
 
-/* Rule FENCE.  A write that is refused later is what fencing is for, and is
- * counted only. */
+/* Rule FENCE: a write must not be refused while its writer could still rely on
+ * the lock.  A write that is refused later is what fencing is for, and is only
+ * counted. */
 static void check_writes(struct checker *checker)
 {
     const struct hf_history *history = checker->history;
@@ -342,7 +345,7 @@ static void check_writes(struct checker *checker)
 /* --------------------------------------------------------------- handoffs --
  */
 
-/* False if there is no memory. */
+/* Add the handoff.  False if there is no memory. */
 static bool add_handoff(struct hf_handoffs *handoffs, uint64_t us)
 {
     /* The room is doubled at each power of two. */
@@ -365,8 +368,10 @@ static int compare_us(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
-/* The handoffs: from the end of an exclusive hold to the next grant, if that
- * went to a client which was waiting already.  False if there is no memory. */
+/* Collect the handoffs: how long it took from the end of a hold to the next
+ * grant, if the two exclude each other and the client that got it was waiting
+ * already.  They are listed by how the hold ended.  False if there is no
+ * memory. */
 static bool collect_handoffs(struct checker *checker)
 {
     struct hf_check_result *result = checker->result;
@@ -404,7 +409,7 @@ uint64_t hf_handoffs_percentile(const struct hf_handoffs *handoffs,
 /* ----------------------------------------------------------------- result --
  */
 
-/* Grants, endings and the longest wait. */
+/* Count the attempts by ending and the grants, and find the longest wait. */
 static void count_attempts(struct checker *checker)
 {
     const struct hf_history *history = checker->history;
@@ -423,7 +428,8 @@ static void count_attempts(struct checker *checker)
     }
 }
 
-/* The locks that were never granted: how many, and the first. */
+/* Count the locks that were never granted, and find the first of them.  False
+ * if there is no memory. */
 static bool count_never_granted(struct checker *checker)
 {
     const struct hf_history *history = checker->history;

@@ -43,8 +43,8 @@ struct hf_violation {
 /* At most this many violations are kept; all are counted. */
 #define HF_VIOLATIONS_KEPT 1000
 
-/* Times from the end of a hold to the next grant, to a client that was
- * waiting. */
+/* How long it took from the end of a hold to the next grant, where a client was
+ * waiting already. */
 struct hf_handoffs {
     uint64_t *us; /* microseconds, sorted */
     size_t count;
@@ -84,8 +84,8 @@ const char *hf_check_result_name(const struct hf_check_result *result);
 /* "exclusion" and so on. */
 const char *hf_check_rule_name(enum hf_check_rule rule);
 
-/* The time that ${percent} of ${handoffs} do not exceed; 0 if there are none.
- */
+/* The time, in microseconds, that ${percent} of ${handoffs} do not exceed; 0 if
+ * there are none. */
 uint64_t hf_handoffs_percentile(const struct hf_handoffs *handoffs,
                                 unsigned percent);
 

@@ -149,7 +149,7 @@ static int compare_events(const void *a, const void *b)
 /* --------------------------------------------------------------- attempts --
  */
 
-/* The event does not fit what the client did before. */
+/* Refuse the history: the event does not fit what the client did before. */
 static hf_status invalid_event(struct history_reader *reader,
                                const struct history_entry *entry,
                                const char *why)
@@ -220,7 +220,8 @@ static hf_status begin_attempt(struct history_reader *reader,
     return HF_OK;
 }
 
-/* Set how ${attempt} ended, and take it off the list of its client. */
+/* Set how ${attempt} ended, and take it off its client's list of open
+ * attempts. */
 static void end_attempt(struct history_reader *reader,
                         struct hf_history_attempt *attempt,
                         const struct history_entry *entry,
@@ -263,7 +264,7 @@ static hf_status add_write(struct history_reader *reader,
     return HF_OK;
 }
 
-/* Has an event of a holder a token? */
+/* Has an event of this type, one of a holder, a token? */
 static bool has_token(const struct hf_history_event *event)
 {
     return event->type != HF_HISTORY_HELD && event->type != HF_HISTORY_SEEN;
@@ -394,8 +395,8 @@ static void kill_client(struct history_reader *reader,
     reader->history->deaths++;
 }
 
-/* FROZEN or THAWED: until ${until_us} the client could not be notified of a
- * loss. */
+/* FROZEN or THAWED: the client could not be notified of a loss until
+ * ${until_us}.  Record that in its open attempts. */
 static void freeze_client(struct history_reader *reader,
                           const struct history_client *client,
                           uint64_t until_us)
@@ -432,7 +433,7 @@ static void on_client(struct history_reader *reader,
 /* ------------------------------------------------------------------- read --
  */
 
-/* Number the clients, so that .clients can be allocated. */
+/* Give each client its number, so that .clients can be allocated. */
 static hf_status intern_clients(struct history_reader *reader)
 {
     struct hf_name_table *names = &reader->history->clients;
@@ -446,9 +447,9 @@ static hf_status intern_clients(struct history_reader *reader)
     return reader->clients != NULL ? HF_OK : no_memory(reader->error);
 }
 
-/* Apply one event.  Events of a client after its death are ignored: the client
- * may have written them to the pipe just before it was killed, later than the
- * time that its parent recorded for the death. */
+/* Apply one event.  Events of a client after its death are ignored: it may have
+ * written them to the pipe just before it was killed, and its parent has
+ * recorded the death with an earlier time. */
 static hf_status apply_event(struct history_reader *reader,
                              const struct history_entry *entry)
 {

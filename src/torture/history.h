@@ -37,25 +37,26 @@ struct hf_history_attempt {
     enum hf_kind kind;
     uint32_t permits, limit; /* of a semaphore, else 1 */
     uint64_t want_us;        /* when it began */
-    uint64_t queued_us;      /* its present ticket is in the queue since then;
+    uint64_t queued_us;      /* since when its present ticket is in the queue;
                                 HF_FOREVER: that was not recorded */
     uint64_t granted_us;     /* HF_FOREVER: never granted */
-    uint64_t shared_us; /* a writer that is a reader since then; HF_FOREVER: it
+    uint64_t shared_us; /* since when this writer is a reader; HF_FOREVER: it
                            was not downgraded */
     uint64_t ended_us;  /* HF_FOREVER: it has not ended */
     enum hf_history_ending ending;
     uint64_t token;
     uint64_t safe_until_us; /* the latest that it got; 0: none */
-    uint64_t seen_us;   /* when it was last seen to hold the lock; 0: never */
-    uint64_t thawed_us; /* its client was frozen meanwhile and continued then;
-                           0: not frozen; HF_FOREVER: never continued */
+    uint64_t seen_us; /* when it was last seen to hold the lock; 0: never */
+    /* When its client, which was frozen meanwhile, was continued; 0: not
+     * frozen; HF_FOREVER: never continued. */
+    uint64_t thawed_us;
     size_t want_line, granted_line, ended_line; /* lines in the file, from 1 */
     uint32_t next; /* index + 1 of the client's next attempt that has not ended;
                       0: none */
 };
 
-/* Until when the client was sure to hold the lock, unless it let go before:
- * the later of .safe_until_us and .seen_us. */
+/* Until when the client could rely on the lock, unless it let go before: the
+ * later of .safe_until_us and .seen_us. */
 uint64_t hf_history_attempt_until_us(const struct hf_history_attempt *attempt);
 
 /* A write to the resource that the lock protects, with a fencing token. */

@@ -165,7 +165,7 @@ static bool parse_value(enum key key, const char *text,
 /* ------------------------------------------------------------------ parse --
  */
 
-/* HF_EINVAL: ${text} (NULL: nothing) is no valid ${what}. */
+/* Refuse with HF_EINVAL: ${text} is no valid ${what}.  NULL: it is missing. */
 static hf_status refuse(struct hf_error *error, const char *what,
                         const char *text, const char *expected)
 {
@@ -222,7 +222,7 @@ static hf_status take_lock(char **rest, struct hf_history_event *event,
     return HF_OK;
 }
 
-/* Parse one "KEY=VALUE"; ${given} is the set of keys that were given. */
+/* Parse one "KEY=VALUE", and add its key to ${given}. */
 static hf_status take_value(char *text, struct hf_history_event *event,
                             unsigned *given, struct hf_error *error)
 {

@@ -74,7 +74,7 @@ bool hf_hold_intervals_find(const struct hf_history *history,
                             struct hf_hold_intervals *intervals)
 {
     *intervals = (struct hf_hold_intervals){0};
-    /* One more than needed, because nothing is not allocated. */
+    /* One more than needed, because 0 bytes cannot be allocated. */
     intervals->items = hf_alloc((2 * (size_t)history->attempt_count + 1) *
                                 sizeof *intervals->items);
     if (intervals->items == NULL)
@@ -103,7 +103,7 @@ bool hf_open_intervals_init(struct hf_open_intervals *open,
         (struct hf_open_intervals){.history = history, .intervals = intervals};
     for (size_t i = 0; i < HF_OPEN_GROUPS; i++)
         open->groups[i].first = open->groups[i].last = HF_OPEN_NONE;
-    /* One more than needed, because nothing is not allocated. */
+    /* One more than needed, because 0 bytes cannot be allocated. */
     open->items = hf_alloc((intervals->count + 1) * sizeof *open->items);
     return open->items != NULL;
 }
@@ -128,7 +128,8 @@ attempt_of(const struct hf_open_intervals *open, size_t index)
     return &open->history->attempts[open->intervals->items[index].attempt];
 }
 
-/* The interval ${index} has ended: take it out of everything. */
+/* The interval ${index} has ended: take it out of its group, the heaps and the
+ * sum. */
 static void end_one(struct hf_open_intervals *open, size_t index)
 {
     struct hf_open_interval *item = &open->items[index];

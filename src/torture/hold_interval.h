@@ -34,8 +34,8 @@ bool hf_hold_intervals_find(const struct hf_history *history,
 /* Free what hf_hold_intervals_find() has found. */
 void hf_hold_intervals_free(struct hf_hold_intervals *intervals);
 
-/* Is it wrong that two attempts at one lock hold it together, as ${a_kind} and
- * ${b_kind}? */
+/* Do two attempts at one lock, which hold it as ${a_kind} and ${b_kind},
+ * exclude each other? */
 bool hf_history_attempts_conflict(const struct hf_history_attempt *a,
                                   enum hf_kind a_kind,
                                   const struct hf_history_attempt *b,
@@ -59,13 +59,13 @@ enum hf_open_group {
     HF_OPEN_GROUPS,
 };
 
-/* No interval. */
+/* In place of the index of an interval: there is none. */
 #define HF_OPEN_NONE SIZE_MAX
 
 struct hf_open_interval {
     struct hf_heap_node end;   /* in .ends */
     struct hf_heap_node limit; /* in .limits, of permits */
-    size_t previous, next;     /* in its group, or HF_OPEN_NONE */
+    size_t previous, next;     /* neighbours in its group, or HF_OPEN_NONE */
 };
 
 struct hf_open_intervals {
@@ -82,8 +82,8 @@ struct hf_open_intervals {
     size_t steps;     /* intervals that were begun, ended or looked at */
 };
 
-/* None of ${intervals}, which were found in ${history}, is open.  False if
- * there is no memory. */
+/* Begin with no open interval of ${intervals}, which were found in ${history}.
+ * False if there is no memory. */
 bool hf_open_intervals_init(struct hf_open_intervals *open,
                             const struct hf_history *history,
                             const struct hf_hold_intervals *intervals);
@@ -93,15 +93,16 @@ void hf_open_intervals_free(struct hf_open_intervals *open);
 enum hf_open_group
 hf_open_intervals_group(const struct hf_hold_interval *interval);
 
-/* End what has ended when the interval ${index} begins, and all that is of
- * another lock. */
+/* End all open intervals that have ended when the interval ${index} begins; all
+ * of them if they are of another lock. */
 void hf_open_intervals_end(struct hf_open_intervals *open, size_t index);
 
-/* The interval ${index} is open from now on; to be called in their order. */
+/* The interval ${index} is open from now on.  To be called in the order of the
+ * intervals. */
 void hf_open_intervals_begin(struct hf_open_intervals *open, size_t index);
 
-/* The greatest number of permits that an owner of permits said there are; 0: no
- * permit is held. */
+/* The greatest limit that an owner of open permits has named; 0: no permit is
+ * held. */
 uint32_t hf_open_intervals_limit(const struct hf_open_intervals *open);
 
 #endif

@@ -19,7 +19,7 @@ struct nemesis {
     uint64_t fault_at_ms; /* when the next fault is due; HF_FOREVER: never */
 };
 
-/* Uniform from 0 to twice the mean. */
+/* The time to the next fault is uniform from 0 to twice the mean. */
 static void schedule_fault(struct nemesis *nemesis)
 {
     uint64_t every_ms = nemesis->workers->opts->fault_every_ms;
@@ -30,15 +30,16 @@ static void schedule_fault(struct nemesis *nemesis)
             hf_clock_now_ms() + hf_random_below(&nemesis->random, 2 * every_ms);
 }
 
-/* With even chances any worker, or one that holds a lock if there is one: it is
- * hit while it relies on the lock. */
+/* Half of the time any worker; else one that holds a lock, if there is one,
+ * because a fault then hits it while it relies on the lock. */
 static struct hf_worker_process *choose_victim(struct nemesis *nemesis)
 {
     struct hf_workers *workers = nemesis->workers;
     uint64_t first = hf_random_below(&nemesis->random, HF_RESOURCES);
     unsigned holder = 0;
 
-    /* The holder of the first lock that is held, from a random one on. */
+    /* The holder of the first lock that is held, beginning with a random
+     * one. */
     for (unsigned i = 0; i < HF_RESOURCES && holder == 0; i++)
         holder =
             atomic_load(&workers->resources[(first + i) % HF_RESOURCES].holder);

@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 
-/* Attempts that conflict with the same others, but for permits. */
+/* The attempts of a group conflict with the same others, permits apart. */
 enum group { READERS, EXCLUSIVE, SEMAPHORES, GROUPS };
 
 /* A node of the tree: the greatest and least values of the attempts below
@@ -12,7 +12,7 @@ enum group { READERS, EXCLUSIVE, SEMAPHORES, GROUPS };
 struct hf_overtakers_node {
     uint64_t want_us[GROUPS]; /* greatest; 0: there is none */
     uint32_t permits;         /* greatest, of semaphores */
-    int64_t spare;            /* least limit without permits, of semaphores */
+    int64_t spare;            /* least of .limit less .permits, of semaphores */
 };
 
 static enum group group_of(const struct hf_history_attempt *attempt)
@@ -96,7 +96,8 @@ void hf_overtakers_free(struct hf_overtakers *overtakers)
 /* ----------------------------------------------------------------- search --
  */
 
-/* Can an attempt below ${node} have overtaken ${attempt}? */
+/* Can an attempt below ${node} have overtaken ${attempt}?  If false, none
+ * has. */
 static bool may_have(const struct hf_overtakers_node *node,
                      const struct hf_history_attempt *attempt)
 {
@@ -115,7 +116,8 @@ static bool may_have(const struct hf_overtakers_node *node,
     }
 }
 
-/* The first interval of the lock of ${index} that began behind ${after_us}. */
+/* The first interval of the lock of ${index} that began after ${after_us};
+ * ${index} if there is none before it. */
 static size_t first_behind(const struct hf_overtakers *overtakers, size_t index,
                            uint64_t after_us)
 {
@@ -148,7 +150,8 @@ static bool overtook(const struct hf_overtakers *overtakers, size_t other,
                                         that->kind);
 }
 
-/* The size of the greatest subtree whose leaves end before ${end}. */
+/* How many leaves the greatest subtree has whose last leaf is just before
+ * ${end}. */
 static size_t greatest_before(size_t end)
 {
     return end & (~end + 1);

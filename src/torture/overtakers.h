@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which hold intervals overtook an attempt?  Those of its lock that began while
- * its ticket was in the queue, and whose attempts began to want the lock only
- * then.
+ * Which hold intervals overtook an attempt?  An interval did if it is of the
+ * same lock, began while the ticket of the attempt was in the queue, and is of
+ * a conflicting attempt that began to want the lock only then.
  *
  * An attempt that waits for long has thousands of intervals before its own, and
  * hardly one overtook it.  So the intervals are the leaves of a tree, and each
@@ -32,7 +32,7 @@ bool hf_overtakers_init(struct hf_overtakers *overtakers,
                         const struct hf_hold_intervals *intervals);
 void hf_overtakers_free(struct hf_overtakers *overtakers);
 
-/* No interval. */
+/* In place of an index: no interval. */
 #define HF_OVERTAKERS_NONE SIZE_MAX
 
 /* The last interval before the index ${before} that overtook the attempt of the

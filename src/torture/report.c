@@ -337,7 +337,7 @@ static bool draw(const char *name, const struct hf_history *history,
 }
 
 /* The exit status.  A history without a grant breaks no rule but proves
- * nothing, so it is not a success. */
+ * nothing, so it is no success. */
 static int exit_of_result(const struct hf_report_opts *opts,
                           const struct hf_check_result *result)
 {

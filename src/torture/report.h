@@ -18,8 +18,8 @@ void hf_report_json(FILE *out, const struct hf_history *history,
 /* What to check and how to report it. */
 struct hf_report_opts {
     const char *name; /* the file of the history; "-": standard input */
-    const char
-        *lock; /* the lock that workers were started for; NULL: for none */
+    const char *lock; /* the lock that torture ran with; NULL: no workers were
+                         started */
     const char *svg;  /* write a timeline to this file; NULL: none */
     uint64_t late_ms; /* see hf_check_history() */
     bool json;        /* write JSON instead of text */

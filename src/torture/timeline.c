@@ -46,7 +46,8 @@ static uint64_t max_u64(uint64_t a, uint64_t b)
 /* ----------------------------------------------------------- what to show --
  */
 
-/* When ${attempt} was over for certain, or the end of the history. */
+/* When ${attempt} had ended and, if it is known until when its client could
+ * rely on the lock, that was past too.  At most the end of the history. */
 static uint64_t end_of(const struct timeline *timeline,
                        const struct hf_history_attempt *attempt)
 {
@@ -58,8 +59,8 @@ static uint64_t end_of(const struct timeline *timeline,
     return max_u64(ended_us, min_u64(until_us, timeline->history->ended_us));
 }
 
-/* Show the two attempts of the violation from their beginning to their end,
- * with a margin. */
+/* Choose the span of time of the two attempts of the violation, with a
+ * margin. */
 static void frame_violation(struct timeline *timeline)
 {
     const struct hf_history *history = timeline->history;
@@ -123,8 +124,8 @@ static void add_row(struct timeline *timeline, uint32_t client)
         timeline->rows[timeline->row_count++] = client;
 }
 
-/* Give each client a row; the two of the violation first, so that they have
- * one. */
+/* Give each client that is shown a row; first the two of the violation, so that
+ * they have one in any case. */
 static void choose_rows(struct timeline *timeline)
 {
     const struct hf_history_attempt *attempts = timeline->history->attempts;

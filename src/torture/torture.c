@@ -29,8 +29,8 @@
 #define FOR_DEFAULT_MS 20000
 #define FAULTS_DEFAULT_MS 500
 
-/* The engine must answer once within this time, or within --for if that is
- * less. */
+/* The engine must answer for the first time within this time, or within --for
+ * if that is less. */
 #define REACH_MAX_MS 15000
 
 /* How much later than safe-until a worker may be notified of a loss, for a busy
@@ -166,10 +166,10 @@ static int ask_engine(const struct torture_command *command)
                                   : hf_exit_status(status);
 }
 
-/* Does the engine answer?  Workers wait for an engine without end, because an
- * engine that is away is one of the faults; so an engine that was never there
- * is found out here.  In a process of its own, because a client has threads
- * and this process will fork.  0, or the exit status. */
+/* Does the engine answer?  Workers wait for an engine without end, because one
+ * that is away is among the faults; so one that was never there is found out
+ * here.  It is asked by a process of its own, because a client has threads and
+ * this process will fork.  0, or the exit status. */
 static int check_engine(const struct torture_command *command)
 {
     pid_t parent = getpid(), pid = fork();
@@ -191,7 +191,7 @@ static int check_engine(const struct torture_command *command)
     return HF_EXIT_LIMIT;
 }
 
-/* Make the temporary file.  Its descriptor, or -1 with errno. */
+/* Make the temporary file.  Returns its descriptor, or -1 with errno. */
 static int make_history(struct torture_command *command)
 {
     const char *directory = secure_getenv("TMPDIR");
@@ -243,8 +243,8 @@ static void keep_or_remove_history(const struct torture_command *command,
         unlink(command->made);
 }
 
-/* Record a history of workers and the nemesis.  0, or the exit status of a
- * failure, which has been printed. */
+/* Record a history of the workers and the nemesis.  0; or the exit status of a
+ * failure, after printing that. */
 static int record_history(const struct hf_torture_opts *opts, FILE *history)
 {
     struct hf_workers workers;

@@ -34,10 +34,10 @@ struct worker_state {
  */
 
 static const struct {
-    const char *below[HF_WORKLOAD_LOCKS]; /* names of its locks, below a name
+    const char *below[HF_WORKLOAD_LOCKS]; /* names of its locks below a name
                                              that is for several kinds */
-    enum hf_workload_kind resource; /* the workload whose resources it writes
-                                       to: those of the same locks */
+    enum hf_workload_kind resource;       /* the workload to whose resources it
+                                             writes: one with the same locks */
 } kinds[HF_WORKLOADS] = {
     [HF_WORKLOAD_MUTEX] = {{"mutex"}, HF_WORKLOAD_MUTEX},
     [HF_WORKLOAD_TOOL] = {{"mutex"}, HF_WORKLOAD_MUTEX},
@@ -182,7 +182,7 @@ static void wait_for_event(struct worker_state *worker, int signals)
         hf_client_dispatch(worker->self.client);
 }
 
-/* Let the workload go on; a failure of it ends the worker. */
+/* Let the workload advance; if it has failed, the worker ends. */
 static void advance(struct worker_state *worker, struct hf_workload *workload)
 {
     workload->ending = worker->ending;
@@ -204,7 +204,8 @@ static bool is_busy(const struct worker_state *worker)
     return false;
 }
 
-/* The parent kills us if this takes too long after SIGTERM. */
+/* Run until SIGTERM, then until nothing is busy.  The parent kills us if the
+ * latter takes too long. */
 static void run_loop(struct worker_state *worker, int signals)
 {
     while (!worker->ending || is_busy(worker)) {

@@ -12,8 +12,8 @@
 #define HF_WORKLOAD_SET(kind) (1U << (kind))
 #define HF_WORKLOAD_SET_ALL ((1U << HF_WORKLOADS) - 1)
 
-/* A worker that runs all kinds of workload uses one of those for the mutex.
- * Of this many workers in a row one does it by the tool, which costs more, one
+/* A worker that runs all kinds of workload uses the mutex in one of three ways.
+ * Of this many workers in a row one uses it by the tool, which costs more, one
  * as a reentrant mutex, and the others as a plain one. */
 #define HF_WORKER_MUTEX_WAYS 4
 

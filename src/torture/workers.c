@@ -26,7 +26,7 @@
 /* ----------------------------------------------------------------- events --
  */
 
-/* Write what is done to ${process} to the history, as of now. */
+/* Record in the history what is done to ${process}, with the present time. */
 static void record_event(const struct hf_workers *workers,
                          const struct hf_worker_process *process,
                          enum hf_history_event_type type)
@@ -101,7 +101,7 @@ void hf_workers_start(struct hf_workers *workers,
     process->thaw_at_ms = HF_FOREVER;
     snprintf(process->name, sizeof process->name, "%td.%u",
              process - workers->processes + 1, process->incarnation);
-    /* The child must not have a copy of what is still to be written. */
+    /* What is still to be written must not be in the child too. */
     fflush(workers->history);
     pid = fork();
     if (pid == 0)
@@ -148,8 +148,8 @@ void hf_workers_thaw_due(struct hf_workers *workers, uint64_t now_ms)
     }
 }
 
-/* Collect workers that have ended by themselves; a worker that failed has
- * printed why. */
+/* Collect workers that have ended by themselves.  One that failed has printed
+ * why. */
 static void reap(struct hf_workers *workers)
 {
     for (unsigned i = 0; i < workers->opts->count; i++) {

@@ -19,8 +19,8 @@
 #define HOLD_MAX_MS 30
 #define WAIT_LIMIT_MAX_MS 500
 
-/* One hold in this many is 2 to 2^8 times as long, so that some outlive a
- * lease and their holders have to be notified. */
+/* One hold in this many is 2 to 2^8 times as long, so that some outlive their
+ * lease and the holders have to be notified. */
 #define LONG_HOLD_ONE_IN 16
 #define LONG_HOLD_LOGS 8
 

@@ -37,8 +37,8 @@ enum hf_workload_kind {
 /* A workload is asked to advance at least this often. */
 #define HF_WORKLOAD_POLL_MS 20
 
-/* What a lock protects: it refuses a write whose token is less than one it has
- * seen (fencing, Kleppmann 2016).  In memory that all workers share. */
+/* What a lock protects.  It refuses a write whose token is less than one that
+ * it has seen (fencing, Kleppmann 2016).  In memory that all workers share. */
 struct hf_resource {
     _Atomic uint64_t token;  /* the greatest that was seen */
     _Atomic unsigned holder; /* number of a worker that holds the lock; 0: none.
@@ -93,9 +93,10 @@ struct hf_workload_ops {
     void (*close)(struct hf_workload *workload);
 };
 
-/* The kinds.  Each is a struct that begins with its struct hf_workload.  A new
- * one is in IDLE, and is given names and resources of locks before .open().
- * NULL if there is no memory.  hf_workload_free() it after .close(). */
+/* A new workload of each kind, which is a struct that begins with its struct
+ * hf_workload.  It is IDLE; give it the names and resources of its locks before
+ * .open().  NULL if there is no memory.  hf_workload_free() it after
+ * .close(). */
 struct hf_workload *hf_workload_new_lock(enum hf_workload_kind kind);
 struct hf_workload *hf_workload_new_election(void);
 struct hf_workload *hf_workload_new_tool(void);
@@ -128,8 +129,8 @@ void hf_workload_record_safe_until(struct hf_workload *workload,
 void hf_workload_record_seen(const struct hf_workload *workload,
                              uint64_t at_us);
 
-/* Record HELD if ${safe_until_us} is another one than recorded last; 0 (lost)
- * is not recorded. */
+/* Record HELD if ${safe_until_us} is not the one that was recorded last; 0
+ * (lost) is not recorded. */
 void hf_workload_record_renewal(struct hf_workload *workload,
                                 uint64_t safe_until_us);
 
@@ -158,9 +159,9 @@ void hf_workload_end_hold(struct hf_workload *workload);
 /* Change to IDLE for a while. */
 void hf_workload_idle(struct hf_workload *workload);
 
-/* Record GAVEUP and change to IDLE.  A failure that may pass (an engine that
- * is away is one of the faults) is no more than that; for another one print
- * ${text} and set .exit_code. */
+/* Record GAVEUP and change to IDLE.  That is all if the workload is ending, or
+ * if ${status} may pass, because an engine that is away is one of the faults;
+ * else also print ${text} and set .exit_code. */
 void hf_workload_give_up(struct hf_workload *workload, hf_status status,
                          const char *text);
 

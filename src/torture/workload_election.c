@@ -34,8 +34,8 @@ static void begin_campaign(struct hf_workload *workload)
             hf_clock_now_ms() + hf_workload_wait_limit_ms(workload);
 }
 
-/* Until when the leadership that was reported is certain; 0 if it is lost.  By
- * now the election may have a new leadership, with another token. */
+/* Until when the leadership that was reported is certain; 0 if it is lost.  The
+ * election may have a new leadership already, which has another token. */
 static uint64_t safe_until_us(struct hf_workload *workload)
 {
     const struct hf_election *election = election_of(workload)->election;

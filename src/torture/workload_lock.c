@@ -83,8 +83,9 @@ static void close_workload(struct hf_workload *workload)
 /* ------------------------------------------------------------------- want --
  */
 
-/* The wait goes on.  Used for one lock only, because with several locks it
- * does not say which of them it is about. */
+/* The wait goes on: record QUEUED, and before it UNQUEUED if the last ticket
+ * was lost.  Used for one lock only, because with several it is not known here
+ * which of them the wait is for. */
 static void on_wait(void *arg, const struct hf_wait *wait)
 {
     struct lock_workload *self = arg;
@@ -232,7 +233,7 @@ static void on_downgraded(void *arg, const struct hf_result *result)
 {
     struct hf_workload *workload = arg;
 
-    (void)result; /* if that failed it is still a writer, and does not write */
+    (void)result; /* after a failure it is still a writer, and does not write */
     if (workload->state == HF_WORKLOAD_DOWNGRADING)
         workload->state = HF_WORKLOAD_HOLDING;
 }

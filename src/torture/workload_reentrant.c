@@ -178,8 +178,8 @@ static void on_lock_reply(struct reentrant_workload *self,
     hf_workload_record(workload, HF_HISTORY_GRANT);
 }
 
-/* The mutex was locked again: it was held when that was requested.  If not it
- * is lost. */
+/* The mutex was locked again, so it was held when that was requested; or that
+ * failed, so it is lost. */
 static void on_relock_reply(struct reentrant_workload *self,
                             const struct call_reply *reply,
                             uint64_t call_sent_us)

@@ -189,14 +189,15 @@ static void on_output(struct hf_workload *workload, const char *text,
     }
 }
 
-/* May holdfast run end with this wait status, given what we did to it? */
+/* Is the wait status one that holdfast run may end with, given what we did to
+ * it? */
 static bool is_expected_status(const struct tool_workload *self, int status)
 {
     if (WIFSIGNALED(status))
         return self->killed || self->sigterm_sent;
     switch (WEXITSTATUS(status)) {
     case HF_EXIT_SIGNAL +
-        SIGTERM: /* the command ran already and got the signal */
+        SIGTERM: /* the command ran already, and got the signal */
         return self->sigterm_sent;
     case 0:
     case HF_EXIT_UNREACHABLE:
@@ -272,8 +273,8 @@ static void begin_release(struct hf_workload *workload,
     shutdown(workload->fd, SHUT_WR);
 }
 
-/* HOLDING: release when it is time and a probe that was sent after the write
- * was answered; else go on probing. */
+/* HOLDING: probe until it is time, then write.  Release when a probe that was
+ * sent after the write was answered, unless the launcher was killed. */
 static void hold(struct hf_workload *workload)
 {
     struct tool_workload *self = tool_of(workload);
