@@ -20,8 +20,8 @@ _Static_assert(sizeof(bounds_us) / sizeof(*bounds_us) ==
                    HF_HISTOGRAM_BUCKETS - 1,
                "the last bucket has no bound");
 
-/* A digest, because anyone may choose names, and two with one id would be
- * counted as one. */
+/* The id is a digest, because anyone may choose names, and two names with one
+ * id would be counted as one. */
 uint64_t hf_metrics_name_id(const char *name, char text[HF_METRICS_NAME_BYTES])
 {
     size_t bytes = strlen(name);
@@ -85,7 +85,7 @@ static size_t find_least(const struct hf_metrics_block *block)
     return least;
 }
 
-/* Where it was last time, or else anywhere. */
+/* The entry where ${name} was last time is tried first, then all others. */
 size_t hf_metrics_find(const struct hf_metrics_block *block,
                        struct hf_metrics_name_ref *name, bool contended)
 {
@@ -103,8 +103,8 @@ size_t hf_metrics_find(const struct hf_metrics_block *block,
     return contended ? (name->entry = find_least(block)) : HF_METRICS_NAMES;
 }
 
-/* The weight of the name before stays: it is the error of Space-Saving, by
- * which a new name may be overestimated. */
+/* The weight of the name that had the entry stays: by that much Space-Saving
+ * may overestimate the new one. */
 bool hf_metrics_take(struct hf_metrics_block *block, size_t index,
                      const struct hf_metrics_name_ref *name)
 {

@@ -31,15 +31,16 @@
 /* Statuses have numbers below this. */
 #define HF_METRICS_STATUSES 64
 
-/* No client counts so far: 2^56 us are 2283 years.  And a sum of clients ends
- * where the buckets of a histogram can still be added up. */
+/* No client counts up to the first number: 2^56 us are 2283 years.  No number
+ * of a sum exceeds the second, so that the buckets of a histogram can still be
+ * added up. */
 #define HF_METRICS_NUMBER_MAX (UINT64_C(1) << 56)
 #define HF_METRICS_SUM_MAX (UINT64_C(1) << 59)
 
 /* In a file: who wrote it, and in which form. */
 #define HF_METRICS_MAGIC "HFMETRIC"
 #define HF_METRICS_VERSION 2
-/* Another value is read on a machine of another byte order. */
+/* A reader of another byte order reads another number. */
 #define HF_METRICS_BYTE_ORDER 0x01020304
 #define HF_METRICS_BOOT_BYTES 40
 
@@ -52,7 +53,7 @@ struct hf_metrics_header {
     uint64_t pid;                     /* in the namespace of the process */
     uint64_t started;                 /* in the kernel's ticks since the boot */
     uint64_t closed;                  /* not 0: the client was closed */
-    uint64_t sequence;                /* odd: an event is being counted */
+    uint64_t sequence;                /* odd: the file is being written */
     uint64_t used;                    /* entries that were ever in use */
 };
 
@@ -136,13 +137,13 @@ hf_metrics_observe(struct hf_metrics_histogram *histogram,
     histogram->sum_us += duration->us;
 }
 
-/* The number of the entry that ${name} has, or is to have from now on;
+/* The entry that ${name} has, or may take now (hf_metrics_take());
  * HF_METRICS_NAMES: none.  ${contended}: this is about an acquire that had to
- * wait, so that another name may have to go. */
+ * wait, for which another name may lose its entry. */
 size_t hf_metrics_find(const struct hf_metrics_block *block,
                        struct hf_metrics_name_ref *name, bool contended);
 
-/* Give the entry ${index} to ${name}.  False: it had it before. */
+/* Give the entry ${index} to ${name}.  False: it had that entry before. */
 bool hf_metrics_take(struct hf_metrics_block *block, size_t index,
                      const struct hf_metrics_name_ref *name);
 

@@ -104,8 +104,8 @@ static const struct hf_histogram *histogram_at(const void *base, size_t offset)
     return (const void *)((const char *)base + offset);
 }
 
-/* How acquires ended.  HF_OK is always there, so that the family is never
- * empty. */
+/* Write how acquires ended.  HF_OK has a sample even if it is 0, so that the
+ * family is never empty. */
 static void write_acquires(struct hf_openmetrics *out,
                            const struct hf_metrics_sum *sum)
 {

@@ -19,15 +19,16 @@
 #include "base/memory.h"
 #include "thread/high_descriptor.h"
 
-/* Somebody who sums up a directory removes a file that is being made and that
- * has no lock yet, because its maker may be dead; then it is made again. */
+/* A file that is being made and has no lock yet may be removed by somebody who
+ * sums up the directory, because its maker may be dead.  Then it is made again,
+ * up to this many times. */
 #define CREATE_TRIES 8
 
 #define LENGTH_OF_BOOT_ID 36
 
 static const size_t all_bytes = sizeof(struct hf_metrics_block);
 
-/* As a file, it has the same form on every machine of one byte order. */
+/* So the file has the same form on every machine of one byte order. */
 _Static_assert(sizeof(struct hf_metrics_header) == 104, "no padding");
 _Static_assert(sizeof(struct hf_metrics_entry) == 816, "no padding");
 _Static_assert(HF_METRICS_NAMES == 64, "a bit for each entry");
@@ -46,8 +47,9 @@ void hf_metrics_read_boot(char boot[HF_METRICS_BOOT_BYTES])
     close(fd);
 }
 
-/* The 22nd field of /proc/self/stat, the 20th behind the name of the program,
- * which may have any characters.  0 if it cannot be read. */
+/* When this process was started: the 22nd field of /proc/self/stat, the 20th
+ * behind the name of the program, which may have any characters.  0 if it
+ * cannot be read. */
 static uint64_t read_start(void)
 {
     int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
@@ -94,8 +96,8 @@ static hf_status fail(struct hf_error *error, const char *call,
                         hf_errno_text(errno));
 }
 
-/* Others may not rename our file: where everybody may write, the directory has
- * to be sticky. */
+/* Others must not be able to rename our file: a directory where everybody may
+ * write has to be sticky. */
 static hf_status check_dir(int fd, const char *path, struct hf_error *error)
 {
     struct stat stat;
@@ -146,11 +148,12 @@ static void lock_file(int fd)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
 
-    /* Without it, because the filesystem has none, the pid has to do. */
+    /* A filesystem may have no locks; then only the pid shows that it lives. */
     (void)fcntl(fd, F_SETLK, &lock);
 }
 
-/* Write ${bytes} of the block that are ${at} bytes behind its beginning. */
+/* Write the ${bytes} of the block that are ${at} bytes behind its beginning.
+ * False with errno. */
 static bool write_part(const struct hf_metrics_file *file, size_t at,
                        size_t bytes)
 {
@@ -169,7 +172,7 @@ static bool write_sequence(struct hf_metrics_file *file)
                       sizeof(uint64_t));
 }
 
-/* Say in the file that the entry at ${at} is none. */
+/* Have the file say that the entry at ${at} is none. */
 static bool clear_id(const struct hf_metrics_file *file, size_t at)
 {
     static const uint64_t none;
@@ -177,7 +180,8 @@ static bool clear_id(const struct hf_metrics_file *file, size_t at)
     return pwrite(file->fd, &none, sizeof(none), (off_t)at) == sizeof(none);
 }
 
-/* Write the entry ${i}; its id last, if it has another name in the file. */
+/* Write the entry ${i}.  If it has another name in the file, clear its id first
+ * and write the id last, so that it is no entry in between. */
 static bool write_entry(const struct hf_metrics_file *file, size_t i)
 {
     const size_t at = hf_metrics_block_bytes(i), id_bytes = sizeof(uint64_t);
@@ -190,7 +194,9 @@ static bool write_entry(const struct hf_metrics_file *file, size_t i)
            write_part(file, at, id_bytes);
 }
 
-/* The file has the length of a block: somebody may have truncated it. */
+/* Give the file the length of a block if it has another one, because somebody
+ * may have truncated it; all entries are then written again.  False with
+ * errno. */
 static bool restore_length(struct hf_metrics_file *file, off_t length)
 {
     if (length == (off_t)all_bytes)
@@ -200,7 +206,8 @@ static bool restore_length(struct hf_metrics_file *file, off_t length)
     return ftruncate(file->fd, (off_t)all_bytes) == 0;
 }
 
-/* A write beyond this limit kills the process. */
+/* May a whole block be written?  A write beyond the limit of the size of files
+ * kills the process (SIGXFSZ).  False with errno. */
 static bool check_limit(void)
 {
     struct rlimit limit;
@@ -210,7 +217,8 @@ static bool check_limit(void)
            limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= all_bytes;
 }
 
-/* Write all that has changed, but for the length.  False with errno. */
+/* Write all that has changed to the file, which has the right length.  False
+ * with errno. */
 static bool write_changed(struct hf_metrics_file *file)
 {
     if (!write_sequence(file) ||
@@ -225,7 +233,8 @@ static bool write_changed(struct hf_metrics_file *file)
     return true;
 }
 
-/* Is .fd still our file?  A program may have closed it behind our back. */
+/* Is .fd still our file?  The program may have closed it, and have opened
+ * another. */
 static bool is_ours(const struct hf_metrics_file *file, struct stat *stat)
 {
     return fstat(file->fd, stat) == 0 && stat->st_dev == file->device &&
@@ -246,7 +255,7 @@ hf_status hf_metrics_file_write(struct hf_metrics_file *file,
                             "the program has closed its descriptor; expected "
                             "it to close only those that it has opened");
     }
-    /* An odd number stays if the write before failed in the middle. */
+    /* If the last write failed in the middle, the number was left odd. */
     file->block->header.sequence &= ~UINT64_C(1);
     file->behind = !check_limit() || !restore_length(file, stat.st_size) ||
                    !write_changed(file);
@@ -274,8 +283,8 @@ static bool prepare_file(struct hf_metrics_file *file, int fd,
            write_changed(file);
 }
 
-/* Make a file under another name, and rename it when it has a header and a
- * lock.  True with no descriptor: it was removed meanwhile. */
+/* Make a file under another name, and rename it when it has a lock and a
+ * header.  True with .fd -1: it was removed before it was renamed. */
 static bool try_create(struct hf_metrics_file *file, int dir, const char **call)
 {
     char made[64], named[64];
@@ -312,7 +321,7 @@ close_fd:
     return false;
 }
 
-/* ${file} has a block and no file yet. */
+/* Make a file for ${file}, which has a block. */
 static hf_status create(struct hf_metrics_file *file, int dir, const char *path,
                         struct hf_error *error)
 {

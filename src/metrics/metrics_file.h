@@ -42,7 +42,7 @@ struct hf_metrics_file {
     dev_t device;                   /* of the file that .fd is */
     ino_t inode;
     uint64_t changed; /* entries that the file does not have, a bit for each */
-    uint64_t renamed; /* of them those that have another name in the file */
+    uint64_t renamed; /* of .changed: they have another name in the file */
     bool behind;      /* the last write failed */
 };
 
@@ -57,8 +57,8 @@ bool hf_metrics_file_in_memory(struct hf_metrics_file *file);
 hf_status hf_metrics_file_create(struct hf_metrics_file *file, const char *path,
                                  struct hf_error *error);
 
-/* Give the entry ${index} to ${name}, unless it has it.  It is about to change.
- */
+/* Give the entry ${index} to ${name}, unless it has it, and note that the entry
+ * is about to change. */
 void hf_metrics_file_take(struct hf_metrics_file *file, size_t index,
                           const struct hf_metrics_name_ref *name);
 
@@ -71,11 +71,11 @@ void hf_metrics_file_take(struct hf_metrics_file *file, size_t index,
 hf_status hf_metrics_file_write(struct hf_metrics_file *file,
                                 struct hf_error *error);
 
-/* Say that the block will not change any more, and free it.  The file stays,
- * for those who read it. */
+/* Have the file say that the block will not change any more, and free the
+ * block.  The file stays, for those who read it. */
 void hf_metrics_file_close(struct hf_metrics_file *file);
 
-/* In the child of a fork. */
+/* In the child of a fork: close the file, and count no more. */
 void hf_metrics_file_after_fork(struct hf_metrics_file *file);
 
 /* Write the id of the boot of the machine to ${boot}; "" if the kernel does not

@@ -97,8 +97,8 @@ static struct hf_metrics_sum_name *get_name(struct hf_metrics_sum *sum,
     return names;
 }
 
-/* Is ${id} that of ${text}?  A name that was cut has its own id at its end.  A
- * text has one id only. */
+/* Is ${id} the id of the name ${text}?  A name that was cut has its id at its
+ * end.  So a text has one id only. */
 static bool is_id_of(uint64_t id, const char *text)
 {
     enum { TAIL = 17, CUT = HF_METRICS_NAME_BYTES - 1 - 3 };
@@ -113,8 +113,8 @@ static bool is_id_of(uint64_t id, const char *text)
     return strcmp(text + bytes - TAIL, tail) == 0;
 }
 
-/* Has ${entry} a name that a client has written?  Then no other entry of any
- * file has it under another id, and it appears once. */
+/* Has ${entry} a name that a client can have written?  Then no other entry of
+ * any file has that name under another id, so it appears once. */
 static bool is_named(const struct hf_metrics_entry *entry)
 {
     return entry->id != 0 &&
@@ -138,8 +138,8 @@ static bool add_entry(struct hf_metrics_sum *sum,
     return true;
 }
 
-/* A bound on names is kept on the way, so that the memory for any number of
- * files is bounded. */
+/* The names are trimmed on the way, so that the memory is bounded for any
+ * number of files. */
 bool hf_metrics_sum_add(struct hf_metrics_sum *sum,
                         const struct hf_metrics_block *block, size_t entries)
 {
@@ -225,7 +225,8 @@ void hf_metrics_sum_write(const struct hf_metrics_sum *sum,
 
 /* --------------------------------------------------------------- others -- */
 
-/* An event that was counted in part may be in an entry and not in the sum. */
+/* An entry may have an event that the sum has not, because the event was
+ * counted in part. */
 static void subtract(uint64_t *from, uint64_t number)
 {
     *from = *from > number ? *from - number : 0;

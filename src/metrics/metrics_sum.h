@@ -10,8 +10,8 @@
 
 #include "metrics/metrics_block.h"
 
-/* A sum has at most so many names; the others, with the least weight, are
- * counted among "others". */
+/* A sum has at most this many names.  The others, those with the least weight,
+ * are counted together. */
 #define HF_METRICS_SUM_NAMES 1024
 
 /* A name of a sum. */
@@ -37,27 +37,28 @@ struct hf_metrics_sum {
     size_t room;
 };
 
-/* Is no number of ${block}, of which ${entries} entries were read, above
+/* Is each number of ${block}, of which ${entries} entries were read, at most
  * ${most}?  Another user may have written any. */
 bool hf_metrics_sum_check(const struct hf_metrics_block *block, size_t entries,
                           uint64_t most);
 
 /* Add ${block}, of which ${entries} entries were read, and which was checked.
- * No number rises above HF_METRICS_SUM_MAX.  What an entry has whose name no
- * client would write remains among the others.  False if there is no memory;
- * the sum is then not usable. */
+ * No number rises above HF_METRICS_SUM_MAX.  An entry with a name that no
+ * client would write counts among the others.  False if there is no memory; the
+ * sum is then not usable. */
 bool hf_metrics_sum_add(struct hf_metrics_sum *sum,
                         const struct hf_metrics_block *block, size_t entries);
 
 /* Keep the HF_METRICS_SUM_NAMES names with the greatest weight. */
 void hf_metrics_sum_trim(struct hf_metrics_sum *sum);
 
-/* Write ${sum} to ${block}, which is all zero, has room for .count entries and
- * gets no header but .used. */
+/* Write ${sum} to ${block}, which is all zero and has room for .count entries.
+ * Of the header only .used is set. */
 void hf_metrics_sum_write(const struct hf_metrics_sum *sum,
                           struct hf_metrics_block *block);
 
-/* Set ${others} to what the names have that have no numbers of their own. */
+/* Set ${others} to what the names have together that have no numbers of their
+ * own. */
 void hf_metrics_sum_others(const struct hf_metrics_sum *sum,
                            struct hf_lock_stats *others);
 

@@ -48,7 +48,8 @@ static void put_text(struct hf_openmetrics *out, const char *text)
     put(out, text, strlen(text));
 }
 
-/* \u and four digits, of two halves for a character beyond them. */
+/* Write \u and four digits; two of these, a pair of surrogates, for a character
+ * beyond U+FFFF. */
 static void put_utf16(struct hf_openmetrics *out, uint32_t code)
 {
     char escaped[16];
@@ -62,10 +63,10 @@ static void put_utf16(struct hf_openmetrics *out, uint32_t code)
         (size_t)snprintf(escaped, sizeof(escaped), "\\u%04" PRIx32, code));
 }
 
-/* One character of a text in quotes, ${bytes} of ${text}.  OpenMetrics escapes
- * the quote, the backslash and the end of a line; other characters are those of
- * the name, but what can deceive a reader is not shown on a terminal.  JSON can
- * escape it. */
+/* Write one character of a text in quotes: the ${bytes} at ${text}, which are
+ * ${code}.  OpenMetrics escapes the quote, the backslash and the end of a line.
+ * A character that can deceive a reader is escaped in JSON, and replaced on a
+ * terminal. */
 static void put_character(struct hf_openmetrics *out, const char *text,
                           size_t bytes, uint32_t code)
 {
@@ -81,7 +82,7 @@ static void put_character(struct hf_openmetrics *out, const char *text,
         put(out, text, bytes);
 }
 
-/* A text in double quotes. */
+/* Write a text in double quotes. */
 static void put_quoted(struct hf_openmetrics *out, const char *text)
 {
     size_t bytes = strlen(text);
@@ -100,7 +101,8 @@ static void put_quoted(struct hf_openmetrics *out, const char *text)
     put_text(out, "\"");
 }
 
-/* ${number}, or the seconds of so many microseconds. */
+/* Write ${number}; ${micro}: it is in microseconds and is written in
+ * seconds. */
 static void put_number(struct hf_openmetrics *out, uint64_t number, bool micro)
 {
     char text[48];
@@ -145,7 +147,7 @@ void hf_openmetrics_family(struct hf_openmetrics *out,
     put_text(out, "\n");
 }
 
-/* A label, behind ${before}. */
+/* Write a label, behind ${before}. */
 static void put_label(struct hf_openmetrics *out, const char *before,
                       const struct hf_metric_label *label)
 {
@@ -156,7 +158,8 @@ static void put_label(struct hf_openmetrics *out, const char *before,
     put_quoted(out, label->value);
 }
 
-/* The part of a sample before its number; ${bound} of a bucket, else NULL. */
+/* Write the part of a sample that is before its number.  ${bound} is that of a
+ * bucket, else NULL. */
 static void begin_sample(struct hf_openmetrics *out, const char *name,
                          const char *suffix, struct hf_metric_label label,
                          const char *bound)
@@ -196,7 +199,7 @@ void hf_openmetrics_number(struct hf_openmetrics *out,
     end_sample(out);
 }
 
-/* A bucket counts those below it, too. */
+/* A bucket also counts what is in those below it. */
 void hf_openmetrics_histogram(struct hf_openmetrics *out,
                               const struct hf_metric_family *family,
                               struct hf_metric_label label,
