@@ -7,6 +7,7 @@
 
 #include "cmocka/runner.h"
 #include "engines/quorum/quorum.h"
+#include "tracked_heap.h"
 
 #define SERVERS 3
 #define CALLS_MAX 64
@@ -112,6 +113,7 @@ static int begin(void **state)
                                                 on_notice, NULL};
 
     (void)state;
+    tracked_heap_install();
     memset(&events, 0, sizeof events);
     call_count = disconnects = 0;
     now_ms = 1000;
@@ -341,6 +343,27 @@ static void answer_behind(size_t server, enum hf_ticket_kind kind)
                                           .count = 2};
 
     hf_quorum_server_answered(quorum, take(server), &whole, now_ms);
+}
+
+/* The ticket that there is no memory for is ahead. */
+FIXTURE_TEST(a_list_that_is_not_merged_in_full_is_not_answered)
+{
+    struct hf_store_call enqueue = a_call(HF_STORE_ENQUEUE);
+    struct hf_store_call list = a_call(HF_STORE_LIST);
+
+    all_up();
+    enqueue_mine(&enqueue);
+    hf_quorum_call(quorum, &list, now_ms);
+    tracked_heap_fail(true);
+    answer(0, other, 80, false);
+    tracked_heap_fail(false);
+    answer(1, nobody, 90, false);
+    answer(2, nobody, 90, false);
+    assert_int_equal(events.answers, 1);
+    assert_true(hf_quorum_wake_at_ms(quorum) <= now_ms);
+    hf_quorum_tick(quorum, now_ms);
+    assert_int_equal(events.downs, 1);
+    assert_int_equal(events.answers, 1);
 }
 
 /* A reader lists again soon if a writer ahead is only proposed, and at longer

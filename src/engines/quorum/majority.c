@@ -440,6 +440,10 @@ static void add_answer(struct hf_quorum *quorum,
 void hf_quorum_operation_decide(struct hf_quorum *quorum,
                                 struct hf_quorum_request *request)
 {
+    /* What was merged may lack a ticket that is ahead.  The next tick takes the
+     * link down, and nothing is answered before that. */
+    if (quorum->out_of_memory)
+        return;
     switch (request->kind) {
     case HF_STORE_ENQUEUE:
         hf_quorum_enqueue_decide(quorum, request);

@@ -148,8 +148,7 @@ bool hf_quorum_merged_has_undecided(const struct hf_quorum *quorum,
 }
 
 /* Fill in the row as the answer shows it.  False: the answer leaves it out,
- * because no majority can have the ticket, or its ENQUEUE failed, or memory
- * ran out. */
+ * because no majority can have the ticket, or its ENQUEUE failed. */
 static bool prepare_row(const struct hf_quorum *quorum,
                         const struct hf_quorum_request *request,
                         struct hf_quorum_merged_ticket *row)
@@ -168,9 +167,7 @@ static bool prepare_row(const struct hf_quorum *quorum,
     row->ticket.token = detailed ? row->committed : 0;
     if (ticket != NULL && ticket->number > 0)
         row->ticket.sequence = row->ticket.token = ticket->number;
-    if (row->ticket.payload == NULL)
-        row->ticket.payload = hf_strdup("");
-    return row->ticket.payload != NULL;
+    return true;
 }
 
 static int compare_rows(const void *a, const void *b)
@@ -192,6 +189,9 @@ size_t hf_quorum_merged_select(const struct hf_quorum *quorum,
         if (!prepare_row(quorum, request, &merged->rows[i]))
             continue;
         row = merged->rows[i];
+        if (row.ticket.payload == NULL &&
+            (row.ticket.payload = hf_strdup("")) == NULL)
+            merged->out_of_memory = true;
         merged->rows[i] = merged->rows[kept];
         merged->rows[kept++] = row;
     }

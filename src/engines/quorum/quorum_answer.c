@@ -89,6 +89,10 @@ static void answer_rows(struct hf_quorum *quorum,
     struct hf_quorum_answer answer;
     size_t count = hf_quorum_merged_select(quorum, request);
 
+    if (request->merged.out_of_memory) {
+        quorum->out_of_memory = true;
+        return;
+    }
     rows = request->merged.rows;
     if (request->kind != HF_STORE_EXISTS)
         plan_rechecks(quorum, rows, count);
