@@ -106,7 +106,8 @@ bool hf_zk_window_has_room_for(const struct hf_zk_window *window,
     if (window->alone != NULL && window->alone != queue)
         return false;
     if (waits && hf_zk_window_has_room(window, calls))
-        return false; /* the session begins that first, and then asks again */
+        return false; /* the session begins the work that waits, and then calls
+                         .room of its listeners */
     if (!waits && now_ms >= window->locks_until_ms)
         return calls < window->size;
     return own < HF_ZK_WINDOW_BESIDE_LOCKS;
@@ -124,7 +125,7 @@ hf_status hf_zk_window_enter(struct hf_zk_window *window, unsigned calls,
     return add(window, class, callbacks, work) ? HF_EBUSY : HF_ENOMEM;
 }
 
-/* The class whose turn it is goes first, the other one if that has none. */
+/* Take from .next_class, or from the other class if that has no work. */
 void *hf_zk_window_take(struct hf_zk_window *window,
                         const struct hf_zk_window_callbacks **callbacks)
 {

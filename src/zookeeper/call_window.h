@@ -18,10 +18,10 @@
  *
  * The operations of a handle of the public client (op_queue.h) wait in a queue
  * of the handle, and share the window with the work of locks on one session.
- * They stand back: while work waits here, or has just begun, one of them is in
- * flight, because each one delays what a lock sends next.  Work that waits goes
- * first when there is room: otherwise a handle would always fill a window of
- * one call.
+ * They stand back: while work of locks waits here, or has just begun, at most
+ * one operation of a handle is in flight, because each one delays what a lock
+ * sends next.  Work that waits goes first when there is room: otherwise a
+ * handle would always fill a window of one call.
  */
 #ifndef HF_ZOOKEEPER_CALL_WINDOW_H
 #define HF_ZOOKEEPER_CALL_WINDOW_H
@@ -40,14 +40,15 @@ struct hf_zk_waiting;
  * batch of a detailed list. */
 #define HF_ZK_WINDOW_CALLS 128
 
-/* While locks are at work, a handle may have so many calls in flight.  With
+/* The calls that a handle may have in flight while locks are at work.  With
  * one, what a lock sends waits for one operation at most, and a handle is
  * served although locks never rest.  With two, an acquire and a release took
  * twice as long beside a bulk of sets as alone (bench/shared.c). */
 #define HF_ZK_WINDOW_BESIDE_LOCKS 1
 
-/* Locks count as being at work for so long after work of theirs has begun: an
- * acquire, a short critical section and a release come in quick succession. */
+/* For this time after work of theirs has begun, locks count as being at work:
+ * an acquire, a short critical section and a release come in quick
+ * succession. */
 #define HF_ZK_LOCKS_AT_WORK_MS 20
 
 /* The classes of work.  The two classes that wait take turns, so neither
@@ -82,10 +83,10 @@ struct hf_zk_window {
         struct hf_zk_waiting **end; /* where the next element is linked */
     } waiting_work[HF_ZK_CLASSES];
     struct hf_tree work;     /* everything that waits, by address */
-    uint64_t locks_until_ms; /* locks count as being at work */
-    /* The operation queue that has a call in flight that must travel alone, or
-     * waits for the others to be answered to send it.  Nothing else begins
-     * then, but for urgent work.  NULL: none. */
+    uint64_t locks_until_ms; /* until then locks count as being at work */
+    /* The operation queue of which an operation must travel alone: its call is
+     * in flight, or waits until all other calls are answered.  Meanwhile only
+     * urgent work begins.  NULL: none. */
     const void *alone;
 };
 

@@ -35,30 +35,32 @@ struct hf_zk_connection_error {
  * and .proven may drop the connection.  No callback follows .closed. */
 struct hf_zk_listener {
     void *user;
-    /* An attempt to connect failed or the connection ended.  Called once for
-     * each, before .suspended. */
+    /* An attempt to connect failed, or the connection ended with an error.
+     * Called once for each, before .suspended. */
     void (*connection_error)(
         void *user, const struct hf_zk_connection_error *connection_error);
     /* The reconnect policy allows no further attempt, or all servers refuse the
-     * credentials, which .connection_error has said.  ${retries}: attempts in a
-     * row that failed; ${elapsed_ms}: time since the first of them. */
+     * credentials.  .connection_error was called before.  ${retries}: attempts
+     * in a row that failed; ${elapsed_ms}: time since the first of them. */
     void (*gave_up)(void *user, uint32_t retries, uint64_t elapsed_ms);
     /* A ConnectRequest that resumes the session is sent now.  The server will
      * grant a timeout of at least ${least_timeout_ms}.  Not called before the
      * first .up. */
     void (*resuming)(void *user, uint64_t least_timeout_ms);
-    /* The session is connected.  ${resumed} is false for a new session, and
-     * true for one that was taken over from another client.  Only the
-     * credentials, SetWatches and calls of earlier listeners have been sent on
-     * this connection.  If an earlier listener ended the connection, later ones
-     * get .suspended without .up. */
+    /* The session is connected.  ${resumed} is false for a new session.  It is
+     * true if the session was there before this connection: it is ours, or was
+     * taken over from another client.  Only the credentials, SetWatches and
+     * calls of earlier listeners have been sent on this connection.  If an
+     * earlier listener ended the connection, later ones get .suspended without
+     * .up. */
     void (*up)(void *user, bool resumed);
     /* The connection has ended.  The calls in flight are answered with
      * HF_ZK_DISCONNECTED after this, and work that waits for the window is
      * refused. */
     void (*suspended)(void *user);
     /* The session has expired or was given up.  All calls were answered, and
-     * waiting work refused, before this. */
+     * waiting work refused, before this.  If it was connected, .suspended may
+     * be left out. */
     void (*lost)(void *user, const char *why);
     /* The session was closed as hf_zk_session_close() asked, with or without a
      * close request to the server. */
@@ -89,7 +91,9 @@ struct hf_zk_notification {
 /* The list of a session, and the notifications in progress. */
 struct hf_zk_listeners {
     struct hf_zk_listener *first;
-    struct hf_zk_notification *innermost; /* of the notifications in progress */
+    /* The last notification that began; its .outer leads to the others that
+     * are in progress. */
+    struct hf_zk_notification *innermost;
 };
 
 /* Add ${listener}, which must be in no list, as the last one. */

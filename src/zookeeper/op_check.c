@@ -56,7 +56,7 @@ _Static_assert(sizeof needs / sizeof needs[0] == KIND_MAX + 1,
 
 /* ---------------------------------------------------------------- fields -- */
 
-/* What every operation has. */
+/* Check the fields that every operation has. */
 static hf_status check_frame(const struct hf_zookeeper_op *op,
                              struct hf_error *error)
 {
@@ -131,7 +131,7 @@ static hf_status check_version(const struct hf_zookeeper_op *op,
     return HF_OK;
 }
 
-/* The mode of a CREATE, and the time that only some modes have. */
+/* Check the mode of a CREATE, and .ttl_ms, which only some modes have. */
 static hf_status check_mode(const struct hf_zookeeper_op *op,
                             struct hf_error *error)
 {
@@ -159,7 +159,7 @@ static hf_status check_mode(const struct hf_zookeeper_op *op,
     return HF_OK;
 }
 
-/* The access list.  That of a CREATE may be missing. */
+/* Check the access list.  A CREATE may have none. */
 static hf_status check_acls(const struct hf_zookeeper_op *op,
                             struct hf_error *error)
 {
@@ -198,8 +198,8 @@ static bool is_given(const char *text)
     return text != NULL && text[0] != '\0';
 }
 
-/* What a RECONFIG changes.  A server would ignore .joining and .leaving beside
- * .servers. */
+/* Check what a RECONFIG changes: .joining and .leaving, or .servers.  A server
+ * would ignore .joining and .leaving beside .servers. */
 static hf_status check_ensemble(const struct hf_zookeeper_op *op,
                                 struct hf_error *error)
 {
@@ -220,7 +220,7 @@ static hf_status check_ensemble(const struct hf_zookeeper_op *op,
     return HF_OK;
 }
 
-/* All fields of an operation that is no multi. */
+/* Check the other fields of an operation that is no multi. */
 static hf_status check_single(const struct hf_zookeeper_op *op,
                               struct hf_error *error)
 {
@@ -229,7 +229,8 @@ static hf_status check_single(const struct hf_zookeeper_op *op,
         hf_status (*check)(const struct hf_zookeeper_op *op,
                            struct hf_error *error);
     } checks[] = {
-        {MODE, check_mode}, /* before the path, which it has a say in */
+        {MODE, check_mode}, /* before the path: what a path may be depends on
+                               the mode */
         {PATH, check_path}, {SCHEME, check_scheme},
         {DATA, check_data}, {VERSION, check_version},
         {ACLS, check_acls}, {ENSEMBLE, check_ensemble},
@@ -244,7 +245,7 @@ static hf_status check_single(const struct hf_zookeeper_op *op,
 
 /* ----------------------------------------------------------------- multi -- */
 
-/* ${op} in .ops of an operation of kind ${around}. */
+/* Check ${op}, which is in .ops of an operation of the kind ${around}. */
 static hf_status check_inner(const struct hf_zookeeper_op *op,
                              enum hf_zookeeper_op_kind around,
                              struct hf_error *error)

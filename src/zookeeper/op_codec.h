@@ -30,9 +30,9 @@ struct hf_zk_op_context {
  *   HF_EINVAL        a field that no server takes, or a request of more than
  *                    .max_request_bytes
  *   HF_EUNSUPPORTED  a .reserved is not zero
- * Not checked is whether .watch of a single operation is of the right kind and
- * path.  .path of an ADD_WATCH is that of its watch, which the user of this
- * function sets before. */
+ * It is the caller who checks that .watch of a single operation has the right
+ * kind and path, and who sets .path of an ADD_WATCH to the path of its watch
+ * before. */
 hf_status hf_zk_op_check(const struct hf_zookeeper_op *op,
                          const struct hf_zk_op_context *context,
                          struct hf_error *error);
@@ -60,8 +60,8 @@ hf_status hf_zk_op_encode(const struct hf_zookeeper_op *op,
                           struct hf_jute_writer *record,
                           struct hf_error *error);
 
-/* The same, with no more memory as .failed of ${to}; and as one of the
- * operations of a multi, with its header. */
+/* As hf_zk_op_encode(), but lack of memory sets .failed of ${to}.  The second
+ * one writes ${op} as an operation of a multi, with its header in front. */
 void hf_zk_op_put(struct hf_jute_writer *to, const struct hf_zookeeper_op *op,
                   const struct hf_zk_op_context *context);
 void hf_zk_op_put_in_multi(struct hf_jute_writer *to,
@@ -72,7 +72,7 @@ void hf_zk_op_put_in_multi(struct hf_jute_writer *to,
 struct hf_zk_op_record {
     enum hf_zk_opcode opcode;
     struct hf_jute_piece path; /* with the chroot; null if there is none */
-    int64_t version;           /* the one that was expected, if any */
+    int64_t version;           /* the expected version, or HF_ZK_ANY_VERSION */
 };
 
 /* Read the next operation of a record that hf_zk_op_encode() wrote. */
@@ -86,8 +86,8 @@ struct hf_zk_op_record hf_zk_op_read(struct hf_jute_reader *record,
  * hf_zookeeper_result_free().  NULL: no memory. */
 struct hf_zookeeper_result *hf_zk_op_reserve(void);
 
-/* Make ${reserved} the result of an operation that got no answer.  ${status} is
- * not HF_OK. */
+/* Make ${reserved} the result of an operation that failed with ${status}, which
+ * is not HF_OK.  The text is its .text. */
 void hf_zk_op_end(struct hf_zookeeper_result *reserved, hf_status status,
                   const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -97,13 +97,14 @@ void hf_zk_op_end(struct hf_zookeeper_result *reserved, hf_status status,
  * hf_zookeeper_result_free().  ${reserved} becomes the result, or is freed.
  *
  * Any status is possible.  HF_ENOMEM: there is no memory for what the answer
- * says.  HF_EPROTOCOL: it does not fit the request, has a path outside of
- * ${chroot}, or a name with a NUL in it.  A write with these, or with
- * HF_ELIMIT, was carried out; a MULTI may have been, or not.  Bytes behind a
- * record are ignored, as other clients do.  .watching is left false.
+ * says.  HF_EPROTOCOL: the answer does not fit the request, has a path outside
+ * of ${chroot}, or a name with a NUL in it.  A write that ends with one of
+ * these, or with HF_ELIMIT, was carried out; a MULTI may have been, or not.
+ * Bytes behind a record are ignored, as other clients do.  .watching is left
+ * false.
  *
- * A MULTI that failed as a whole, so that the server does not say which
- * operation is to blame, has no .results.
+ * If the server does not say which operation of a MULTI failed, the result has
+ * no .results.
  *
  * ${reply} must not be that of a request without an answer
  * (HF_ZK_DISCONNECTED). */

@@ -65,7 +65,7 @@ static hf_status status_of(enum hf_zk_error code, enum hf_zk_opcode opcode)
     case HF_ZK_OPERATION_TIMEOUT:
     case HF_ZK_REQUEST_TIMEOUT:
         return writes(opcode) ? HF_EUNSURE : HF_EUNREACHABLE;
-    /* A server may say so after it has carried out a write, too. */
+    /* A server may answer this after it has carried out a write, too. */
     case HF_ZK_MARSHALLING:
         return writes(opcode) ? HF_EUNSURE : HF_EINVAL;
     case HF_ZK_OUT_OF_MEMORY:
@@ -124,7 +124,7 @@ static const char *good_arguments(enum hf_zk_opcode opcode)
     return "";
 }
 
-/* What to do. */
+/* The second part of the text: what to do. */
 static const char *advice(const struct hf_zk_op_record *record,
                           enum hf_zk_error code)
 {
@@ -159,7 +159,8 @@ static const char *advice(const struct hf_zk_op_record *record,
     case HF_ZK_OUT_OF_MEMORY:
     case HF_ZK_MALFORMED:
     case HF_ZK_ANSWER_TOO_LONG:
-        if (record->opcode == HF_ZK_MULTI) /* its errors are in the body */
+        if (record->opcode == HF_ZK_MULTI) /* the errors of a multi are in the
+                                              body, which cannot be read */
             return "; the multi may have been carried out";
         return writes(record->opcode) ? "; the operation was carried out" : "";
     default:
@@ -177,7 +178,8 @@ static struct hf_jute_piece subject(const struct hf_zk_op_record *record,
     if (below.bytes != NULL)
         return below;
     if (record->path.bytes != NULL)
-        return record->path; /* that of GET_CONFIG, or of RECONFIG */
+        return record->path; /* the node of GET_CONFIG or RECONFIG, which may be
+                                outside the chroot */
     if (record->opcode == HF_ZK_WHO_AM_I)
         return hf_zk_path_piece("who am I");
     return hf_zk_path_piece(record->opcode == HF_ZK_AUTH ? "add auth"

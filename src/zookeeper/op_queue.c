@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each event ends or moves operations first and calls send_waiting() last,
- * which alone sends. */
+/* Each event ends or moves operations first, and calls send_waiting() last.
+ * Only send_waiting() sends operations that have waited. */
 #include "zookeeper/op_queue.h"
 
 #include <assert.h>
@@ -20,7 +20,7 @@
 
 /* ------------------------------------------------------------------- end -- */
 
-/* Would a repetition change something? */
+/* Could it change something if ${op} were carried out twice? */
 static bool is_write(const struct hf_zk_op *op)
 {
     switch (op->kind) {
@@ -36,7 +36,7 @@ static bool is_write(const struct hf_zk_op *op)
     }
 }
 
-/* Would the current server refuse it, because it has no quorum? */
+/* Would the current server refuse ${op}, because it has no quorum? */
 static bool is_refused(const struct hf_zk_op_queue *queue,
                        const struct hf_zk_op *op)
 {
@@ -52,8 +52,8 @@ static void free_record(struct hf_zk_op *op)
 }
 
 /* ${op} ends now with ${status}, and its .reserved is what the user gets.  If
- * it is in flight, its answer will be dropped; but that to an AddWatch changes
- * the mode of the path in its record. */
+ * it is in flight, its answer will be dropped.  The record of an AddWatch stays
+ * until then, because the answer changes the mode of the path in it. */
 static void end_with(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
                      hf_status status)
 {
@@ -124,7 +124,8 @@ static void end_all(struct hf_zk_op_queue *queue, hf_status status,
         end(queue, queue->waiting.credentials.first, status, "%s", why);
 }
 
-/* The connection has ended: end what does not wait for another one. */
+/* The connection has ended: end the operations that do not wait for another
+ * connection. */
 static void end_tries(struct hf_zk_op_queue *queue)
 {
     struct hf_zk_op_list tries = {NULL, NULL};
@@ -216,8 +217,9 @@ static bool may_send(const struct hf_zk_op_queue *queue)
                                      session->now_ms);
 }
 
-/* ${op} is the next one to be sent.  True if it has to travel alone, and others
- * are unanswered: then nothing begins until they are answered. */
+/* ${op} is the next one to be sent.  If it has to travel alone, keep others
+ * from beginning.  True if it must wait until all calls in flight are
+ * answered. */
 static bool waits_alone(struct hf_zk_op_queue *queue, struct hf_zk_op *op)
 {
     struct hf_zk_session *session = queue->session;
@@ -244,7 +246,8 @@ static void send_or_end(struct hf_zk_op_queue *queue, struct hf_zk_op *op)
         send_op(queue, op);
 }
 
-/* Nothing of the queue travels alone, or waits for that: others may begin. */
+/* Let others begin, unless an operation of the queue is travelling alone.  None
+ * waits for that any more. */
 static void leave_alone(struct hf_zk_op_queue *queue)
 {
     struct hf_zk_window *window = &queue->session->window;
@@ -289,7 +292,7 @@ static void put_answered_mode(struct hf_zk_op_queue *queue,
 }
 
 /* Pass ${error}, the answer to ${op}, to the watcher that ${op} was to set.
- * True if that is set now. */
+ * True if the watch is set now. */
 static bool watch_answered(struct hf_zk_op *op, enum hf_zk_error error)
 {
     struct hf_zk_watcher *watcher = op->watcher;
@@ -317,7 +320,7 @@ static void wait_again(struct hf_zk_op_queue *queue, struct hf_zk_op *op)
     hf_zk_op_waiting_repeat(&queue->waiting, op);
 }
 
-/* The connection ended before the answer, which will not come any more. */
+/* The connection ended before ${op} was answered: end it, or send it again. */
 static void cut(struct hf_zk_op_queue *queue, struct hf_zk_op *op)
 {
     op->state = HF_ZK_OP_ENDED;
@@ -371,7 +374,7 @@ static void take_answer(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
                         const struct hf_zk_reply *reply)
 {
     bool cut_off = reply->error == HF_ZK_DISCONNECTED;
-    /* It is not known then what the server has for that path. */
+    /* After a refusal it is not known what the server has for the path. */
     bool refused_watch =
         op->opcode == HF_ZK_ADD_WATCH && reply->error != HF_ZK_OK;
 
@@ -384,8 +387,8 @@ static void take_answer(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
     if (!cut_off)
         hf_zk_op_support_note(&queue->support, queue->session->server,
                               op->opcode, reply->error);
-    /* An unknown operation is refused out of turn, before answers that would
-     * include the event. */
+    /* The last event is included by an answer in its turn.  An unknown
+     * operation is refused out of turn. */
     if (!cut_off && reply->error != HF_ZK_UNIMPLEMENTED &&
         queue->last_event == HF_ZK_EVENT_UNANSWERED)
         queue->last_event = HF_ZK_EVENT_INCLUDED;
@@ -450,8 +453,8 @@ static void sync_answered(void *user, struct hf_zk_call *call,
     notify_if_idle(queue);
 }
 
-/* Nothing waits for the answer to the sync: the server carries it out before
- * the reads behind it.  One without a quorum cannot. */
+/* Send the sync, and let the reads follow at once: the server carries them out
+ * after it.  A server without a quorum cannot carry out a sync. */
 static void send_sync(struct hf_zk_op_queue *queue)
 {
     assert(queue->last_event == HF_ZK_EVENT_NEEDS_SYNC);
@@ -497,8 +500,9 @@ static void suspended(void *user)
     hf_zk_op_waiting_suspended(&queue->waiting);
 }
 
-/* Is a refusal with ${status} the end of what waits, because no later attempt
- * can succeed? */
+/* Does a connection error with ${status} end all that waits?  It does if no
+ * later attempt can succeed, which ${final} says; after the first connection
+ * only for refused credentials. */
 static bool ends_all(const struct hf_zk_op_queue *queue, bool final,
                      hf_status status)
 {
@@ -523,7 +527,8 @@ static void gave_up(void *user, uint32_t retries, uint64_t elapsed_ms)
     char why[2 * HF_ERROR_TEXT_BYTES];
 
     queue->given_up = true;
-    /* Reads that had been sent wait only since .connection_error. */
+    /* The same test as in connection_error(), because reads that had been sent
+     * wait only since then. */
     if (ends_all(queue, hf_connectivity_is_final(connectivity), status)) {
         end_all(queue, status, connectivity->error);
         return;
@@ -534,8 +539,8 @@ static void gave_up(void *user, uint32_t retries, uint64_t elapsed_ms)
     end_all(queue, HF_EUNREACHABLE, why);
 }
 
-/* What waits may rest on what the session held; one that only a read-only
- * server knew held nothing. */
+/* What waits may rest on what the session held, so it ends with it.  A session
+ * that only a read-only server knew held nothing. */
 static void lost(void *user, const char *why)
 {
     struct hf_zk_op_queue *queue = user;
@@ -570,7 +575,7 @@ void hf_zk_op_queue_event(struct hf_zk_op_queue *queue)
 
 /* ------------------------------------------------------------------ time -- */
 
-/* When ${op} has to be looked at. */
+/* When to wake ${op}: .connect_by_ms counts until the first connection. */
 static uint64_t wake_at_ms(const struct hf_zk_op_queue *queue,
                            const struct hf_zk_op *op)
 {
@@ -594,7 +599,7 @@ static struct hf_zk_op *first_to_wake(const struct hf_zk_op_queue *queue)
     return container_of_or_null(queue->wakes.first, struct hf_zk_op, wake);
 }
 
-/* The time of ${op} is over.  The text says why it waited, too. */
+/* The deadline of ${op} has passed.  The text also says why it waited. */
 static void expire(struct hf_zk_op_queue *queue, struct hf_zk_op *op)
 {
     const char *error = queue->session->connectivity.error; /* "" while up */
@@ -607,7 +612,8 @@ static void expire(struct hf_zk_op_queue *queue, struct hf_zk_op *op)
     end_unanswered(queue, op, sent, HF_ETIMEDOUT, why);
 }
 
-/* ${op} was woken: its time is over, or the first connection came in time. */
+/* ${op} was woken: end it, because its time is over.  If the first connection
+ * has come since, .connect_by_ms does not count, and it is armed again. */
 static void woken(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
                   uint64_t now_ms)
 {
@@ -691,15 +697,15 @@ static hf_status add_credential(struct hf_zk_op *op, struct hf_error *error)
     return HF_OK;
 }
 
-/* Have ${op}, which may have ended before, wait as the last one. */
+/* Have ${op}, which may have been used before, wait as the last one. */
 static void wait_to_be_sent(struct hf_zk_op_queue *queue, struct hf_zk_op *op)
 {
     op->state = HF_ZK_OP_WAITING;
     hf_zk_op_waiting_add(&queue->waiting, op);
 }
 
-/* ${op} was added: it is sent, waits, or ends because there is no connection
- * now. */
+/* ${op} was added: it is sent, or waits.  It ends now if the server has no
+ * quorum to carry it out, or if it is only tried and there is no connection. */
 static void begin(struct hf_zk_op_queue *queue, struct hf_zk_op *op)
 {
     const struct hf_zk_session *session = queue->session;

@@ -8,7 +8,7 @@
  * that the server may not know travels alone: it is sent when nothing of the
  * session is unanswered, and nothing is sent before its answer, because servers
  * close the connection after an unknown opcode, and that would cut others.
- * Only what locks on the same session send without waiting (call_window.h) may
+ * What locks on the same session send without waiting (call_window.h) may still
  * be cut by that, as by any end of a connection.
  *
  * When a connection ends, reads that were sent come back to the front of their
@@ -50,16 +50,16 @@ enum hf_zk_last_event {
  * writes them. */
 struct hf_zk_op_queue {
     struct hf_zk_session *session;
-    /* Called once from hf_zk_op_queue_close() on, if it is set, when nothing is
-     * unanswered any more: perhaps from within.  It may free the queue.  The
-     * user sets both. */
+    /* Called once after hf_zk_op_queue_close(), or from within it, when no call
+     * of the queue is unanswered any more.  It may free the queue.  The user
+     * sets both; NULL: not called. */
     void (*idle)(void *user);
     void *user;
     struct hf_zk_listener listener; /* of .session */
     const struct hf_zk_op_context *context;
     struct hf_zk_op_waiting waiting;
-    unsigned calls; /* sent and unanswered, also of operations that have ended
-                       and of .sync_call */
+    unsigned calls; /* calls in flight; those of operations that have ended and
+                       .sync_call count too */
     struct hf_heap wakes;   /* operations by their next deadline */
     struct hf_zk_op *alone; /* the operation that travels alone; NULL: none */
     bool was_connected;
@@ -87,24 +87,25 @@ hf_status hf_zk_op_queue_add(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
 void hf_zk_op_queue_send(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
                          uint64_t now_ms);
 
-/* End ${op}, unless it has ended, with HF_ECANCELLED, or with HF_EUNSURE if it
- * is a write that was sent. */
+/* End ${op} with HF_ECANCELLED, or with HF_EUNSURE if it is a write that was
+ * sent.  Does nothing to one that has ended. */
 void hf_zk_op_queue_cancel(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
                            uint64_t now_ms);
 
-/* End all operations that were not sent with HF_ECLOSED, and start no others.
+/* End with HF_ECLOSED all operations that wait to be sent, and start no others.
  * Those that were sent end with their answers, or when the session is closed.
  */
 void hf_zk_op_queue_close(struct hf_zk_op_queue *queue, uint64_t now_ms);
 
-/* After that: end those that were sent without waiting for their answers, with
- * HF_ECLOSED, and writes with HF_EUNSURE. */
+/* After hf_zk_op_queue_close(): end the operations that were sent, without
+ * waiting for their answers: writes with HF_EUNSURE, others with HF_ECLOSED. */
 void hf_zk_op_queue_abandon(struct hf_zk_op_queue *queue);
 
 /* The session has notified a watcher of an event. */
 void hf_zk_op_queue_event(struct hf_zk_op_queue *queue);
 
-/* End the operations whose time is over; when to call it next, or HF_FOREVER.
+/* End the operations whose time is over.  The second one returns when to call
+ * the first one next, or HF_FOREVER.
  */
 void hf_zk_op_queue_tick(struct hf_zk_op_queue *queue, uint64_t now_ms);
 uint64_t hf_zk_op_queue_wake_at_ms(const struct hf_zk_op_queue *queue);

@@ -121,7 +121,8 @@ static void put_acls(struct hf_jute_writer *to,
     }
 }
 
-/* The data of ${op}; NULL is null, which is something else than no bytes. */
+/* Write the data of ${op}.  NULL becomes null, which is not the same as no
+ * bytes. */
 static void put_data(struct hf_jute_writer *to,
                      const struct hf_zookeeper_op *op)
 {
@@ -145,7 +146,7 @@ static void put_create(struct hf_jute_writer *to,
         hf_jute_put_long(to, (int64_t)op->ttl_ms);
 }
 
-/* A list of servers, which is null if there is none. */
+/* Write a list of servers; null if ${servers} is NULL. */
 static void put_servers(struct hf_jute_writer *to, const char *servers)
 {
     if (servers != NULL)
@@ -154,8 +155,8 @@ static void put_servers(struct hf_jute_writer *to, const char *servers)
         hf_jute_put_null(to);
 }
 
-/* ReconfigRequest.  A list of all servers that is not null counts instead of
- * the changes, even "". */
+/* ReconfigRequest.  A server ignores the changes if the list of all servers is
+ * not null, so "" becomes null. */
 static void put_reconfig(struct hf_jute_writer *to,
                          const struct hf_zookeeper_op *op)
 {
@@ -334,7 +335,7 @@ struct hf_zk_op_record hf_zk_op_read(struct hf_jute_reader *record,
     case HF_ZK_CHECK:
         read.version = hf_jute_get_int(record);
         break;
-    default: /* a path and no more that matters */
+    default: /* only the path matters */
         break;
     }
     assert(!record->failed);

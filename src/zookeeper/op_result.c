@@ -31,7 +31,7 @@ struct op_answer {
     const char *chroot;
     int64_t zxid;
     struct hf_jute_reader body;
-    struct hf_zookeeper_result *reserved; /* NULL: is not to be used */
+    struct hf_zookeeper_result *reserved; /* NULL: another block is needed */
     enum hf_zk_error error;               /* why no result was made */
 };
 
@@ -71,7 +71,8 @@ void hf_zk_op_end(struct hf_zookeeper_result *reserved, hf_status status,
     memcpy(block->text, error.text, strlen(error.text) + 1);
 }
 
-/* No result can be made of ${answer}. */
+/* Note ${error}, for which no result can be made of ${answer}.  Returns
+ * NULL. */
 static struct hf_zookeeper_result *no_result(struct op_answer *answer,
                                              enum hf_zk_error error)
 {
@@ -103,7 +104,8 @@ static struct hf_zookeeper_result *new_result(struct op_answer *answer,
     return result;
 }
 
-/* Copy ${piece} and a NUL to ${end}, and move that behind them. */
+/* Copy ${piece} and a NUL to ${*end}, and move ${*end} behind them.  Returns
+ * the copy. */
 static const char *copy(char **end, struct hf_jute_piece piece)
 {
     char *text = *end;
@@ -180,7 +182,8 @@ static struct hf_zookeeper_result *read_created(struct op_answer *answer,
     return result;
 }
 
-/* GetDataResponse, also of a RECONFIG.  No bytes are something else than null.
+/* GetDataResponse, also of a RECONFIG.  .data is NULL only for null, not for no
+ * bytes.
  */
 static struct hf_zookeeper_result *read_data(struct op_answer *answer)
 {
@@ -211,7 +214,7 @@ static struct hf_zookeeper_result *read_number(struct op_answer *answer)
     return result;
 }
 
-/* SyncResponse: a path that is known. */
+/* SyncResponse: only the path, which was in the request. */
 static struct hf_zookeeper_result *read_synced(struct op_answer *answer)
 {
     (void)hf_jute_get_buffer(&answer->body);
@@ -412,8 +415,8 @@ struct multi {
     struct hf_jute_reader record; /* the operations that are left */
     enum hf_zk_opcode opcode;
     size_t count;
-    size_t failed; /* the index of the one that failed, or SIZE_MAX */
-    size_t nth;    /* the one that is read */
+    size_t failed; /* the index of the operation that failed; SIZE_MAX: none */
+    size_t nth;    /* the index of the one that is read */
 };
 
 /* How many operations the record has. */
@@ -473,7 +476,7 @@ read_error(struct op_answer *answer, const struct multi *multi,
     return failed_result(answer, (enum hf_zk_error)code, &error);
 }
 
-/* Is ${type} that of an answer to ${opcode} that did not fail? */
+/* Is ${type} the type of a successful answer to ${opcode}? */
 static bool answers(int32_t type, enum hf_zk_opcode opcode)
 {
     switch (opcode) {
@@ -506,7 +509,8 @@ static struct hf_zookeeper_result *read_next(struct op_answer *answer,
     return read_single(answer, &record, (enum hf_zk_opcode)type);
 }
 
-/* Did ${answer} to a MULTI fail?  Then all of its results are errors. */
+/* Did the MULTI fail?  Then all results in ${answer} are errors, so the first
+ * one shows it. */
 static bool multi_failed(const struct op_answer *answer)
 {
     struct hf_jute_reader body = answer->body;
@@ -515,8 +519,8 @@ static bool multi_failed(const struct op_answer *answer)
     return hf_zk_multi_get_header(&body, &done) == HF_ZK_ERROR_RESULT && !done;
 }
 
-/* Read all results into ${results}.  False if there are not as many as there
- * were operations. */
+/* Read all results into ${results}.  False, with .error of ${answer}, if one
+ * cannot be made, or if there are not as many as there were operations. */
 static bool read_results(struct op_answer *answer, struct multi *multi,
                          struct hf_zookeeper_result *parent,
                          const struct hf_zookeeper_result **results)
@@ -549,7 +553,7 @@ static struct hf_zookeeper_result *read_multi(struct op_answer *answer,
     const struct hf_zookeeper_result **results;
     struct hf_zookeeper_result *result;
 
-    /* It is needed for the whole, if one of the results cannot be made. */
+    /* Kept for the text of a failure, if one of the results cannot be made. */
     answer->reserved = NULL;
     if (multi.opcode == HF_ZK_MULTI && multi_failed(answer)) {
         multi.failed = hf_zk_multi_failed_index(&answer->body);
@@ -568,7 +572,8 @@ static struct hf_zookeeper_result *read_multi(struct op_answer *answer,
     if (multi.failed != SIZE_MAX) {
         result->status = results[multi.failed]->status;
         result->error = results[multi.failed]->error;
-        result->text = results[multi.failed]->text; /* as long as that is */
+        /* Valid as long as that result. */
+        result->text = results[multi.failed]->text;
     }
     return result;
 }
@@ -588,7 +593,7 @@ static void fail(struct hf_zookeeper_result *reserved,
     reserved->zxid = answer->zxid;
 }
 
-/* Read ${reply}; NULL with .error of ${answer}, if it makes no result. */
+/* The result of ${answer}; NULL, with .error of ${answer}, if there is none. */
 static struct hf_zookeeper_result *
 read_reply(struct op_answer *answer, const struct hf_zk_op_record *first,
            struct hf_jute_reader record)

@@ -15,8 +15,8 @@
 #include "zookeeper/protocol.h"
 #include "zookeeper/zk_session.h"
 
-/* For each server of the configuration: bits of the opcodes that it has
- * answered, and of those that it does not know.  Zero: nothing is known.
+/* For each server of the configuration: a bit for each opcode that it has
+ * answered, and for each that it does not know.  Zero: nothing is known.
  * Written by op_support.c only. */
 struct hf_zk_op_support {
     uint32_t known[HF_ZK_SERVERS_MAX + 1];

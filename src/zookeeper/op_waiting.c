@@ -110,7 +110,7 @@ void hf_zk_op_waiting_suspended(struct hf_zk_op_waiting *waiting)
         list_prepend_all(&waiting->added[i], &waiting->repeated[i]);
 }
 
-/* Move those of ${list} that are only tried to ${tries}. */
+/* Move the operations of ${list} with .only_try to ${tries}. */
 static void move_tries(struct hf_zk_op_list *list, struct hf_zk_op_list *tries)
 {
     struct hf_zk_op *next;

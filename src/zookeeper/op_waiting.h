@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The operations of a queue that wait, in the order in which they are sent: by
- * priority, and within one in the order of starting.  An operation that was
- * sent on a connection that has ended is older than those that were not, so
- * these are kept apart.
+ * priority, and within one in the order of starting.  Operations that were sent
+ * on a connection that has ended are older than those that were never sent, so
+ * the two are kept apart.
  */
 #ifndef HF_ZOOKEEPER_OP_WAITING_H
 #define HF_ZOOKEEPER_OP_WAITING_H
@@ -30,16 +30,16 @@ struct hf_zk_op_waiting {
     /* Each ADD_AUTH whose credential was not answered.  The session has the
      * credential, so these count as sent. */
     struct hf_zk_op_list credentials;
-    size_t count; /* in all of these */
+    size_t count; /* operations in all of these lists */
 };
 
 /* ${op} waits as the last one of its priority. */
 void hf_zk_op_waiting_add(struct hf_zk_op_waiting *waiting,
                           struct hf_zk_op *op);
 
-/* ${op} was sent on a connection that ends: it waits ahead of those of its
- * priority that were not, and behind those for which this was called before.
- * Follows hf_zk_op_waiting_suspended(). */
+/* ${op} was sent on a connection that ends: it waits ahead of the operations of
+ * its priority that were never sent, and behind those for which this was called
+ * before.  Called after hf_zk_op_waiting_suspended(). */
 void hf_zk_op_waiting_repeat(struct hf_zk_op_waiting *waiting,
                              struct hf_zk_op *op);
 
@@ -59,8 +59,9 @@ struct hf_zk_op *hf_zk_op_waiting_next(const struct hf_zk_op_waiting *waiting);
  * sent again, so they are younger: they go to the front of .added. */
 void hf_zk_op_waiting_suspended(struct hf_zk_op_waiting *waiting);
 
-/* Move those that wait for no other connection to ${tries}, which is empty.
- * They count until they are removed. */
+/* Move the operations with .only_try to ${tries}, which is empty.  .count
+ * includes them until they are removed.  .repeated has none of them, because
+ * they are not sent again. */
 void hf_zk_op_waiting_take_tries(struct hf_zk_op_waiting *waiting,
                                  struct hf_zk_op_list *tries);
 

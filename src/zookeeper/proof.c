@@ -131,8 +131,8 @@ static bool is_late(struct hf_zk_proof *proof,
 }
 
 /* Invariant 11: only what the leader has committed proves anything.  A write
- * that was sent before the previous one was answered confirms nothing, and is
- * not the next one to be confirmed. */
+ * that was sent before the answer to the previous one confirms nothing, and no
+ * later write confirms it. */
 uint64_t hf_zk_proof_committed(struct hf_zk_proof *proof,
                                const struct hf_zk_proof_sent *sent,
                                uint64_t now_ms)

@@ -72,10 +72,10 @@ struct hf_zk_proof {
     /* Everything that the leader sent before this time has reached the
      * follower. */
     uint64_t leader_seen_ms;
-    /* The last write that was sent after the answer to such a write before it:
-     * the anchor that it would have proven, and when it was answered.
-     * .confirmed_anchor_ms is the latest of these that the next such write has
-     * confirmed. */
+    /* The last write that was sent after the previous one of these had been
+     * answered: the anchor that it would have proven, and when it was answered.
+     * The next one of these confirms that anchor; .confirmed_anchor_ms is the
+     * latest confirmed one. */
     uint64_t previous_anchor_ms;
     uint64_t previous_answered_ms;
     uint64_t confirmed_anchor_ms;

@@ -168,8 +168,8 @@ struct hf_zk_connect_request {
     bool read_only;          /* a server without a quorum may accept it */
 };
 
-/* Append the first request of a connection, and the one that closes the
- * session, as the first request behind that. */
+/* Append the first request of a connection.  The second one appends the request
+ * that closes the session; nothing may be sent between the two. */
 void hf_zk_put_connect_request(struct hf_jute_writer *out,
                                const struct hf_zk_connect_request *request);
 void hf_zk_put_close_request(struct hf_jute_writer *out);
@@ -187,7 +187,8 @@ void hf_zk_put_close_request(struct hf_jute_writer *out);
 void hf_zk_multi_put_header(struct hf_jute_writer *out, int32_t type);
 void hf_zk_multi_put_end(struct hf_jute_writer *out);
 
-/* Read a header: the type of what follows, and whether nothing does. */
+/* Read a header.  Returns the type of what follows; ${done}: nothing
+ * follows. */
 int32_t hf_zk_multi_get_header(struct hf_jute_reader *reader, bool *done);
 
 /* The result of a multi from the body of its answer: HF_ZK_OK, the error of
@@ -199,8 +200,8 @@ enum hf_zk_error hf_zk_multi_result(const struct hf_jute_reader *body,
                                     struct hf_jute_piece *paths, size_t count);
 
 /* Read the header of the next operation's answer from ${body}, the answer to a
- * HF_ZK_MULTI_READ.  HF_ZK_OK: what it answers follows.  Else the error of that
- * operation, or HF_ZK_MALFORMED. */
+ * HF_ZK_MULTI_READ.  HF_ZK_OK: the result of the operation follows.  Else the
+ * error of that operation, or HF_ZK_MALFORMED. */
 enum hf_zk_error hf_zk_multi_read_next(struct hf_jute_reader *body);
 
 /* The index, from 0, of the operation that failed; only for a multi that

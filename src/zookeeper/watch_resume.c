@@ -130,9 +130,9 @@ static bool is_listed(const struct hf_zk_watch_set *set, enum list list,
            first_armed(set, HF_ZK_WATCH_RECURSIVE, RECURSIVE, watcher) == NULL;
 }
 
-/* The server of the new connection has no watches.  What AddWatch has set must
- * be read again, because nothing is reported of it.  Returns the last list that
- * is needed. */
+/* The server of the new connection has no watches.  It will not report what the
+ * watches of AddWatch have missed, so HF_ZK_RESYNC is due to their watchers.
+ * Returns the last list that is needed. */
 static enum list begin_resume(struct hf_zk_watch_set *set)
 {
     struct hf_zk_watcher *watcher;
@@ -152,8 +152,8 @@ static enum list begin_resume(struct hf_zk_watch_set *set)
 }
 
 /* Put all paths of ${list} into packets.  From now on the server has the mode
- * of that list there.  It had no watch before, so it sends no event of another
- * mode before the answer. */
+ * of that list at these paths.  It had no watch before, so it sends no event of
+ * another mode before the answer. */
 static void put_list(struct hf_zk_watch_set *set, struct packet *packet,
                      enum list list)
 {
@@ -192,8 +192,8 @@ void hf_zk_watch_set_resume(struct hf_zk_watch_set *set,
 /* ---------------------------------------------------------------- resync -- */
 
 /* Notify all watchers to which HF_ZK_RESYNC is due.  The set moves the cursor
- * when a callback removes the next watcher.  Added watchers are in front of
- * it. */
+ * when a callback removes the next watcher.  Added watchers are in front of the
+ * cursor, so they are not notified. */
 static void notify_resync(struct hf_zk_watch_set *set)
 {
     struct hf_zk_watcher *watcher;

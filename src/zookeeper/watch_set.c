@@ -50,8 +50,8 @@ struct hf_zk_watcher *hf_zk_watch_set_find(const struct hf_zk_watch_set *set,
                                 struct hf_zk_watcher, by_path);
 }
 
-/* A watcher at ${path}, which knows what the server has there; NULL: none, or
- * the server has no AddWatch. */
+/* A watcher at ${path}, whose .server_mode says what the server has there.
+ * NULL: there is none, or no AddWatch was sent on this connection. */
 static const struct hf_zk_watcher *who_knows(const struct hf_zk_watch_set *set,
                                              const char *path, size_t bytes)
 {
@@ -247,10 +247,11 @@ static struct hf_zk_watcher *who_needs(const struct hf_zk_watch_set *set,
     return at;
 }
 
-/* The server has the watch of the one-shot ${watcher} alone, which was removed
- * and had been ${armed}.  Another watcher may need that watch.  If that one is
- * never armed (a read of a missing node sets no watch), its removal asks the
- * server to remove what was left to it. */
+/* The one-shot ${watcher}, which had been ${armed}, was removed, and no
+ * AddWatch was sent for its path.  Another watcher may need the watch that the
+ * server has, so the watch is left to it.  If that watcher is never armed (a
+ * read of a missing node sets no watch), its own removal asks the server to
+ * remove the watch. */
 static enum hf_zk_unwatch unwatch_one_shot(const struct hf_zk_watch_set *set,
                                            const struct hf_zk_watcher *watcher,
                                            bool armed)
@@ -271,9 +272,10 @@ static enum hf_zk_unwatch unwatch_one_shot(const struct hf_zk_watch_set *set,
     return HF_ZK_UNWATCH_NOTHING;
 }
 
-/* Where AddWatch was sent, its watch serves everybody at the path.  Nobody is
- * armed where it is taken back, and a one-shot watcher is notified once of a
- * change, so .answered_mode needs no answer to a RemoveWatches. */
+/* The watch of an AddWatch serves all watchers at its path, so it is removed
+ * only when none of them is armed.  .answered_mode then stays as it is, and
+ * that is harmless: a one-shot watcher that is armed later is notified of a
+ * change only once. */
 static enum hf_zk_unwatch unwatch_added(struct hf_zk_watch_set *set,
                                         const struct hf_zk_watcher *watcher)
 {
@@ -311,8 +313,8 @@ enum hf_zk_unwatch hf_zk_watch_set_unwatch(struct hf_zk_watch_set *set,
 /* The watchers of one mode and path that an event concerns. */
 struct target {
     struct watch_key key;
-    /* The event was derived from one of a child of the path, so it concerns
-     * only those whose server does not report it. */
+    /* The event was derived from the event of a child, so it concerns only
+     * watchers to which the server does not report it itself. */
     bool derived;
     struct hf_zk_watch_event event;
 };
@@ -412,7 +414,7 @@ static void act_on_recursive(const struct hf_zk_watch_set *set, act_on *act,
 }
 
 /* The node was created or deleted, so the children of its parent have changed.
- * Servers do not say so of a path that they watch recursively. */
+ * Servers do not report that for a path that they watch recursively. */
 static void act_on_parent(const struct hf_zk_watch_set *set, act_on *act,
                           const struct hf_zk_watch_event *event)
 {

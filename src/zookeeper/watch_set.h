@@ -55,8 +55,9 @@ struct hf_zk_watcher *hf_zk_watch_set_find(const struct hf_zk_watch_set *set,
 /* Are there watchers that are not one-shot? */
 bool hf_zk_watch_set_has_persistent(const struct hf_zk_watch_set *set);
 
-/* ${server_mode} is that of the last AddWatch that was sent for the path of
- * ${watcher}, which need not be in the set. */
+/* The last request that was sent for the path of ${watcher}, an AddWatch or one
+ * that removes or resumes its watch, makes ${server_mode} its mode.  ${watcher}
+ * need not be in the set. */
 void hf_zk_watch_set_put_server_mode(struct hf_zk_watch_set *set,
                                      const struct hf_zk_watcher *watcher,
                                      enum hf_zk_server_mode server_mode);
@@ -68,8 +69,8 @@ void hf_zk_watch_set_mode_answered(const struct hf_zk_watch_set *set,
                                    const char *path, size_t bytes,
                                    enum hf_zk_server_mode server_mode);
 
-/* Do its watchers agree with each other and with its counts?  Aborts if not;
- * tests call it. */
+/* Abort unless the watchers of ${set} agree with each other and with its
+ * counts.  Tests call it. */
 void hf_zk_watch_set_check(const struct hf_zk_watch_set *set);
 
 /* --------------------------------------------- what the server is asked -- */
@@ -87,9 +88,10 @@ enum hf_zk_unwatch {
 
 /* The read that arms the one-shot ${watcher}, which is in the set, is sent now.
  * Must it carry watch=true?  False if AddWatch was sent for its path on this
- * connection.  Until the answer, hf_zk_watcher_read_answered(), one that is not
- * armed is notified of nothing, because an event that arrives before is older
- * than what is read.  One that is armed already is: the answer arms it anew. */
+ * connection.  A watcher that is not armed is notified of nothing until the
+ * answer, hf_zk_watcher_read_answered(), because an event that arrives before
+ * is older than what is read.  A watcher that is armed already is notified
+ * meanwhile, and the answer arms it anew. */
 bool hf_zk_watch_set_begin_read(const struct hf_zk_watch_set *set,
                                 struct hf_zk_watcher *watcher);
 
@@ -101,8 +103,8 @@ enum hf_zk_watch_mode
 hf_zk_watch_set_begin_add(struct hf_zk_watch_set *set,
                           const struct hf_zk_watcher *watcher);
 
-/* Remove ${watcher}, which is in the set.  What the server must be asked for
- * then, on the connection that there is. */
+/* Remove ${watcher}, which is in the set.  Returns what the server must be
+ * asked for then, if there is a connection. */
 enum hf_zk_unwatch hf_zk_watch_set_unwatch(struct hf_zk_watch_set *set,
                                            struct hf_zk_watcher *watcher);
 

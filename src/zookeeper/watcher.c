@@ -73,8 +73,8 @@ void hf_zk_watcher_check(const struct hf_zk_watcher *watcher)
         assert(!watcher->event_due && !watcher->resync_due);
         break;
     case HF_ZK_WATCHER_UNSET:
-        /* The next session sets what was lost, and has nothing to say of what
-         * was not set. */
+        /* Only a one-shot watcher is disarmed when its session ends, before it
+         * is notified; the others become LOST. */
         assert(one_shot || !watcher->resync_due);
         break;
     case HF_ZK_WATCHER_ARMED:

@@ -53,8 +53,8 @@ enum hf_zk_watcher_state {
                            session needs one too */
 };
 
-/* What the server may still have of one-shot watchers that were removed, which
- * was left to another one at their path because that one needed it. */
+/* What the server may still have because of removed one-shot watchers at the
+ * same path.  It was left to this watcher, which needed it. */
 enum hf_zk_leftover {
     HF_ZK_LEFTOVER_NONE,
     HF_ZK_LEFTOVER_WATCH, /* a watch, until its event */
@@ -89,8 +89,8 @@ struct hf_zk_watcher {
                   const struct hf_zk_watch_event *event);
     const char *path; /* must stay valid while the watcher is in the set */
     enum hf_zk_watch_mode mode;
-    /* No request waits for it, so a new connection does not set it again.  The
-     * owner writes it. */
+    /* No request waits for its event, so a new connection does not set the
+     * watch again.  The owner writes this field. */
     bool not_set_again;
 
     /* Written by the files of the set only. */
@@ -99,11 +99,12 @@ struct hf_zk_watcher {
     bool resync_due; /* HF_ZK_RESYNC was not reported to it yet */
     unsigned reads;  /* in flight that set its watch; of one-shot ones */
     enum hf_zk_leftover leftover; /* of one-shot ones */
-    /* These two are the same for all at its path.  The first is that of the
-     * last AddWatch that was sent, so the next request counts on it.  The
-     * second is that of the last one that was answered, so the events that
-     * come now are those of it: a server carries out and answers the requests
-     * of a connection in order, and its events are in that order too. */
+    /* These two are the same for all watchers at the path.  The first is the
+     * mode of the last AddWatch that was sent, and the next request counts on
+     * it.  The second is the mode of the last AddWatch that was answered, and
+     * the events that come now are those of that mode: a server carries out and
+     * answers the requests of a connection in order, and its events are in that
+     * order too. */
     enum hf_zk_server_mode server_mode;
     enum hf_zk_server_mode answered_mode;
     size_t bytes;                /* length of .path */
@@ -123,7 +124,8 @@ bool hf_zk_watcher_in_set(const struct hf_zk_watcher *watcher);
 bool hf_zk_watcher_is_armed(const struct hf_zk_watcher *watcher);
 
 /* A server has answered the read for which hf_zk_watch_set_begin_read() was
- * called, and says ${answer}.  One that was removed since stays so. */
+ * called, and says ${answer}.  A watcher that was removed since stays
+ * removed. */
 void hf_zk_watcher_read_answered(struct hf_zk_watcher *watcher,
                                  enum hf_zk_read_answer answer);
 
@@ -147,7 +149,7 @@ void hf_zk_watcher_disarm(struct hf_zk_watcher *watcher);
  * what was asked of it. */
 void hf_zk_watcher_forget_server(struct hf_zk_watcher *watcher);
 
-/* Is what ${watcher} says of itself possible?  Aborts if not; tests call it. */
+/* Abort unless the fields of ${watcher} fit together.  Tests call it. */
 void hf_zk_watcher_check(const struct hf_zk_watcher *watcher);
 
 #endif

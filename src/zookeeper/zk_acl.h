@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The access list (ACL) that a new node gets if its creator names none: of the
- * nodes of locks, and of creates of handles without .acls. */
+/* The access list (ACL) that a new node gets if its creator names none: a node
+ * of a lock, or one that a handle creates without .acls. */
 #ifndef HF_ZOOKEEPER_ZK_ACL_H
 #define HF_ZOOKEEPER_ZK_ACL_H
 
@@ -22,7 +22,8 @@ hf_status hf_zk_acl_choose(struct hf_zk_session_config *config,
                            enum hf_zk_acl_option option,
                            struct hf_error *error);
 
-/* The only entry of the access list of a new node, and of a private one. */
+/* The only entry of the access list of a node without .private_nodes, and with
+ * it. */
 extern const struct hf_zookeeper_acl hf_zk_acl_everybody;
 extern const struct hf_zookeeper_acl hf_zk_acl_creator;
 

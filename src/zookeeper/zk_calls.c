@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The calls that users of the session make on it, what a call proves that is a
+/* The calls that users of the session make on it, what a call proves if it is a
  * transaction, and the requests of the lock engine.  Nothing here waits for an
  * answer or knows of locks. */
 #include "zookeeper/zk_calls.h"
@@ -64,7 +64,7 @@ void hf_zk_call_committed(struct hf_zk_session *session,
 
 /* ------------------------------------------------------------- requests -- */
 
-/* Send ${op}, whose path is entire, as a request of ${opcode}. */
+/* Send ${op}, whose path includes the chroot, as a request of ${opcode}. */
 static void send(struct hf_zk_session *session, struct hf_zk_call *call,
                  enum hf_zk_opcode opcode, const struct hf_zookeeper_op *op)
 {

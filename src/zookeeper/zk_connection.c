@@ -124,8 +124,8 @@ static void added_credential_refused(struct hf_zk_session *session,
             (int)error);
 }
 
-/* ${credential} was refused, without which the session is not as its user wants
- * it. */
+/* ${credential} was refused, and nobody waits for the answer to it.  Its user
+ * needs it, so the connection ends with HF_EDENIED. */
 static void credential_refused(struct hf_zk_session *session,
                                const struct hf_zk_credential *credential,
                                enum hf_zk_error error)
@@ -208,9 +208,9 @@ static bool ends_connection(const struct hf_zk_session *session,
 /* All events up to the transaction ${zxid} have arrived.  This is true when a
  * call is answered in its turn: a server sends the events of a transaction
  * before the first answer that names it, and it answers SetWatches, with the
- * missed events, before any call.  An event says nothing of other events of
- * its transaction, although servers from 3.9 on name that in the header.  Of
- * several SetWatches, the answer to one says nothing of the next. */
+ * missed events, before any call.  An event says nothing of other events of its
+ * transaction, although servers from 3.9 on name the transaction in its header.
+ * Of several SetWatches, the answer to one says nothing of the next. */
 static void note_zxid(struct hf_zk_session *session, int64_t zxid)
 {
     if (zxid > session->zxid)

@@ -4,9 +4,9 @@
  *
  * Until the rounds of SASL have ended the session counts as not accepted:
  * nothing else is sent, because a server that requires SASL ends the connection
- * for it, even for a ping.  If the connection ends first, a session that was to
- * begin is forgotten, and one that was to be resumed counts as in any handshake
- * without an answer. */
+ * when anything else arrives, even a ping.  If the connection ends first, a
+ * session that was to begin is forgotten, and one that was to be resumed counts
+ * as in any handshake without an answer. */
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
@@ -27,21 +27,24 @@
 
 /* -------------------------------------------- the session that was lost -- */
 
-/* Of TRIES connections in a row that end in the handshake the last one begins a
- * new session.  Servers without a quorum answer neither; if one answers nothing
- * but a new session, that begins within a minute.  Where a read-only server is
- * accepted, nobody waits for the others. */
+/* While a lost session is to be ended, each connection tries to resume it, but
+ * every TRIES-th in a row that ends in the handshake tries to begin a new
+ * session.  Servers without a quorum answer neither request.  A server that
+ * answers only the request for a new session gets it within a minute.  Where a
+ * read-only server is accepted, it is every second connection, because nobody
+ * waits for the other servers. */
 #define TRIES 64
 #define TRIES_READ_ONLY 2
 
-/* Does the current connection end it? */
+/* Is the current connection there to end the lost session? */
 static bool is_for_lost(const struct hf_zk_session *session)
 {
     return session->lost.state == HF_ZK_LOST_RESUMING ||
            session->lost.state == HF_ZK_LOST_CLOSING;
 }
 
-/* A ConnectRequest is due.  Is it to resume .lost?  Then that is so now. */
+/* A ConnectRequest is due.  True if it is to resume .lost, which is then
+ * RESUMING. */
 static bool resume_lost(struct hf_zk_session *session)
 {
     struct hf_zk_lost_session *lost = &session->lost;
@@ -53,7 +56,7 @@ static bool resume_lost(struct hf_zk_session *session)
     return true;
 }
 
-/* The server has resumed it: send the request to close it. */
+/* The server has resumed the lost session: send the request to close it. */
 static void close_lost(struct hf_zk_session *session)
 {
     session->log.line(session->log.user, HF_LOG_INFO,
@@ -63,8 +66,8 @@ static void close_lost(struct hf_zk_session *session)
     session->lost.state = HF_ZK_LOST_CLOSING;
 }
 
-/* It is ended: begin the next session, on another connection to the same
- * server, because this one ends with that. */
+/* The lost session is ended: begin the next session, on another connection to
+ * the same server, because the server ends this one with the lost session. */
 static void begin_next(struct hf_zk_session *session)
 {
     hf_zk_session_forget_lost(session);
@@ -98,9 +101,9 @@ static void send_tls_probe(struct hf_zk_session *session)
     hf_connectivity_handshaking(&session->connectivity);
 }
 
-/* The timeout of a session is always the same value: another one would change
- * how a resume affects it.  Of one that is to be ended it is the shortest that
- * a server grants. */
+/* The request always asks for the same timeout: another value would change how
+ * a resume affects the session.  For a lost session that is to be ended it asks
+ * for 1 ms, so that the server grants its shortest timeout. */
 void hf_zk_session_begin_handshake(struct hf_zk_session *session)
 {
     struct hf_zk_connect_request request = {
@@ -230,8 +233,8 @@ static enum hf_zk_session_mode mode_of(const struct hf_zk_session *session,
     return resumed ? HF_ZK_SESSION_READ_ONLY : HF_ZK_SESSION_LOCAL;
 }
 
-/* The server has granted .granted, and nothing is left to be proven to it: the
- * session is begun, or resumed. */
+/* The server has granted .granted, and SASL has ended or is not used: the
+ * session is begun, or resumed.  A lost session is closed instead. */
 static void accept_session(struct hf_zk_session *session)
 {
     const struct hf_zk_granted *granted = &session->granted;
@@ -310,8 +313,9 @@ void hf_zk_session_sasl_stepped(struct hf_zk_session *session, uint64_t number,
         send_token(session, result);
 }
 
-/* A server has nothing to say where the mechanism expects a token.  It answers
- * so if it knows no SASL, or lets clients stay that it refuses. */
+/* The server's token is empty where the mechanism expects one.  So a server
+ * answers that knows no SASL, or that serves clients although it refuses
+ * them. */
 static void refused_in_silence(struct hf_zk_session *session)
 {
     hf_zk_session_refused(
@@ -388,8 +392,8 @@ static void sasl_answered(struct hf_zk_session *session,
 
 /* ----------------------------------------------------------- the answer -- */
 
-/* The server has granted no session, or does not know the one that was to be
- * resumed any more. */
+/* The server has granted no session, or does not know any more the one that was
+ * to be resumed. */
 static void refused(struct hf_zk_session *session)
 {
     if (is_for_lost(session))
@@ -400,9 +404,9 @@ static void refused(struct hf_zk_session *session)
         hf_zk_session_lose(session, "the server has ended the session");
 }
 
-/* Is ${frame} how a read-only server answers that is not configured for
- * sessions of its own?  It refuses to create one as it does any write, with
- * the header of an answer. */
+/* Is ${frame} the answer of a read-only server that may not begin sessions of
+ * its own?  It refuses the session as it refuses a write, with the header of an
+ * answer. */
 static bool refuses_sessions(struct hf_jute_reader frame)
 {
     if (frame.left != HF_ZK_HEADER_BYTES)

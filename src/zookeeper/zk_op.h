@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An operation of a handle, from its start to its end.  What happens to it in
- * between is the queue's, op_queue.h. */
+/* An operation of a handle, from its start to its end.  op_queue.h does what
+ * happens in between. */
 #ifndef HF_ZOOKEEPER_ZK_OP_H
 #define HF_ZOOKEEPER_ZK_OP_H
 
@@ -16,7 +16,8 @@ struct hf_zk_op_queue;
 enum hf_zk_op_state {
     HF_ZK_OP_WAITING,
     HF_ZK_OP_SENT,
-    HF_ZK_OP_ABANDONED, /* it ended while it was sent; its answer comes yet */
+    HF_ZK_OP_ABANDONED, /* it ended while it was in flight; its answer is still
+                           to come */
     HF_ZK_OP_ENDED,
 };
 
@@ -46,13 +47,13 @@ struct hf_zk_op {
     struct hf_zk_watcher *watcher; /* to be set; NULL: none */
     struct hf_zookeeper_result *reserved; /* of hf_zk_op_reserve(); NULL: nobody
                                              wants a result */
-    const struct hf_zookeeper_credential *credential; /* of an ADD_AUTH; needed
-                                                         by _add() only */
+    /* Of an ADD_AUTH; needed only during hf_zk_op_queue_add(). */
+    const struct hf_zookeeper_credential *credential;
     bool keeps_record;            /* .record is used again: the user frees it */
     struct hf_jute_writer record; /* the request without its header; freed by
                                      the queue when the operation ends */
-    /* Written by the queue only; .list and what follows it to .previous, by
-     * op_waiting.c. */
+    /* Written by the queue only; .list, .next and .previous by op_waiting.c
+     * only. */
     struct hf_zk_op_queue *queue;
     enum hf_zk_op_state state;
     unsigned cuts; /* connections that ended while it travelled alone */

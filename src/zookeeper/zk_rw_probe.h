@@ -23,7 +23,7 @@
 /* What the driver sends on the second connection. */
 #define HF_ZK_RW_PROBE_COMMAND "isro"
 
-/* Before the first round, and the longest pause. */
+/* The pause before the first round, and the longest pause. */
 #define HF_ZK_RW_PROBE_PAUSE_MS 1000
 #define HF_ZK_RW_PROBE_PAUSE_MAX_MS 60000
 
@@ -45,7 +45,7 @@ struct hf_zk_rw_probe {
     enum hf_zk_rw_probe_state state;
     size_t server_count;
     size_t current;    /* the server that the session is connected to */
-    size_t server;     /* the one that is asked, or was last */
+    size_t server;     /* the server that is asked, or was asked last */
     uint64_t number;   /* of the second connection: a new one for each */
     uint64_t pause_ms; /* the next pause */
     uint64_t at_ms;    /* PAUSING: the next round; ASKING: the end of the

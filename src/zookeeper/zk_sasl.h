@@ -2,9 +2,9 @@
 /*
  * SASL on one connection (RFC 4422, as ZOOKEEPER-938 carries it): behind the
  * ConnectResponse the client and the server send each other tokens, in rounds,
- * until both accept or one refuses.  Here is how far that has come.  What is in
- * the tokens is the driver's: a step of a mechanism may take long, or ask
- * another server, so the session only says that one is due.
+ * until both accept or one refuses.  This file says how far that has come.  The
+ * driver reads and makes the tokens: a step of a mechanism may take long, or
+ * ask another server, so the session only says that a step is due.
  */
 #ifndef HF_ZOOKEEPER_ZK_SASL_H
 #define HF_ZOOKEEPER_ZK_SASL_H
@@ -29,7 +29,7 @@ enum hf_zk_sasl_mechanism {
     HF_ZK_SASL_GSSAPI,     /* Kerberos */
 };
 
-/* What the URL says of it. */
+/* What the URL says of SASL. */
 struct hf_zk_sasl_config {
     enum hf_zk_sasl_mechanism mechanism;
     char service[HF_ZK_SASL_NAME_BYTES]; /* of the servers' principals */
@@ -47,7 +47,8 @@ enum hf_zk_sasl_state {
 /* The rounds of the current connection.  Others read .state. */
 struct hf_zk_sasl {
     enum hf_zk_sasl_state state;
-    bool done; /* the client has nothing more to say: the next answer ends it */
+    bool done; /* the client has nothing more to say: the next answer ends the
+                  rounds */
     unsigned rounds; /* tokens that were sent */
     int32_t xid;     /* of the last one */
     uint8_t *token;  /* the server's last one; NULL: none */

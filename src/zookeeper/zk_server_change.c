@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A session that leaves its server: for another list of servers, for one with a
- * quorum, or because it is asked to.  Which one is next after a connection that
- * failed is in zk_session.c, hf_zk_session_connect_next().
+/* A session that leaves its server: for another list of servers, for a server
+ * with a quorum, or because it is asked to.  After a connection that failed,
+ * hf_zk_session_connect_next() in zk_session.c chooses the server.
  *
  * What is known of a server goes with it to its new index.  The current server
  * keeps an index behind the list, until its connection has ended. */
@@ -89,8 +89,8 @@ static size_t index_of(const struct hf_zk_server *servers, size_t count,
     return SIZE_MAX;
 }
 
-/* The index that ${server} has now; that of the current one may be behind the
- * list. */
+/* The index that ${server} has now, or SIZE_MAX.  The current server may be
+ * behind the list. */
 static size_t index_now(const struct hf_zk_session *session,
                         const struct hf_zk_server *server)
 {
@@ -114,7 +114,7 @@ static bool are_the_same(const struct hf_zk_session *session,
     return same;
 }
 
-/* Take what is known of each server to its new index. */
+/* Move .tls_probe of each server to its new index. */
 static void move_probes(struct hf_zk_session *session, const size_t *was)
 {
     enum hf_zk_tls_probe moved[HF_ZK_SERVERS_MAX + 1];
@@ -144,8 +144,9 @@ static void replace(struct hf_zk_session *session,
     move_probes(session, was);
 }
 
-/* Where to go from the current server.  It is left if it is not in the list, or
- * for ${chosen}, if that was found to have a quorum and is in the list. */
+/* Set .leaving and .next_server for the new list.  The current server is left
+ * if it is not in the list.  A read-only one is also left if it was being left
+ * for ${chosen}, which has a quorum and is in the list. */
 static void choose_next(struct hf_zk_session *session,
                         const struct hf_zk_server *chosen)
 {

@@ -120,8 +120,8 @@ void hf_zk_session_connect_next(struct hf_zk_session *session)
 }
 
 /* Take over the session of another client that ${config} names.  Until the
- * first answer the timeout to ask for, which it was granted, stands for the one
- * in force, and the session counts as alive. */
+ * first answer, .timeout_ms of ${config}, which that client was granted, counts
+ * as the timeout in force, and the session counts as alive. */
 static void take_over(struct hf_zk_session *session,
                       const struct hf_zk_session_config *config)
 {
@@ -262,8 +262,9 @@ static void fail_pending(struct hf_zk_session *session)
         callbacks->refused(callbacks->user, work);
 }
 
-/* Clear everything that belongs to the session that has ended.  Behind a
- * session of a read-only server the next one must not show anything older. */
+/* Clear everything that belongs to the session that has ended.  After a session
+ * that only a read-only server knew, .zxid is kept: the next session must not
+ * show anything older. */
 static void forget_session(struct hf_zk_session *session)
 {
     session->id = 0;
@@ -278,7 +279,7 @@ static void forget_session(struct hf_zk_session *session)
 }
 
 /* No server has answered, and the session is about to be lost: keep what it
- * takes to end it. */
+ * takes to end it, unless it is to be left alone (enum hf_zk_lost_state). */
 static void keep_lost(struct hf_zk_session *session)
 {
     struct hf_zk_lost_session *lost = &session->lost;
@@ -295,7 +296,8 @@ void hf_zk_session_forget_lost(struct hf_zk_session *session)
     explicit_bzero(&session->lost, sizeof session->lost);
 }
 
-/* The connection ends, or is left. */
+/* The connection ends, or is left.  If it was there to end the lost session, a
+ * close request that was sent is enough, and a resume is tried again. */
 static void note_lost_unanswered(struct hf_zk_session *session)
 {
     struct hf_zk_lost_session *lost = &session->lost;
@@ -350,8 +352,8 @@ static void begin_loss(struct hf_zk_session *session)
         move(session, HF_ZK_END_NOTIFYING);
 }
 
-/* It is notified.  A loss that happened during this one has ended before it,
- * and with it what was deferred. */
+/* The loss was notified: begin the close that was deferred meanwhile.  A loss
+ * that happened during this one ended before it, and may have done all this. */
 static void end_loss(struct hf_zk_session *session)
 {
     if (session->end == HF_ZK_END_NOTIFYING) {
@@ -374,9 +376,9 @@ static bool connection_ends(struct hf_zk_session *session)
     return was_up;
 }
 
-/* It has ended, and the next attempt is under way or scheduled: notify the
- * listeners, if it ${was_up}, and fail all calls.  A session that its server
- * alone knew ends with it. */
+/* The connection has ended, and the next attempt is under way or scheduled.  If
+ * it ${was_up}, notify the listeners, and fail all calls.  A session that its
+ * server alone knew ends with it. */
 static void connection_ended(struct hf_zk_session *session, bool was_up)
 {
     if (was_up) {
@@ -536,7 +538,7 @@ static void close_answered(void *user, struct hf_zk_call *call,
 }
 
 /* With a connection the close request is sent, and .closed follows when it is
- * answered or times out. */
+ * answered or times out.  While a loss is notified the close is deferred. */
 void hf_zk_session_close(struct hf_zk_session *session)
 {
     assert(!hf_zk_session_close_requested(session));

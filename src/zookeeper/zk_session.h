@@ -168,11 +168,11 @@ enum hf_zk_tls_probe {
  * tickets would stand in their queues for as long, and nobody behind them would
  * be admitted.
  *
- * So the client ends it before it begins the next one.  It resumes it, and
- * asks for its end instead of accepting it.  Nobody is notified of that: a
- * session that was reported as lost stays lost.  The resume asks for the
- * shortest timeout, so the servers end the session soon even if the request to
- * close it is lost.
+ * So the client ends it before it begins the next one.  It resumes the lost
+ * session, and then asks the server to close it instead of accepting it.
+ * Nobody is notified of that: a session that was reported as lost stays lost.
+ * The resume asks for the shortest timeout, so the servers end the session soon
+ * even if the request to close it is lost.
  *
  * A session whose password was handed out is left alone, because another client
  * may have taken it over.  So is one that only its read-only server knew. */
@@ -230,8 +230,8 @@ struct hf_zk_session {
     enum hf_zk_session_mode mode;
     bool lost_local; /* the session that was lost last was LOCAL: nothing rests
                         on it */
-    /* Another client may take the session over: its user has the password.
-     * Written by the client whose session it is. */
+    /* The user of this client has got the password, so another client may take
+     * the session over.  Written by the client whose session it is. */
     bool handed_out;
     struct hf_zk_lost_session lost;
     struct hf_zk_rw_probe rw_probe; /* for a server with a quorum */
@@ -282,9 +282,11 @@ void hf_zk_session_free(struct hf_zk_session *session);
 void hf_zk_session_reconnect(struct hf_zk_session *session, uint64_t now_ms);
 
 /* Replace the servers by the ${count} of ${servers}, which are copied.  If the
- * current one is among them, the session stays there.  Otherwise it moves to
- * the first of them: at once if it is not connected, else when no call is in
- * flight; see .leaving.  Nothing changes if they are the same servers. */
+ * current one is among them, the session stays there.  Otherwise it moves: to
+ * the server for which it was leaving already, if that is among them, else to
+ * the first of them.  It moves at once if it is not connected, else when no
+ * call is in flight; see .leaving.  Nothing changes if they are the same
+ * servers. */
 void hf_zk_session_set_servers(struct hf_zk_session *session,
                                const struct hf_zk_server *servers, size_t count,
                                uint64_t now_ms);
@@ -327,8 +329,8 @@ size_t hf_zk_call_begin(struct hf_zk_session *session, struct hf_zk_call *call,
                         enum hf_zk_opcode opcode);
 void hf_zk_call_end(struct hf_zk_session *session, size_t begin);
 
-/* The anchor that ${call} proves, which is a transaction and was just
- * answered.  Call it once for each call. */
+/* The anchor that ${call} proves, in milliseconds.  ${call} is a transaction
+ * and was just answered.  Call it once for each call. */
 uint64_t hf_zk_call_proves_ms(struct hf_zk_session *session,
                               const struct hf_zk_call *call);
 
@@ -350,8 +352,8 @@ const struct hf_zk_server *
 hf_zk_session_wanted_server(const struct hf_zk_session *session,
                             uint64_t *number);
 
-/* The connection ${number} is established: bytes can be sent.  Calls about
- * another connection than the current one do nothing, here and below. */
+/* The connection ${number} is established: bytes can be sent.  Reports about a
+ * connection that is not the current one do nothing, here and below. */
 void hf_zk_session_connection_up(struct hf_zk_session *session, uint64_t number,
                                  uint64_t now_ms);
 

@@ -19,9 +19,9 @@ void hf_zk_session_check(const struct hf_zk_session *session);
 void hf_zk_session_server_text(const struct hf_zk_session *session,
                                char text[HF_ZK_ADDRESS_TEXT_BYTES]);
 
-/* Begin an attempt at the next server of the list, or at the one for which the
- * last one was left, as a new connection.  It may take one timeout, from the
- * TCP connection to the accepted handshake. */
+/* Begin an attempt to connect to the next server of the list, or to
+ * .next_server if the session is .leaving.  From the TCP connection to the
+ * accepted handshake it may take one timeout. */
 void hf_zk_session_connect_next(struct hf_zk_session *session);
 
 /* True if no server has ever accepted a session of this client. */

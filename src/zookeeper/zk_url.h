@@ -60,10 +60,10 @@ extern const char *const hf_zk_sasl_choices[];
  * char[HF_ZK_SASL_NAME_BYTES]. */
 hf_url_option_reader hf_zk_url_read_name;
 
-/* The rows of these options in a user's table, with which it begins; it ends
- * with HF_PEM_OPTIONS(${type}, ${options}.files).  ${type} is the user's struct
- * of values, and ${options} its struct hf_zk_url_options.  hf_auth_find() reads
- * auth_file=, hf_reconnect_choose() reads HF_RECONNECT_OPTION. */
+/* A user's table begins with these rows, and ends with HF_PEM_OPTIONS(${type},
+ * ${options}.files).  ${type} is the user's struct of values, and ${options}
+ * its struct hf_zk_url_options.  hf_auth_find() reads auth_file=,
+ * hf_reconnect_choose() reads HF_RECONNECT_OPTION. */
 #define HF_ZK_URL_OPTIONS(type, options)                                       \
     {.key = "timeout",                                                         \
      .read = hf_url_read_duration,                                             \
@@ -113,7 +113,7 @@ hf_status hf_zk_url_parse_servers(struct hf_zk_session_config *config,
                                   const char *text, struct hf_error *error);
 
 /* Set .auth.  False if ${user} or ${password} is empty, ${user} contains ':',
- * or both are too long. */
+ * or the two are too long together. */
 bool hf_zk_url_authenticate(struct hf_zk_url_config *config, const char *user,
                             const char *password);
 
