@@ -19,8 +19,9 @@ static uint64_t now_ms(const struct hf_zk_io *io)
 
 /* ----------------------------------------------------------------- drive -- */
 
-/* Close the connection of ${link} if there is one.  While the session is
- * closed, the close request, which was taken already, still goes out. */
+/* Close the connection of ${link} if there is one.  While .ending is set, what
+ * the connection of the session has taken, such as the close request, still
+ * goes out. */
 static void close_link(struct hf_zk_io *io, struct hf_zk_io_link *link)
 {
     bool carries_session = link == &io->link;
@@ -46,9 +47,9 @@ static void report_down(struct hf_zk_io *io, hf_status status, const char *why)
                                   status, why);
 }
 
-/* Have ${link} be the connection ${number} to ${server}, or none if that is
- * NULL, and close any other.  False, with ${status} and ${why}, if it cannot be
- * begun. */
+/* Have ${link} be the connection ${number} to ${server}, or no connection if
+ * ${server} is NULL.  Any other connection of ${link} is closed.  False, with
+ * ${status} and ${why}, if the connection cannot be begun. */
 static bool open_link(struct hf_zk_io *io, struct hf_zk_io_link *link,
                       const struct hf_zk_server *server, uint64_t number,
                       const struct hf_connection_callbacks *template,
@@ -95,7 +96,8 @@ static bool open_wanted_connection(struct hf_zk_io *io)
     return false;
 }
 
-/* The same for the connection on which a server is asked. */
+/* As open_wanted_connection(), for the connection on which a server is
+ * asked. */
 static bool open_rw_probe_connection(struct hf_zk_io *io)
 {
     char why[HF_CONNECTION_TEXT_BYTES];
@@ -136,10 +138,10 @@ static bool flush(struct hf_zk_io *io)
 /* ------------------------------------------------------------------ SASL -- */
 
 /* Split "user:password" of the configuration into what the mechanism needs, and
- * begin an exchange with the current server. */
+ * begin an exchange with the current server.  False for lack of memory. */
 static bool begin_exchange(struct hf_zk_io *io)
 {
-    /* Java has it in ZooKeeperServer.java, for all servers. */
+    /* the name of every server, as ZooKeeperServer.java has it */
     static const char digest_host[] = "zk-sasl-md5";
     const struct hf_zk_session_config *config = io->session->config;
     bool digest = config->sasl.mechanism == HF_ZK_SASL_DIGEST_MD5;
@@ -194,7 +196,7 @@ static bool step_sasl(struct hf_zk_io *io)
     return false;
 }
 
-/* A step has ended, of the exchange of the current connection. */
+/* A step of the exchange has ended, which is that of the current connection. */
 static void on_stepped(void *arg, const struct hf_sasl_outcome *outcome)
 {
     struct hf_zk_io *io = arg;

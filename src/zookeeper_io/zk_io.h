@@ -40,7 +40,7 @@ struct hf_zk_io_user {
 };
 
 /* One of the connections.  .number is the session's number of .connection, or
- * of the last one. */
+ * of the last connection if that is NULL. */
 struct hf_zk_io_link {
     struct hf_connection *connection; /* NULL: none */
     uint64_t number;
@@ -86,7 +86,8 @@ void hf_zk_io_start(struct hf_zk_io *io, struct hf_zk_session *session);
  * needed from within a notification. */
 void hf_zk_io_run_soon(struct hf_zk_io *io);
 
-/* Do it now, if that was asked for, as hf_engine_loop_run_now(). */
+/* Do now what hf_zk_io_run_soon() was called for, as hf_engine_loop_run_now()
+ * does. */
 void hf_zk_io_run_now(struct hf_zk_io *io);
 
 /* Close the connection and the handles.  The session may have been freed

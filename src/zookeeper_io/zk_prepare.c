@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transport/auth_file.h finds the credentials; here they become those of the
- * session, and zookeeper/zk_acl.h decides by them who may use the nodes that it
- * makes.  The description has
- * the servers in the order of the URL, so it is made before they are shuffled.
+/* transport/auth_file.h finds the credentials; here they become the credentials
+ * of the session, and zookeeper/zk_acl.h decides by them who may use the nodes
+ * that the session makes.  The description has the servers in the order of the
+ * URL, so it is made before they are shuffled.
  */
 #include "zookeeper_io/zk_prepare.h"
 
@@ -19,7 +19,7 @@
 /* --------------------------------------------------------- credentials -- */
 
 /* Take the credentials from the file that the URL or the environment names.
- * ${for_other_servers}: it has lines for other servers only. */
+ * ${for_other_servers}: that file has lines for other servers only. */
 static hf_status read_auth_file(struct hf_zk_url_config *config,
                                 const struct hf_url *url,
                                 bool *for_other_servers, struct hf_error *error)
@@ -44,7 +44,8 @@ static hf_status read_auth_file(struct hf_zk_url_config *config,
 
 /* Set .auth and .private_nodes of ${config}'s session, which was read from
  * ${url}, by what auth_file= or HOLDFAST_AUTH_FILE have for its servers.  Warns
- * by .log of ${host} if the latter has lines for other servers only. */
+ * by .log of ${host} if the file of HOLDFAST_AUTH_FILE has lines for other
+ * servers only. */
 static hf_status get_credentials(struct hf_zk_url_config *config,
                                  const struct hf_url *url,
                                  const struct hf_engine_host *host,
