@@ -14,8 +14,8 @@
 #include "client/grant.h"
 #include "zookeeper_client/zookeeper_handle.h"
 
-/* The part of ${path} that users of ${zookeeper} know; NULL: it is not below
- * the path of its URL. */
+/* The part of ${path} that users of ${zookeeper} know; NULL: ${path} is not
+ * below the path of its URL. */
 static const char *below(const struct hf_zookeeper *zookeeper, const char *path)
 {
     size_t bytes = strlen(zookeeper->context.chroot);
@@ -26,8 +26,8 @@ static const char *below(const struct hf_zookeeper *zookeeper, const char *path)
                : NULL;
 }
 
-/* The path of the ticket of ${grant}, which lives as long as that; or NULL and
- * why in ${error}.  With the lock of the client of ${grant}. */
+/* The path of the ticket of ${grant}, valid as long as the grant; NULL, and why
+ * in ${error}, if there is none.  With the lock of the client of ${grant}. */
 static const char *ticket_path(const struct hf_zookeeper *zookeeper,
                                struct hf_grant *grant, struct hf_error *error)
 {

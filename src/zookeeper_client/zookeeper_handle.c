@@ -29,7 +29,8 @@ bool hf_zookeeper_is_closing(const struct hf_zookeeper *zookeeper)
 
 /* ------------------------------------------------------------- lifetime -- */
 
-/* A handle with a session of its own is freed with its monitor. */
+/* Each reference is one of the monitor, too: a handle with a session of its own
+ * is freed with its monitor, and .references decides only for a shared one. */
 void hf_zookeeper_reference(struct hf_zookeeper *zookeeper)
 {
     zookeeper->shared.references++;
@@ -126,8 +127,8 @@ hf_status hf_zookeeper_dispatch(struct hf_zookeeper *zookeeper)
 
 /* ---------------------------------------------------------------- timers -- */
 
-/* They are in a heap by their instants.  The monitor asks for the first one
- * whenever it is about to sleep. */
+/* The timers are in a heap by their instants.  The monitor asks for the first
+ * one whenever it is about to sleep. */
 
 void hf_zookeeper_timer_set(struct hf_zookeeper *zookeeper,
                             struct hf_zookeeper_timer *timer, uint64_t at_ms)
@@ -156,7 +157,8 @@ uint64_t hf_zookeeper_timers_due_at_ms(const struct hf_zookeeper *zookeeper)
     return hf_heap_first_key(&zookeeper->timers);
 }
 
-/* This ends, because a timer that its own function sets again is due later. */
+/* The loop ends, because a timer that its own function sets again is due
+ * later. */
 void hf_zookeeper_timers_run(struct hf_zookeeper *zookeeper)
 {
     uint64_t now_ms = hf_now_ms();

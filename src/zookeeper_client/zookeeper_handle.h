@@ -22,17 +22,18 @@
 /* The fields that only a handle on the session of a client of locks needs. */
 struct hf_zookeeper_shared {
     struct hf_client *client;    /* NULL: the session is the handle's own */
-    struct hf_session_user user; /* of .client, until the close has ended */
-    /* The user's, one of each operation and watch, and one of the queue until
-     * nothing is unanswered. */
+    struct hf_session_user user; /* .client has it until the close has ended */
+    /* The user's, one of each object that uses the handle (operation, watch,
+     * retry, registration, cache, wait), and one of the queue until nothing is
+     * unanswered. */
     unsigned references;
     bool closing;         /* the close has begun */
     bool closed;          /* all callbacks have run */
     bool awaited;         /* a thread waits in hf_zookeeper_close() and drops
                              the user's reference */
     uint64_t close_by_ms; /* while .closing: what is unanswered then ends */
-    struct hf_waiter *waiter; /* that thread's; NULL: none, or answered */
-    struct hf_callback closed_callback; /* the last one */
+    struct hf_waiter *waiter; /* of that thread; NULL: none, or answered */
+    struct hf_callback closed_callback; /* the last callback of the handle */
 };
 
 /* A timer of a part of a handle, such as the next attempt of a registration.
@@ -47,14 +48,15 @@ struct hf_zookeeper_timer {
 
 struct hf_zookeeper_retry;
 
-/* The retries of a handle (zookeeper_retry.h), and what these know of the
+/* The retries of a handle (zookeeper_retry.h), and what they know of the
  * session. */
 struct hf_zookeeper_retries {
     struct hf_zookeeper_retry *first;
-    size_t background_count; /* that may go on although nobody waits for them */
-    int64_t session;         /* the id of the one that was connected last */
-    int64_t previous;        /* of the one before; 0: there was none */
-    uint64_t timeout_ms;     /* of the former */
+    size_t background_count; /* retries that may go on although nobody waits for
+                                them */
+    int64_t session;         /* the id of the session that was connected last */
+    int64_t previous; /* the id of the session before that; 0: there was none */
+    uint64_t timeout_ms; /* of .session, in milliseconds */
 };
 struct hf_zookeeper_registration;
 
@@ -65,8 +67,8 @@ struct hf_zookeeper {
     struct hf_zk_io *io;
     bool begun; /* .session is there, and not closed if it is a client's */
     struct hf_zookeeper_shared shared;
-    struct { /* what these point to; of a shared one .config has the path and
-                the access list */
+    struct { /* what the pointers above point to; a shared handle uses only the
+                path and the access list in .config */
         struct hf_monitor monitor;
         struct hf_zk_url_config config; /* .session has a pointer to it */
         struct hf_zk_session session;
@@ -98,7 +100,7 @@ const char *hf_zookeeper_connection_error(const struct hf_zookeeper *zookeeper);
  * With the lock. */
 bool hf_zookeeper_is_closing(const struct hf_zookeeper *zookeeper);
 
-/* Keep ${zookeeper} and its monitor alive; drop that.  As
+/* Add a reference, which keeps ${zookeeper} and its monitor alive; drop it.  As
  * hf_monitor_reference(), hf_monitor_dereference() and hf_monitor_release(). */
 void hf_zookeeper_reference(struct hf_zookeeper *zookeeper);
 void hf_zookeeper_dereference(struct hf_zookeeper *zookeeper);
@@ -111,16 +113,17 @@ void hf_zookeeper_changed(struct hf_zookeeper *zookeeper);
 /* ------------------------------------------------- timers, with the lock -- */
 
 /* Have .fn of ${timer} called at ${at_ms} (HF_FOREVER: never), by hf_now_ms(),
- * instead of when it was set to before. */
+ * instead of the time that it was set to before. */
 void hf_zookeeper_timer_set(struct hf_zookeeper *zookeeper,
                             struct hf_zookeeper_timer *timer, uint64_t at_ms);
 
-/* Have it not called.  Nothing happens if it is not set. */
+/* Unset ${timer}, so that .fn is not called.  Does nothing if it is not set. */
 void hf_zookeeper_timer_stop(struct hf_zookeeper_timer *timer);
 
 bool hf_zookeeper_timer_is_set(const struct hf_zookeeper_timer *timer);
 
-/* When the first timer is due, or HF_FOREVER; call those that are due. */
+/* The first one returns when the first timer is due, or HF_FOREVER; the second
+ * one calls those that are due. */
 uint64_t hf_zookeeper_timers_due_at_ms(const struct hf_zookeeper *zookeeper);
 void hf_zookeeper_timers_run(struct hf_zookeeper *zookeeper);
 

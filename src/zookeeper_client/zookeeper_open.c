@@ -46,7 +46,8 @@ static hf_status check_limit(const char *name, size_t bytes,
                         bytes, LIMIT_MIN_BYTES, LIMIT_MAX_BYTES);
 }
 
-/* Can the session be taken over?  Servers grant what fits into 31 bits. */
+/* Can .session of ${opts} be taken over?  Servers grant timeouts of at most 31
+ * bits. */
 static hf_status check_session(const struct hf_zookeeper_opts *opts,
                                struct hf_error *error)
 {
@@ -58,7 +59,7 @@ static hf_status check_session(const struct hf_zookeeper_opts *opts,
                         (unsigned long long)opts->session->timeout_ms);
 }
 
-/* Is each of the credentials one? */
+/* Does each of the credentials have a scheme and bytes? */
 static hf_status check_credentials(const struct hf_zookeeper_opts *opts,
                                    struct hf_error *error)
 {
@@ -240,7 +241,7 @@ static hf_status parse_url(const char *given, struct hf_url *url,
     char *text;
     hf_status status;
 
-    if (given == NULL) { /* as getenv() may say it */
+    if (given == NULL) { /* from getenv(), for example */
         (void)hf_error_set(error, HF_EURL,
                            "the URL is NULL; expected \"zk://HOST:PORT,...\"");
         return HF_EURL;
@@ -314,7 +315,8 @@ hf_status hf_zookeeper_close(struct hf_zookeeper *zookeeper)
 }
 
 /* A poller has to run the last callback, because no caller waits for the end.
- * Those of a client that is being closed end with it. */
+ * A client that is being closed, or was, runs no more callbacks for its
+ * handles. */
 static hf_status may_close_start(struct hf_zookeeper *zookeeper,
                                  struct hf_error *error)
 {

@@ -21,7 +21,7 @@ static struct hf_zookeeper_operation *of_zk_op(struct hf_zk_op *op)
     return container_of(op, struct hf_zookeeper_operation, zk_op);
 }
 
-/* The same of its part for the user. */
+/* The operation of which ${op} is the part for the user. */
 static struct hf_zookeeper_operation *of_user_op(struct hf_user_op *op)
 {
     return container_of(op, struct hf_zookeeper_operation, user_op.op);
@@ -32,7 +32,7 @@ static struct hf_zookeeper_operation *of_user_op(struct hf_user_op *op)
 /* If ${operation} has read a node, ${result} says whether the handle may read
  * it: remember that for the watches there.  An EXISTS says so only where it was
  * refused, because servers before 3.7.3 do not ask for the permission.  A node
- * that is not there is nothing that cannot be read. */
+ * that is not there does not count as unreadable. */
 static void note_permission(const struct hf_zookeeper_operation *operation,
                             const struct hf_zookeeper_result *result)
 {
@@ -49,8 +49,8 @@ static void note_permission(const struct hf_zookeeper_operation *operation,
         hf_zookeeper_watches_put_unreadable(zookeeper, operation->path, denied);
 }
 
-/* The queue says how it ended: notify the part of the library that has begun
- * it, or the user. */
+/* The operation has ended: notify the part of the library that began it, or the
+ * user. */
 static void ended(struct hf_zk_op *op, hf_status status,
                   struct hf_zookeeper_result *result)
 {
@@ -68,7 +68,7 @@ static void ended(struct hf_zk_op *op, hf_status status,
     }
 }
 
-/* The queue does not use it any more. */
+/* The queue does not use ${op} any more. */
 static void released(struct hf_zk_op *op)
 {
     hf_user_op_dereference(&of_zk_op(op)->user_op.op);
@@ -81,8 +81,8 @@ static const struct hf_zk_op_callbacks op_callbacks = {
 
 /* ------------------------------------------------------ for its user -- */
 
-/* Once an operation has ended, the session of its handle may be over and the
- * loop gone, too. */
+/* Does nothing to an operation that has ended: the session of its handle may be
+ * over by then, and the loop gone, too. */
 void hf_zookeeper_operation_cancel(struct hf_zookeeper_operation *operation)
 {
     struct hf_zookeeper *zookeeper = operation->user_op.zookeeper;
@@ -118,7 +118,7 @@ static const struct hf_user_op_ops user_op_ops = {
 
 /* ----------------------------------------------------------------- begin -- */
 
-/* With one reference, that of the queue. */
+/* A new operation with one reference, that of the queue.  NULL: no memory. */
 static struct hf_zookeeper_operation *
 new_operation(struct hf_zookeeper *zookeeper, const struct hf_zookeeper_op *op,
               uint64_t wait_ms)
@@ -203,10 +203,10 @@ static hf_status check(const struct hf_zookeeper *zookeeper,
     return hf_zk_op_check(op, &zookeeper->context, error);
 }
 
-/* Begin ${given}, whose end goes to ${completion}, or to ${on_end} if that has
- * a function.  The operation, with a reference of the caller, of which ${kept}
- * (may be NULL) is set to a copy before any end; NULL, and why in ${error}, if
- * it was refused.  With the lock. */
+/* Begin ${given}.  Its end goes to ${on_end} if that has a function, else to
+ * ${completion}.  Returns the operation, with a reference of the caller; NULL,
+ * and why in ${error}, if it was refused.  ${kept} (may be NULL) is set to the
+ * operation before it can end.  With the lock. */
 static struct hf_zookeeper_operation *
 begin(struct hf_zookeeper *zookeeper, const struct hf_zookeeper_op *given,
       uint64_t wait_ms, const struct hf_zookeeper_completion *completion,

@@ -4,8 +4,8 @@
  * call that started it until its end was reported and the user has freed its
  * handle.  zookeeper_operation_calls.c has the public calls that start one.
  *
- * It is kept alive by the queue until that does not use it any more, and as
- * every operation of a user.
+ * It is kept alive by the queue as long as that uses it, and as every operation
+ * of a user is (operation/user_op.h).
  */
 #ifndef HF_ZOOKEEPER_CLIENT_ZOOKEEPER_OPERATION_H
 #define HF_ZOOKEEPER_CLIENT_ZOOKEEPER_OPERATION_H
@@ -25,11 +25,13 @@ struct hf_zookeeper_on_end {
 struct hf_zookeeper_operation {
     struct hf_zk_op zk_op;
     struct hf_zookeeper_user_op user_op;
-    struct hf_zookeeper_on_end on_end;   /* .fn is NULL for those of users */
-    struct hf_zookeeper_watch *watch;    /* to be set; NULL: none */
+    struct hf_zookeeper_on_end on_end; /* for operations of the library; .fn is
+                                          NULL in those of users */
+    struct hf_zookeeper_watch *watch;  /* to be set; NULL: none */
     struct hf_zookeeper_operation *next; /* of the same watch */
-    char path[]; /* as servers know it, but the chroot ends with "/"; the
-                    chroot alone if there is none */
+    char path[]; /* the chroot with the path behind it, even if that is "/",
+                    which servers would drop; the chroot alone if there is no
+                    path */
 };
 
 /* Carry out ${op} for ${api_name}, which errors name: wait for the end, or
@@ -49,11 +51,11 @@ hf_status hf_zookeeper_operation_check(const struct hf_zookeeper *zookeeper,
                                        const struct hf_zookeeper_op *op,
                                        struct hf_error *error);
 
-/* Begin ${op} for a part of the library, whose function ${on_end} has: perhaps
- * from within.  ${wait_ms} as for hf_zookeeper_start().  Set ${operation} (may
- * be NULL), before that, to what can be passed to
- * hf_zookeeper_operation_cancel() until the end.  On failure, as
- * hf_zookeeper_start() fails, ${on_end} is not called.  With the lock. */
+/* Begin ${op} for a part of the library.  ${on_end} is called when it ends,
+ * perhaps from within.  ${wait_ms} is as for hf_zookeeper_start().
+ * ${operation} (may be NULL) is set before that, to what can be passed to
+ * hf_zookeeper_operation_cancel() until the end.  Fails as
+ * hf_zookeeper_start(), and then ${on_end} is not called.  With the lock. */
 hf_status hf_zookeeper_operation_begin(
     struct hf_zookeeper *zookeeper, const struct hf_zookeeper_op *op,
     uint64_t wait_ms, struct hf_zookeeper_on_end on_end,

@@ -41,7 +41,8 @@ static void set_registered(struct hf_zookeeper_registration *r)
     hf_registration_notify(r);
 }
 
-/* It cannot be created now, because of .why. */
+/* The node cannot be created now, because of .why: report that, unless the last
+ * report had the same status. */
 static void report_blocked(struct hf_zookeeper_registration *r)
 {
     if (r->report.blocked.status == r->why.status)
@@ -51,7 +52,8 @@ static void report_blocked(struct hf_zookeeper_registration *r)
     hf_registration_notify(r);
 }
 
-/* It will never be there again, because of ${why}. */
+/* The registration has failed for good, because of ${why}: from now on nobody
+ * looks at the node. */
 static void fail(struct hf_zookeeper_registration *r,
                  const struct hf_error *why)
 {
@@ -76,7 +78,7 @@ static bool is_reported(const struct hf_zookeeper_registration *r,
            status != HF_EUNSURE && status != HF_ECLOSED;
 }
 
-/* A step has failed with ${why}: is that for good? */
+/* A step has failed with ${why}: fail for good, or try again later. */
 static void fail_or_retry(struct hf_zookeeper_registration *r,
                           const struct hf_error *why)
 {
@@ -105,8 +107,8 @@ static void create_parent(struct hf_zookeeper_registration *r, size_t bytes)
     hf_registration_begin(r, HF_REGISTRATION_PARENT);
 }
 
-/* Create the node above the first ${bytes} of the path.  The one above "/" is
- * above the chroot. */
+/* Create the node above the first ${bytes} of the path.  The node above "/" is
+ * above the chroot, and is not created. */
 static void ascend(struct hf_zookeeper_registration *r, size_t bytes)
 {
     struct hf_error why;
@@ -127,7 +129,8 @@ static void ascend(struct hf_zookeeper_registration *r, size_t bytes)
     create_parent(r, bytes > 0 ? bytes : 1);
 }
 
-/* The last one is there: create the next one below it, or the node. */
+/* The parent of the last step is there: create the next one below it, or the
+ * node. */
 static void descend(struct hf_zookeeper_registration *r)
 {
     struct hf_registration_creating *creating = hf_registration_creating(r);
@@ -143,8 +146,9 @@ static void descend(struct hf_zookeeper_registration *r)
     }
 }
 
-/* From the deepest one up, because the session may have no permission to create
- * nodes further above, even those that are there. */
+/* The create of a parent has ended.  They are created from the deepest one up,
+ * because the session may have no permission to create nodes further above,
+ * even those that are there. */
 static void parent_ended(struct hf_zookeeper_registration *r)
 {
     const struct hf_registration_creating *creating =
@@ -167,7 +171,8 @@ static void parent_ended(struct hf_zookeeper_registration *r)
 
 /* ---------------------------------------------------- the end of a step -- */
 
-/* What the write of the step says, whatever comes next. */
+/* If the write of the step has succeeded, our node has its data, whatever the
+ * EXISTS shows. */
 static void note_write(struct hf_zookeeper_registration *r)
 {
     const struct hf_registration_step *step = &r->step;
@@ -178,8 +183,9 @@ static void note_write(struct hf_zookeeper_registration *r)
         r->written = step->data_number;
 }
 
-/* A set that failed is not simply repeated, unless the version was another one:
- * the EXISTS has brought the new one. */
+/* The EXISTS shows a node of this session.  A set that failed because the
+ * version was another one, or the node was gone, is repeated at once with the
+ * version of this EXISTS; after another failure it waits. */
 static void see_own(struct hf_zookeeper_registration *r)
 {
     const struct hf_registration_step *step = &r->step;
@@ -203,7 +209,7 @@ static void see_own(struct hf_zookeeper_registration *r)
         fail_or_retry(r, &step->write);
 }
 
-/* The node of another session, or a persistent one. */
+/* The EXISTS shows the node of another session, or a persistent one. */
 static void see_other(struct hf_zookeeper_registration *r)
 {
     int64_t owner = r->step.stat.ephemeral_owner;
@@ -229,7 +235,8 @@ static void see_other(struct hf_zookeeper_registration *r)
     report_blocked(r);
 }
 
-/* ${parents_made}: the CREATE came right after them. */
+/* The EXISTS shows no node.  ${parents_made}: the nodes above it were created
+ * right before the CREATE. */
 static void see_none(struct hf_zookeeper_registration *r, bool parents_made)
 {
     const struct hf_error *write = &r->step.write;
@@ -302,8 +309,8 @@ static void step_ended(struct hf_zookeeper_registration *r)
 /* ---------------------------------------------------------------- events -- */
 
 /* The .fn of the watch.  An event that comes during a step is older than what
- * its EXISTS will show.  A RESYNC says that the session has ended, and so does
- * the session. */
+ * its EXISTS will show.  A RESYNC says that the session has ended, for which
+ * hf_zookeeper_registrations_lost() is called. */
 static void fired(void *arg, enum hf_zookeeper_event_kind kind,
                   const char *path, size_t bytes)
 {
@@ -352,8 +359,8 @@ void hf_registration_resume(struct hf_zookeeper_registration *r)
     }
 }
 
-/* The .fn of the timer.  Where nothing could be written, the next connection
- * goes on. */
+/* The .fn of the timer.  Without a connection that can be written to, the next
+ * connection goes on instead. */
 static void try_again(void *arg)
 {
     struct hf_zookeeper_registration *r = arg;
@@ -364,8 +371,9 @@ static void try_again(void *arg)
 }
 
 /* The watch, which is set again, would report what happened to a node of ours
- * since the last connection.  But that event is still on its way, and until
- * then a set or a delete of the user would hit what is there now. */
+ * since the last connection.  But that event is still on its way, and until it
+ * comes a set or a delete of the user would hit what is there now.  So the node
+ * is checked first. */
 void hf_zookeeper_registrations_up(struct hf_zookeeper *zookeeper)
 {
     struct hf_zookeeper_registration *r, *next;
@@ -380,9 +388,10 @@ void hf_zookeeper_registrations_up(struct hf_zookeeper *zookeeper)
     }
 }
 
-/* Operations of a session that only a server without a quorum knew have not
- * ended with it.  A node that was not seen yet is that of the session, too,
- * unless that of another blocks it. */
+/* The session has ended: its node may be there until the servers notice, even
+ * if the node was not seen yet, unless the node of another blocks it.  A step
+ * may still be under way, because reads outlive a session that only a server
+ * without a quorum knew. */
 static void lose(struct hf_zookeeper_registration *r)
 {
     if (r->session != 0 && r->state != HF_REGISTRATION_BLOCKED)

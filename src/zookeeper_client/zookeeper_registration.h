@@ -73,20 +73,21 @@ struct hf_registration_step {
     unsigned under_way; /* operations of it that have not ended */
     struct hf_zookeeper_operation *write_operation; /* NULL: ended, or none */
     struct hf_zookeeper_operation *exists_operation;
-    struct hf_error write; /* how these ended */
+    struct hf_error write; /* how the two operations ended */
     struct hf_error exists;
     struct hf_zookeeper_stat stat; /* that the EXISTS brought */
     uint64_t data_number;          /* of the data that were sent */
 };
 
-/* How far the creation of the nodes above it has come. */
+/* How far the creation of the nodes above the node has come. */
 enum hf_registration_parents {
     HF_REGISTRATION_PARENTS_NONE, /* none was tried */
     /* From the deepest one up, until one is there or is created. */
     HF_REGISTRATION_PARENTS_UP,
     /* One is there: those below it are created in turn. */
     HF_REGISTRATION_PARENTS_DOWN,
-    HF_REGISTRATION_PARENTS_MADE, /* all of them, before this CREATE */
+    HF_REGISTRATION_PARENTS_MADE, /* all are there: the CREATE of the node is
+                                     sent */
 };
 
 /* State-specific data.  Each struct is valid in its state only; the functions
@@ -118,10 +119,10 @@ enum hf_registration_pending {
 struct hf_registration_report {
     struct hf_zookeeper_on_registration on_event;
     struct hf_callback callback; /* one for all events */
-    /* The node of the last REGISTERED, unless UNREGISTERED was reported since;
-     * HF_REGISTRATION_NO_NODE. */
+    /* The node of the last REGISTERED that was reported;
+     * HF_REGISTRATION_NO_NODE: none, or UNREGISTERED was reported since. */
     int64_t reported_czxid;
-    struct hf_error loss;    /* why that is not there any more */
+    struct hf_error loss;    /* why that node is not there any more */
     struct hf_error blocked; /* the last BLOCKED in a row; HF_OK: none */
     enum hf_registration_pending pending;
     struct hf_user_callback user; /* around .on_event.fn */
@@ -152,19 +153,19 @@ struct hf_zookeeper_registration {
 
     /* Its node, as the last EXISTS behind a write or an event has shown it. */
     struct hf_zookeeper_watch *watch; /* NULL: ENDED */
-    struct hf_zookeeper_stat stat;    /* of our node; or of that which blocks */
-    /* .czxid of our node once it had the data, so that the user may know it;
-     * HF_REGISTRATION_NO_NODE. */
+    struct hf_zookeeper_stat stat; /* of our node, or of the node that blocks */
+    /* .czxid of our node once it had the data, so that the user may know of it;
+     * HF_REGISTRATION_NO_NODE: there is no such node. */
     int64_t registered_czxid;
     uint64_t written; /* .data_number of the data that our node has; 0: of
                          none */
-    /* The session whose node may be there or come yet; 0: none.  It is this one
-     * from the beginning, because another registration of the path or the user
-     * may have made the node: only an EXISTS behind a sync says that there is
-     * none. */
+    /* The session whose node may be there or come yet; 0: none.  It is the
+     * current session from the beginning, because another registration of the
+     * path, or the user, may have made the node: only an EXISTS behind a sync
+     * says that there is none. */
     int64_t session;
     /* The same of an earlier session, which has ended: its node may be there
-     * until the servers notice. */
+     * until the servers notice; 0: none. */
     int64_t created_in_session;
 
     struct hf_registration_step step;
@@ -174,7 +175,7 @@ struct hf_zookeeper_registration {
     void (*step_ended)(struct hf_zookeeper_registration *registration);
     enum hf_zookeeper_mode parent_mode; /* of nodes above it: CONTAINER, or
                                            PERSISTENT for old servers */
-    char *parent;                       /* for their paths, as long as .path */
+    char *parent; /* room for the path of such a node, as long as .path */
 
     struct hf_registration_report report;
     struct hf_zookeeper_wait *waits;
@@ -201,8 +202,8 @@ hf_registration_creating(struct hf_zookeeper_registration *r);
 struct hf_registration_removing *
 hf_registration_removing(struct hf_zookeeper_registration *r);
 
-/* Was a node of this session seen that is not known to be gone?  Not in FAILED,
- * which takes no notice of events. */
+/* Was a node of this session seen that is not known to be gone?  False in
+ * FAILED, where nobody looks at the node. */
 bool hf_registration_has_node(const struct hf_zookeeper_registration *r);
 
 /* Take ${r} out of the list of its handle, unless it is in none. */
@@ -235,7 +236,7 @@ bool hf_registration_sees_own(const struct hf_zookeeper_registration *r);
 
 /* ----------------------------------------------- _removal, with the lock -- */
 
-/* The user has freed it: delete the node.  ${wait} (NULL: none) is ended when
+/* The user has freed ${r}: delete the node.  ${wait} (NULL: none) is ended when
  * that is done. */
 void hf_registration_remove(struct hf_zookeeper_registration *r,
                             struct hf_zookeeper_wait *wait);
@@ -260,7 +261,8 @@ hf_registration_new(struct hf_zookeeper *zookeeper, const char *path);
 /* Go on, unless a step is under way or there is nothing to do. */
 void hf_registration_resume(struct hf_zookeeper_registration *r);
 
-/* The handle has a connection; its session has ended; it is closed. */
+/* For all registrations of the handle: it has a connection, its session has
+ * ended, it is closed. */
 void hf_zookeeper_registrations_up(struct hf_zookeeper *zookeeper);
 void hf_zookeeper_registrations_lost(struct hf_zookeeper *zookeeper);
 void hf_zookeeper_registrations_closed(struct hf_zookeeper *zookeeper);

@@ -24,7 +24,8 @@ static void *copy_data(const void *data, size_t bytes)
     return copy;
 }
 
-/* Copy ${text} to ${*to}, and move that behind it. */
+/* Copy ${text} to ${*to}, and move ${*to} behind the copy.  Returns the
+ * copy. */
 static const char *put_text(char **to, const char *text)
 {
     size_t bytes = strlen(text) + 1;
@@ -59,7 +60,7 @@ static struct hf_zookeeper_acl *copy_acls(const struct hf_zookeeper_acl *acls,
 
 /* ----------------------------------------------------------------- open -- */
 
-/* Can the node be created so? */
+/* Can the node be created with these arguments? */
 static hf_status check(const struct hf_zookeeper *zookeeper, const char *path,
                        const void *data, size_t bytes,
                        const struct hf_zookeeper_acl *acls, size_t acl_count,
@@ -78,8 +79,8 @@ static hf_status check(const struct hf_zookeeper *zookeeper, const char *path,
     return hf_zk_op_check(&create, &zookeeper->context, error);
 }
 
-/* Is ${path} free?  A removal of its node ends, because what it does comes
- * before what the new registration does. */
+/* Is ${path} free?  A removal that is under way there is ended: servers carry
+ * out what it has sent before what the new registration sends. */
 static hf_status take_path(struct hf_zookeeper *zookeeper, const char *path,
                            struct hf_error *error)
 {
@@ -219,7 +220,7 @@ hf_zookeeper_registration_set(struct hf_zookeeper_registration *registration,
 
 /* ----------------------------------------------------------------- wait -- */
 
-/* As it is when a wait begins. */
+/* The .is_over: is there nothing to wait for when the wait begins? */
 static bool is_over(const void *object, struct hf_error *why)
 {
     const struct hf_zookeeper_registration *r = object;
@@ -245,7 +246,7 @@ static struct hf_zookeeper_wait **list_of(void *object)
     return &r->waits;
 }
 
-/* Have the client connect again, if it has given up. */
+/* The .waits: have the session connect again, if it has given up. */
 static void connect_again(void *object)
 {
     struct hf_zookeeper_registration *r = object;
@@ -292,8 +293,9 @@ hf_status hf_zookeeper_registration_wait_start(
 
 /* ----------------------------------------------------------------- free -- */
 
-/* The user does not use it any more: report nothing, end waits, and delete the
- * node, which ${wait} (NULL: none) waits for.  With the lock. */
+/* The user does not use ${r} any more: report nothing, end its waits, and
+ * delete the node.  ${wait} (NULL: none) waits for the delete.  With the
+ * lock. */
 static void end_use(struct hf_zookeeper_registration *r,
                     struct hf_zookeeper_wait *wait)
 {
@@ -364,7 +366,7 @@ static hf_status close_and_wait(struct hf_zookeeper_registration *r,
     connect_again(r);
     status = hf_zookeeper_wait_await(&wait, error);
     if (r->state == HF_REGISTRATION_REMOVING)
-        hf_registration_removing(r)->wait = NULL; /* it goes on */
+        hf_registration_removing(r)->wait = NULL; /* the removal goes on */
     return status;
 }
 

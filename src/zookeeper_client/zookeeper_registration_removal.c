@@ -62,7 +62,7 @@ void hf_registration_removal_next(struct hf_zookeeper_registration *r)
         hf_registration_begin(r, HF_REGISTRATION_SYNC);
 }
 
-/* Try again later, unless this is final. */
+/* Try again later, unless ${why} is final. */
 static void try_later(struct hf_zookeeper_registration *r,
                       const struct hf_error *why)
 {
@@ -93,8 +93,8 @@ static void check_first(struct hf_zookeeper_registration *r)
     hf_registration_removal_next(r);
 }
 
-/* The EXISTS of a step has ended, of the removal or of one before.  It may show
- * the node of the session before. */
+/* The EXISTS of a step was answered; the step may have begun before the
+ * removal.  The EXISTS may show the node of an earlier session. */
 static void exists_ended(struct hf_zookeeper_registration *r)
 {
     const struct hf_registration_step *step = &r->step;
@@ -133,8 +133,8 @@ void hf_registration_removal_step_ended(struct hf_zookeeper_registration *r)
 }
 
 /* The removal has a reference of its own.  A step that is under way has to end
- * first, because its answer says what it has left.  It ends sooner because
- * operations of it that have not been sent are cancelled. */
+ * first, because its answer says what it has left.  It ends sooner if its
+ * operations that were not sent are cancelled. */
 void hf_registration_remove(struct hf_zookeeper_registration *r,
                             struct hf_zookeeper_wait *wait)
 {

@@ -211,7 +211,8 @@ void hf_registration_discard_events(struct hf_zookeeper_registration *r)
     hf_registration_dereference(r);
 }
 
-/* Set ${event} to what is to be reported first, and note that it was. */
+/* Set ${event} to what is to be reported first, and note that it was reported.
+ * False: there is nothing to report. */
 static bool take_event(struct hf_zookeeper_registration *r,
                        struct hf_zookeeper_registration_event *event,
                        struct hf_error *why)

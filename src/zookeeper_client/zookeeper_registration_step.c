@@ -98,9 +98,9 @@ write_of(const struct hf_zookeeper_registration *r,
     return op;
 }
 
-/* How long ${op} may wait.  What changes or deletes the node rests on an EXISTS
- * of it, so it must not wait for another connection: until that comes, somebody
- * else may make a node there that has the same version. */
+/* How long ${op} may wait.  A SET or a DELETE rests on an earlier EXISTS, so it
+ * must not wait for another connection: until that comes, somebody else may
+ * make a node there that has the same version. */
 static uint64_t wait_ms_of(const struct hf_zookeeper_op *op)
 {
     return op->kind == HF_ZOOKEEPER_SET || op->kind == HF_ZOOKEEPER_DELETE
@@ -130,8 +130,8 @@ static void begin_operation(struct hf_zookeeper_registration *r,
     hf_registration_dereference(r);
 }
 
-/* One more counts as under way until all of them have been begun, because each
- * may end at once. */
+/* One operation more counts as under way until all have been begun, because
+ * each may end at once. */
 void hf_registration_begin(struct hf_zookeeper_registration *r,
                            enum hf_registration_step_kind kind)
 {
@@ -182,7 +182,8 @@ static bool is_unsent(const struct hf_zookeeper_operation *operation)
     return operation != NULL && operation->zk_op.state == HF_ZK_OP_WAITING;
 }
 
-/* An EXISTS behind a write that was sent has to show what that has left. */
+/* An EXISTS behind a write that was sent stays: it has to show what the write
+ * has left. */
 void hf_registration_cancel_unsent(struct hf_zookeeper_registration *r)
 {
     struct hf_registration_step *step = &r->step;

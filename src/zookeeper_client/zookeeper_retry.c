@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Everything happens in advance(): an event goes to the machine, and its step
- * is carried out.  An operation that ends within its beginning comes back to
- * advance(), so nothing may touch a retry behind that.
+ * is carried out.  An operation that ends while it is being begun calls
+ * advance() again, so nothing may touch a retry after its operation was begun.
  */
 #include "zookeeper_client/zookeeper_retry.h"
 
@@ -16,7 +16,8 @@
 #include "base/time_math.h"
 #include "zookeeper_retry/retry_removal.h"
 
-/* Where memory for an operation was missing. */
+/* The pause of a retry that goes on, when its operation could not be begun: for
+ * lack of memory, or at a limit. */
 #define NO_MEMORY_PAUSE_MS 100
 
 static void advance(struct hf_zookeeper_retry *retry,
@@ -124,7 +125,8 @@ static void end_for_user(struct hf_zookeeper_retry *retry,
     retry->has_user = false;
 }
 
-/* What nobody waits for any more has failed. */
+/* If a retry that nobody waits for any more has failed, warn of the node that
+ * stays. */
 static void report(const struct hf_zookeeper_retry *retry,
                    const struct hf_zookeeper_result *result)
 {
@@ -149,7 +151,8 @@ static void finish(struct hf_zookeeper_retry *retry,
 
 /* ------------------------------------------------------------------ time -- */
 
-/* Until when the user waits. */
+/* When to end the wait of the user.  While an operation is in flight, it ends
+ * by itself in time, so the timer is only for a retry that goes on. */
 static uint64_t user_deadline_ms(const struct hf_zookeeper_retry *retry)
 {
     bool answers = retry->waits_for == HF_ZOOKEEPER_RETRY_ANSWER;
@@ -159,7 +162,8 @@ static uint64_t user_deadline_ms(const struct hf_zookeeper_retry *retry)
                : HF_FOREVER;
 }
 
-/* Have ${retry} be woken when that is due. */
+/* Set the timer to the end of the pause, or to the user's deadline if that is
+ * earlier. */
 static void arm(struct hf_zookeeper_retry *retry)
 {
     uint64_t at_ms = user_deadline_ms(retry);
@@ -178,7 +182,7 @@ static void begin_pause(struct hf_zookeeper_retry *retry, uint64_t pause_ms)
     hf_zookeeper_changed(retry->user_op.zookeeper);
 }
 
-/* Must ${retry} go no further than where it is?  The status, or HF_OK. */
+/* Why ${retry} must not carry out ${step} but stop; HF_OK: it goes on. */
 static hf_status why_stop(const struct hf_zookeeper_retry *retry,
                           const struct hf_zk_retry_step *step)
 {
@@ -207,7 +211,7 @@ static const char *stop_text(hf_status status)
     }
 }
 
-/* Make a retry that is zeroed ready, with so many ${references}. */
+/* Make ${retry}, which is zeroed, ready, with ${references} references. */
 static void init(struct hf_zookeeper_retry *retry,
                  struct hf_zookeeper *zookeeper,
                  const struct hf_user_op_ops *ops, unsigned references)
@@ -220,7 +224,8 @@ static void init(struct hf_zookeeper_retry *retry,
 
 /* ------------------------------------------------------------- removals -- */
 
-/* Have a removal ready.  It has one reference. */
+/* Have a removal ready, with one reference, for what the next operation may
+ * leave. */
 static hf_status reserve(struct hf_zookeeper_retry *retry, size_t path_bytes,
                          struct hf_error *error)
 {
@@ -389,7 +394,7 @@ static void stop(struct hf_zookeeper_retry *retry, hf_status status)
 
 /* ------------------------------------------------------------- interface -- */
 
-/* What is under way ends first, and its end comes to advance(). */
+/* An operation in flight ends first, and its end comes to advance(). */
 void hf_zookeeper_retry_cancel(struct hf_user_op *op)
 {
     struct hf_zookeeper_retry *retry = of_user_op(op);
@@ -466,7 +471,8 @@ static void woken(void *arg)
     }
 }
 
-/* Two references: its own, and one of the function that begins it. */
+/* ${retry} has two references: its own, and one of the function that begins
+ * it. */
 bool hf_zookeeper_retry_begin(struct hf_zookeeper *zookeeper,
                               struct hf_zookeeper_retry *retry,
                               const struct hf_zookeeper_retry_plan *plan,

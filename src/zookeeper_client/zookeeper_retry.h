@@ -4,9 +4,9 @@
  * operations, keeps their pauses and the user's time, and begins the removal of
  * what they leave.
  *
- * Each retry has a machine.  That of a user is an operation of the user too.  A
- * removal has nobody who waits for it; a guaranteed delete goes on when its
- * user's time is over.  Both end with their handle at last.
+ * Each retry has a machine.  A retry of a user is an operation of the user,
+ * too.  A removal has nobody who waits for it; a guaranteed delete goes on when
+ * its user's time is over.  Both end with their handle at last.
  */
 #ifndef HF_ZOOKEEPER_CLIENT_ZOOKEEPER_RETRY_H
 #define HF_ZOOKEEPER_CLIENT_ZOOKEEPER_RETRY_H
@@ -34,7 +34,7 @@ struct hf_zookeeper_retry {
     enum hf_zookeeper_priority priority;
     bool goes_on;       /* only the machine, a cancel and the close end it */
     bool in_background; /* counts in .background_count */
-    bool has_user;      /* who has not got the end yet */
+    bool has_user;      /* a user waits, and was not notified of the end yet */
     bool only_try;      /* nothing is waited for */
     enum hf_zookeeper_retry_waits_for waits_for;
     uint64_t deadline_at_ms;
@@ -58,15 +58,16 @@ struct hf_zookeeper_retry_plan {
     bool goes_on;
 };
 
-/* For a retry of a user that asks nothing; the two functions are of every one.
+/* The ops of a retry that asks its user nothing.  Every retry of a user has
+ * these two functions in its ops.
  */
 extern const struct hf_user_op_ops hf_zookeeper_retry_user_ops;
 void hf_zookeeper_retry_cancel(struct hf_user_op *op);
 void hf_zookeeper_retry_destroy(struct hf_user_op *op);
 
-/* Begin ${retry}, which is zeroed, was allocated with hf_alloc(), and becomes
- * the callee's, by ${plan}; see hf_zookeeper_begin.  Its end may be notified
- * from within.  False, and why in ${error}: it is freed. */
+/* Begin ${retry} by ${plan}; see hf_zookeeper_begin.  ${retry} is zeroed, was
+ * allocated with hf_alloc(), and becomes the callee's.  Its end may be notified
+ * from within.  False, and why in ${error}: it was refused, and is freed. */
 bool hf_zookeeper_retry_begin(struct hf_zookeeper *zookeeper,
                               struct hf_zookeeper_retry *retry,
                               const struct hf_zookeeper_retry_plan *plan,
@@ -87,7 +88,7 @@ hf_status hf_zookeeper_retry_random(struct hf_random *random,
 /* The session is connected, or the handle is a new one on a session. */
 void hf_zookeeper_retries_up(struct hf_zookeeper *zookeeper);
 
-/* The handle closes, and its queue of operations does. */
+/* The handle is being closed, and so is its queue: stop all retries. */
 void hf_zookeeper_retries_close(struct hf_zookeeper *zookeeper);
 
 #endif

@@ -26,8 +26,8 @@ static void set_state(struct hf_zookeeper *zookeeper, enum hf_state state)
     hf_state_listeners_notify(&zookeeper->listeners, state);
 }
 
-/* Have the lines of the log say where the session is from now on.  Of a session
- * that is a client's the client does that. */
+/* Have the lines of the log say where the session is from now on.  If the
+ * session is a client's, the client does that. */
 static void set_origin(struct hf_zookeeper *zookeeper)
 {
     struct hf_log_origin origin;
@@ -137,7 +137,8 @@ static hf_status add_credentials(struct hf_zookeeper *zookeeper,
 }
 
 /* Have the first connection take ${session} over.  It asks for the timeout that
- * the session was granted, because another one would change that. */
+ * the session was granted, because another timeout would change that of the
+ * session. */
 static void take_over(struct hf_zk_session_config *config,
                       const struct hf_zookeeper_session *session)
 {
@@ -247,7 +248,8 @@ static bool needs_poller(const void *owner)
            hf_state_listeners_state(&zookeeper->listeners) != HF_STATE_CLOSED;
 }
 
-/* The session closes when what was sent is answered, or in a second. */
+/* The session is closed when what was sent is answered, or after
+ * HF_CLOSE_TIMEOUT_MS. */
 static void begin_close(void *owner)
 {
     struct hf_zookeeper *zookeeper = owner;

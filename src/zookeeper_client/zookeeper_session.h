@@ -8,7 +8,8 @@
 
 #include "zookeeper_client/zookeeper_handle.h"
 
-/* Make ${zookeeper} ready for its end.  Before another thread knows it. */
+/* Make ${zookeeper} ready to be closed and freed, before another thread knows
+ * it. */
 void hf_zookeeper_session_init(struct hf_zookeeper *zookeeper);
 
 /* Begin the session as ${opts} say and have it driven.  The I/O is open.
@@ -23,8 +24,8 @@ void hf_zookeeper_session_use(struct hf_zookeeper *zookeeper,
                               const struct hf_zk_url_config *config,
                               size_t max_request_bytes);
 
-/* Do what is due of ${zookeeper}; when that is next, or HF_FOREVER.  With the
- * lock. */
+/* Do what is due of ${zookeeper}.  The second one returns when to do so next,
+ * or HF_FOREVER.  With the lock. */
 void hf_zookeeper_run_due(struct hf_zookeeper *zookeeper);
 uint64_t hf_zookeeper_due_at_ms(const struct hf_zookeeper *zookeeper);
 
@@ -43,13 +44,14 @@ void hf_zookeeper_session_abandon(struct hf_zookeeper *zookeeper);
 /* ---------------- a handle on the session of a client: zookeeper_shared.c --
  */
 
-/* Is ${zookeeper} such a handle, whose client was closed?  Then its close waits
- * for nothing.  Without the lock. */
+/* Is ${zookeeper} a handle on the session of a client that was closed?  Then
+ * its close waits for nothing.  Without the lock. */
 bool hf_zookeeper_shared_is_over(struct hf_zookeeper *zookeeper);
 
-/* hf_zookeeper_close() of such a handle, and hf_zookeeper_close_start(), which
- * is called with the lock, with .close_done set and the client not closing, and
- * releases the lock as hf_monitor_leave() does. */
+/* hf_zookeeper_close() and hf_zookeeper_close_start() of a handle on the
+ * session of a client.  The second one is called with the lock, with
+ * .close_done set and the client not closing, and releases the lock as
+ * hf_monitor_leave() does. */
 hf_status hf_zookeeper_shared_close(struct hf_zookeeper *zookeeper);
 void hf_zookeeper_shared_close_start(struct hf_zookeeper *zookeeper);
 

@@ -7,10 +7,10 @@
  * own queue of operations, listeners and watches, and memory that lives until
  * its last operation and watch are gone.  There may be several of one client.
  *
- * The close of a handle takes its watches out of the session and ends its
- * operations as that of a session does: those that were sent have a second to
- * be answered.  Then one callback behind all others of the client notifies the
- * user.  The close of the client ends the operations of all its handles; a
+ * The close of a handle takes its watches out of the session, and ends its
+ * operations as the close of a session does: those that were sent have a second
+ * to be answered.  Then one callback behind all others of the client notifies
+ * the user.  The close of the client ends the operations of all its handles; a
  * handle is still there after that, and has to be closed.
  */
 #include <assert.h>
@@ -99,7 +99,8 @@ static void end_close(struct hf_zookeeper *zookeeper)
         answer_close(zookeeper);
 }
 
-/* The queue is closed and idle, so it does not need the handle any more. */
+/* The queue is closed and idle, so it drops its reference of the handle.  If
+ * nothing else is waited for, the close ends. */
 static void queue_idle(void *user)
 {
     struct hf_zookeeper *zookeeper = user;
@@ -226,7 +227,7 @@ static void run_due(struct hf_session_user *user)
         end_close(zookeeper);
 }
 
-/* A handle that is being closed has closed its queue. */
+/* A handle that is being closed was stopped already. */
 static void client_closes(struct hf_session_user *user)
 {
     struct hf_zookeeper *zookeeper = of_user(user);

@@ -75,7 +75,7 @@ void hf_zookeeper_user_op_take(struct hf_user_op *op, struct hf_result *result,
 
 /* ---------------------------------------------------------------- calls -- */
 
-/* A public call that begins one. */
+/* A public call that begins an operation of a user. */
 struct user_op_call {
     struct hf_user_call call;
     struct hf_zookeeper *zookeeper;
@@ -106,7 +106,7 @@ static struct hf_user_op *begin_call(struct hf_user_call *user_call,
     return &user_op->op;
 }
 
-/* Callbacks that begin others have them sent together. */
+/* Operations that callbacks begin are sent together, later. */
 static void leave_monitor(struct hf_user_call *user_call)
 {
     const struct user_op_call *call =

@@ -18,9 +18,9 @@
 /* The receiver of the end.  Zeroed: there is none. */
 struct hf_zookeeper_completion {
     struct hf_waiter *waiter;            /* the call that waits, or NULL */
-    struct hf_zookeeper_result **result; /* where that wants the result, or
+    struct hf_zookeeper_result **result; /* for the result of that call, or
                                             NULL */
-    struct hf_zookeeper_done done;       /* or the callback */
+    struct hf_zookeeper_done done;       /* the callback, if no call waits */
 };
 
 /* All fields under the monitor's lock. */
@@ -40,31 +40,32 @@ void hf_zookeeper_user_op_init(struct hf_zookeeper_user_op *user_op,
                                const struct hf_user_op_ops *ops,
                                unsigned references);
 
-/* It begins, for ${completion}; as hf_user_op_begin(). */
+/* ${user_op} begins, for ${completion}; as hf_user_op_begin(). */
 void hf_zookeeper_user_op_begin(
     struct hf_zookeeper_user_op *user_op,
     const struct hf_zookeeper_completion *completion);
 
-/* It has ended with ${result}, which becomes the user's; as hf_user_op_end().
+/* ${user_op} has ended with ${result}, which becomes the user's; as
+ * hf_user_op_end().
  */
 void hf_zookeeper_user_op_end(struct hf_zookeeper_user_op *user_op,
                               hf_status status,
                               struct hf_zookeeper_result *result);
 
-/* The .take of every struct hf_user_op_ops of one. */
+/* The .take of the ops of every such operation. */
 void hf_zookeeper_user_op_take(struct hf_user_op *op, struct hf_result *result,
                                struct hf_error *why);
 
-/* Begins something for ${request}, and has its end go to ${completion}.  The
- * operation, with a reference of the caller; NULL, and why in ${error}, if it
- * was refused. */
+/* Begins something for ${request}, and has its end go to ${completion}.
+ * Returns the operation, with a reference of the caller; NULL, and why in
+ * ${error}, if it was refused. */
 typedef struct hf_zookeeper_user_op *hf_zookeeper_begin(
     struct hf_zookeeper *zookeeper, const void *request, uint64_t wait_ms,
     const struct hf_zookeeper_completion *completion, struct hf_error *error);
 
-/* ${begin} for the public call ${api_name}, which errors name, and wait for the
- * end; or have ${done} called.  As hf_zookeeper_run() and hf_zookeeper_start().
- * Without the lock. */
+/* Call ${begin} for the public call ${api_name}, which errors name, and wait
+ * for the end; or have ${done} called at the end.  As hf_zookeeper_run() and
+ * hf_zookeeper_start().  Without the lock. */
 hf_status hf_zookeeper_user_op_run(struct hf_zookeeper *zookeeper,
                                    const char *api_name,
                                    hf_zookeeper_begin *begin,

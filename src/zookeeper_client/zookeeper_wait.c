@@ -57,7 +57,7 @@ static void time_out(void *arg)
     hf_zookeeper_wait_end(wait, &why);
 }
 
-/* The .run of the callback of one that was started: report the end. */
+/* The .run of the callback of a wait that was started: report the end. */
 static void run_done(void *arg)
 {
     struct hf_zookeeper_wait *wait = arg;
@@ -126,8 +126,8 @@ hf_status hf_zookeeper_wait_await(struct hf_zookeeper_wait *wait,
 
 /* ---------------------------------------------------------- public calls -- */
 
-/* A free of the object ends the wait, and keeps the handle only as long as a
- * reference of its own lasts; so this holds one, too. */
+/* The wait holds a reference of the handle: another thread may free the object,
+ * which ends the wait and may drop the last other reference. */
 hf_status hf_zookeeper_wait_run(struct hf_zookeeper *zookeeper,
                                 const char *api_name,
                                 const struct hf_zookeeper_wait_ops *ops,

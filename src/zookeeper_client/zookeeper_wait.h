@@ -21,34 +21,35 @@ struct hf_zookeeper_wait_ops {
     bool (*is_over)(const void *object, struct hf_error *why);
     /* Its list of waits. */
     struct hf_zookeeper_wait **(*list)(void *object);
-    /* There is one in it, which has time.  NULL: nothing is to be done. */
+    /* A wait that has time was added to the list.  NULL: nothing is to be done
+     * then. */
     void (*waits)(void *object);
-    /* The time is over: set ${why} to HF_ETIMEDOUT, and a text. */
+    /* The time of a wait is over: set ${why} to HF_ETIMEDOUT, with a text. */
     void (*time_out)(const void *object, uint64_t wait_ms,
                      struct hf_error *why);
 };
 
 /* All fields under the monitor's lock. */
 struct hf_zookeeper_wait {
-    struct hf_zookeeper *zookeeper; /* of a started one a reference, too */
+    struct hf_zookeeper *zookeeper; /* if .started, with a reference */
     const struct hf_zookeeper_wait_ops *ops;
-    void *object; /* until it has ended */
+    void *object; /* valid until .ended */
     uint64_t wait_ms;
     struct hf_zookeeper_timer deadline;
     bool ended;
-    struct hf_error outcome; /* then */
-    struct hf_waiter waiter; /* of the caller */
-    bool started;            /* there is none, but these: */
+    struct hf_error outcome; /* how it ended, if .ended */
+    struct hf_waiter waiter; /* of the caller, unless .started */
+    bool started; /* no caller waits: the end goes to .done, by .callback */
     struct hf_done done;
     struct hf_callback callback;
-    /* In the list; .link is NULL if it is not, or not any more. */
+    /* In the list of the object; .link is NULL if it is not in it. */
     struct hf_zookeeper_wait *next;
     struct hf_zookeeper_wait **link;
 };
 
 /* Wait for ${object} of ${zookeeper} in the public call ${api_name}, which
- * errors name; or have ${done} called.  The started one fails with HF_ECLOSED
- * and HF_ENOMEM, and ${done} is dropped then.  Without the lock. */
+ * errors name; or have ${done} called.  hf_zookeeper_wait_start() fails with
+ * HF_ECLOSED and HF_ENOMEM, and then drops ${done}.  Without the lock. */
 hf_status hf_zookeeper_wait_run(struct hf_zookeeper *zookeeper,
                                 const char *api_name,
                                 const struct hf_zookeeper_wait_ops *ops,

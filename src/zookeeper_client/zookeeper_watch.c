@@ -118,7 +118,8 @@ static void queue_resync(struct hf_zookeeper_watch *watch)
     hf_monitor_queue(watch->zookeeper->monitor, &watch->resync);
 }
 
-/* The kind of ${event}.  The numbers of those that servers report are theirs.
+/* The kind of ${event}.  Events that servers report have the servers' numbers
+ * in both enums.
  */
 static enum hf_zookeeper_event_kind
 kind_of(const struct hf_zk_watch_event *event)
@@ -176,8 +177,8 @@ static void fire_for_library(struct hf_zookeeper_watch *watch,
 
 /* The .fired of the watcher.  A RESYNC takes its position among the events and
  * answers like every event, because answers that are queued behind it may show
- * changes that have events of their own.  Only one that stands for events for
- * which there was no memory stands for all later ones too. */
+ * changes that have events of their own.  Only .resync, which stands for events
+ * that could not be kept, stands for all later ones too. */
 static void fired(struct hf_zk_watcher *watcher,
                   const struct hf_zk_watch_event *event)
 {
@@ -185,7 +186,7 @@ static void fired(struct hf_zk_watcher *watcher,
 
     watch->zookeeper->monitor->events++;
     if (!hf_zk_watcher_is_armed(watcher))
-        put_unreadable(watch, false); /* a one-shot one, which is not set now */
+        put_unreadable(watch, false); /* one-shot, and not set any more */
     if (event->type != HF_ZK_RESYNC)
         hf_zk_op_queue_event(&watch->zookeeper->queue);
     if (watch->on_fired.fn != NULL)
@@ -202,8 +203,8 @@ static struct hf_zookeeper_watch *of_set_again(struct hf_zk_op *op)
     return container_of(op, struct hf_zookeeper_watch, set_again);
 }
 
-/* Where it could not be set again, the next connection tries once more.  A free
- * of the watch cancels it. */
+/* If the watch could not be set again, the next connection tries once more.  A
+ * free of the watch cancels the AddWatch. */
 static void set_again_ended(struct hf_zk_op *op, hf_status status,
                             struct hf_zookeeper_result *result)
 {
@@ -302,7 +303,7 @@ void hf_zookeeper_watches_set_again(struct hf_zookeeper *zookeeper)
 /* ------------------------------------------------------- being set by ops --
  */
 
-/* The kinds of watches that an operation may set. */
+/* May an operation of the kind ${op} set a watch of the kind ${kind}? */
 static bool sets(enum hf_zookeeper_op_kind op,
                  enum hf_zookeeper_watch_kind kind)
 {
@@ -498,8 +499,8 @@ static const struct hf_zk_op_callbacks unwatch_callbacks = {
     .released = unwatch_released,
 };
 
-/* Ask the server for ${what} at the path of ${watch}.  Without memory it keeps
- * a watch that nobody needs, until the connection ends. */
+/* Ask the server for ${what} at the path of ${watch}.  Without memory the
+ * server keeps a watch that nobody needs, until the connection ends. */
 static void ask_to_forget(struct hf_zookeeper_watch *watch,
                           enum hf_zk_unwatch what)
 {
@@ -526,7 +527,7 @@ static void ask_to_forget(struct hf_zookeeper_watch *watch,
     hf_zookeeper_changed(watch->zookeeper);
 }
 
-/* Cancel ${op}, which makes room for others that are sent then. */
+/* Cancel ${op}.  That makes room for others, which are sent then. */
 static void cancel(struct hf_zookeeper *zookeeper, struct hf_zk_op *op)
 {
     hf_zk_op_queue_cancel(&zookeeper->queue, op, hf_now_ms());
@@ -611,8 +612,8 @@ void hf_zookeeper_watch_delete(struct hf_zookeeper_watch *watch)
     dereference(watch);
 }
 
-/* .drop is called here, because the caller may free what it is about, although
- * events that were queued may keep the watch itself for a while. */
+/* .drop is called here, and not with the memory of the watch, which events that
+ * were queued may keep for a while: no callback follows this call. */
 void hf_zookeeper_watch_free(struct hf_zookeeper_watch *watch)
 {
     struct hf_monitor *monitor;

@@ -22,7 +22,7 @@
 
 /* Notified of an event of a watch that a part of the library has for itself:
  * with the lock, before anything that came later, while the session is at work.
- * It may begin operations, and close watches but for this one.  ${path}, of
+ * It may begin operations, and free watches, but not this one.  ${path}, of
  * ${bytes} bytes, is that of the node, without the chroot. */
 struct hf_zookeeper_on_fired {
     void (*fn)(void *arg, enum hf_zookeeper_event_kind kind, const char *path,
@@ -36,16 +36,17 @@ struct hf_zookeeper_watch {
     struct hf_zookeeper *zookeeper;
     enum hf_zookeeper_watch_kind kind;
     struct hf_zookeeper_on_event on_event;
-    struct hf_zookeeper_on_fired on_fired; /* .fn is NULL for those of users */
+    struct hf_zookeeper_on_fired on_fired; /* for watches of the library; .fn is
+                                              NULL in those of users */
     struct hf_callback resync;             /* the RESYNC for lack of memory */
-    struct hf_zk_op set_again;             /* the AddWatch in a new session */
-    bool setting_again;                    /* .set_again is under way */
-    unsigned references;              /* the user's, and one of each event */
-    size_t events;                    /* that wait to be reported */
+    struct hf_zk_op set_again; /* the AddWatch that sets it in a new session */
+    bool setting_again;        /* .set_again is under way */
+    unsigned references;       /* the user's, and one of each event */
+    size_t events;             /* that wait to be reported */
     struct hf_user_callback callback; /* around .on_event.fn */
-    bool unreadable; /* it is set, and the handle was not allowed
-                        to read its node when it last tried */
-    /* Operations under way that are to set it. */
+    bool unreadable; /* the watch is set, and the handle was not allowed to read
+                        the node when it last tried */
+    /* Operations under way that are to set the watch. */
     struct hf_zookeeper_operation *operations;
     struct hf_deferred_free deferred;
     const char *user_path; /* the end of .path: without the chroot */
@@ -80,14 +81,16 @@ void hf_zookeeper_watch_operation_ended(
     struct hf_zookeeper_operation *operation);
 
 /* A read of ${path}, which is that of a struct hf_zookeeper_operation, was
- * answered: ${zookeeper} may not read the node, or may.  With the lock. */
+ * answered.  ${unreadable}: ${zookeeper} may not read the node.  With the
+ * lock. */
 void hf_zookeeper_watches_put_unreadable(struct hf_zookeeper *zookeeper,
                                          const char *path, bool unreadable);
 
 /* Take all watches of ${zookeeper} out of the session.  With the lock. */
 void hf_zookeeper_watches_leave(struct hf_zookeeper *zookeeper);
 
-/* A new session has begun: set the persistent watches in it.  With the lock. */
+/* A session is connected: set the persistent watches that an earlier session
+ * has lost.  With the lock. */
 void hf_zookeeper_watches_set_again(struct hf_zookeeper *zookeeper);
 
 #endif
