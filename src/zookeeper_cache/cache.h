@@ -68,8 +68,8 @@ struct hf_zookeeper_cache {
     enum hf_cache_connection connection;
     struct hf_zk_listener listener;   /* of the handle, until STOPPED */
     struct hf_zookeeper_watch *watch; /* NULL: none, or each node has its own */
-    struct hf_zookeeper_operation *watch_op; /* that sets it; NULL: none */
-    unsigned cut_watches; /* how often it was given up, see cache_reader.c */
+    struct hf_zookeeper_operation *watch_op; /* that sets .watch; NULL: none */
+    unsigned cut_watches; /* cuts of the AddWatch, see cache_reader.c */
     struct hf_zookeeper_operation *sync; /* after a new connection, or NULL */
     bool sync_due;
     struct hf_cache_read reads[HF_CACHE_READS_MAX];
@@ -77,7 +77,7 @@ struct hf_zookeeper_cache {
     bool reading;                    /* the reader begins reads just now */
     struct hf_zookeeper_timer pause; /* while set nothing is begun */
     uint64_t pause_ms;               /* the last one; 0: an answer came since */
-    bool initialised;                /* it was CURRENT once */
+    bool initialised;                /* the cache was CURRENT once */
     struct hf_cache_path read_path;
 
     /* Calls that wait until everything is read. */
@@ -104,14 +104,14 @@ const char *hf_cache_path_of(struct hf_cache_path *path,
 /* Change the state, as the table in cache_state.c allows. */
 void hf_cache_move(struct hf_zookeeper_cache *cache, enum hf_cache_state state);
 
-/* Is every change noticed, by the watch or those of the nodes? */
+/* Is every change noticed, by .watch or by the watches of the nodes? */
 bool hf_cache_follows(const struct hf_zookeeper_cache *cache);
 
 /* Has everything been read of which it is known that it has changed? */
 bool hf_cache_is_current(const struct hf_zookeeper_cache *cache);
 
-/* It has: the waits for that end.  The first time on a connection the tree is
- * marked as well, so that the user is notified. */
+/* Everything has been read: end the waits for that.  The first time on a
+ * connection the tree is marked as well, so that the user is notified. */
 void hf_cache_be_current(struct hf_zookeeper_cache *cache);
 
 /* Assert the invariants of ${cache}. */
@@ -119,7 +119,7 @@ void hf_cache_check(const struct hf_zookeeper_cache *cache);
 
 /* ---------------------------------------------------------------- reader -- */
 
-/* Begin to follow what the servers have; end that.  With the lock. */
+/* Begin to follow what the servers have, and end that.  With the lock. */
 void hf_cache_reader_start(struct hf_zookeeper_cache *cache);
 void hf_cache_reader_stop(struct hf_zookeeper_cache *cache);
 
@@ -132,8 +132,9 @@ void hf_cache_report_init(struct hf_zookeeper_cache *cache,
 /* Have the changes that wait be reported.  With the lock. */
 void hf_cache_report(struct hf_zookeeper_cache *cache);
 
-/* Drop the user's reference of ${cache}, which is freed; its reader has been
- * stopped.  With the lock, as hf_monitor_leave(), which it calls. */
+/* Drop the user's reference of ${cache}, whose reader has been stopped, and
+ * release the lock, as hf_monitor_leave() does.  ${cache} is freed when no
+ * callback of it is queued or runs. */
 void hf_cache_drop_and_leave(struct hf_zookeeper_cache *cache);
 
 /* --------------------------------------------- queries: zookeeper_cache.c --

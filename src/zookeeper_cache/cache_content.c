@@ -54,7 +54,7 @@ hf_cache_content_reference(struct hf_cache_content *content)
     return content;
 }
 
-/* An owner has no owner, so this goes on at most once. */
+/* An owner has no owner, so the function calls itself at most once. */
 void hf_cache_content_release(struct hf_cache_content *content)
 {
     struct hf_cache_content *owner;

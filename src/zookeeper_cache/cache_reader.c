@@ -9,8 +9,9 @@
  * seen by that read.
  *
  * A sync goes ahead of the reads of each new connection, because the server may
- * be behind the one before.  Its answer comes after the RESYNC, so it also says
- * when nothing is left to compare.
+ * be behind the one before.  Its answer comes after the RESYNC, which marks the
+ * nodes to be compared.  So when the sync is answered and nothing is left to
+ * read, the cache is current.
  *
  * A read that got no answer stays to be read.  It is not begun again from
  * within its end, but on the next connection, or after a pause where memory or
@@ -30,9 +31,9 @@
 #define PAUSE_MIN_MS 50
 #define PAUSE_MAX_MS 10000
 
-/* How often connections may end again and again while the watch is being set,
- * before that counts as a server that does not know it.  Each time is as many
- * connections as HF_EUNSUPPORTED takes (op_queue.c). */
+/* How often the AddWatch may be cut off by ends of connections, before that
+ * counts as a server that does not know it.  Each time is as many connections
+ * as HF_EUNSUPPORTED takes (op_queue.c). */
 #define CUT_WATCHES_MAX 4
 
 static void go_on(struct hf_zookeeper_cache *cache);
@@ -56,8 +57,8 @@ static void end_pause(void *arg)
     go_on(arg);
 }
 
-/* Is the end of an operation with ${status} no answer, so that it has to be
- * begun again? */
+/* Did an operation that ended with ${status} get no answer, so that it has to
+ * be begun again? */
 static bool is_unanswered(hf_status status,
                           const struct hf_zookeeper_result *result)
 {
@@ -75,7 +76,8 @@ static bool is_unanswered(hf_status status,
     }
 }
 
-/* It has to be begun again: when? */
+/* An operation got no answer.  It is begun again after a pause, if memory, a
+ * limit or the server is to blame, else on the next connection. */
 static void unanswered(struct hf_zookeeper_cache *cache, hf_status status,
                        const struct hf_zookeeper_result *result)
 {
@@ -97,8 +99,8 @@ struct node_watches {
     struct hf_zookeeper_watch *children; /* the same */
 };
 
-/* A one-shot watch has an event.  A RESYNC says that the session has ended and
- * that it has to be set again. */
+/* A one-shot watch has an event.  A RESYNC says that the session has ended, so
+ * a read has to set the watch again. */
 static void node_fired(void *arg, enum hf_zookeeper_event_kind kind,
                        const char *path, size_t bytes)
 {
@@ -249,8 +251,8 @@ static bool may_begin(const struct hf_zookeeper_cache *cache)
            !hf_zookeeper_timer_is_set(&cache->pause);
 }
 
-/* Begin reads while there are some to begin.  The end of one may come from
- * within. */
+/* Begin reads while there are some to begin.  A read may end while it is being
+ * begun, and calls this again: .reading makes that call do nothing. */
 static void read_all(struct hf_zookeeper_cache *cache)
 {
     if (cache->reading)
@@ -283,7 +285,8 @@ static void fired(void *arg, enum hf_zookeeper_event_kind kind,
     go_on(cache);
 }
 
-/* Nothing is missed from now on: begin with the root. */
+/* From now on no change is missed: read the root first.  Without a ${recursive}
+ * watch each node has its own. */
 static void follow(struct hf_zookeeper_cache *cache, bool recursive)
 {
     hf_cache_move(cache, HF_CACHE_FILLING);
@@ -295,8 +298,9 @@ static void follow(struct hf_zookeeper_cache *cache, bool recursive)
     cache->watch = NULL;
 }
 
-/* Did connections end while the AddWatch travelled?  A server that does not
- * know it says so, and is remembered for that; it ends the connection, too. */
+/* Did the AddWatch end because connections ended while it was in flight?  A
+ * server that does not know AddWatch ends the connection, too, but says so
+ * first, and is remembered for that. */
 static bool is_cut(const struct hf_zookeeper_cache *cache, hf_status status,
                    const struct hf_zookeeper_result *result)
 {
@@ -307,8 +311,8 @@ static bool is_cut(const struct hf_zookeeper_cache *cache, hf_status status,
                                    HF_ZK_ADD_WATCH);
 }
 
-/* The AddWatch has ended.  A server that refuses it does not know it.  A cache
- * that goes on without it does so for good, so the connections of a bad network
+/* The AddWatch has ended.  A server that refuses it does not know it, and the
+ * cache goes on without it for good.  So connections that a bad network ends
  * must not be taken for that. */
 static void watch_ended(void *arg, hf_status status,
                         struct hf_zookeeper_result *result)
@@ -353,7 +357,8 @@ static void begin_watch(struct hf_zookeeper_cache *cache)
 
 /* -------------------------------------------------------------- the sync -- */
 
-/* The sync has ended.  A server without a quorum cannot do it. */
+/* The sync has ended.  A server without a quorum refuses it, and the cache goes
+ * on without. */
 static void sync_ended(void *arg, hf_status status,
                        struct hf_zookeeper_result *result)
 {
@@ -406,8 +411,9 @@ static void go_on(struct hf_zookeeper_cache *cache)
 
 /* -------------------------------------------------- the session's events -- */
 
-/* One-shot watches have events of what happened meanwhile, except of nodes that
- * could not be read, which have no watch. */
+/* One-shot watches, which are set again, report what happened meanwhile; but
+ * nodes that could not be read have none.  So without a recursive watch every
+ * node is compared. */
 static void up(void *user, bool resumed)
 {
     struct hf_zookeeper_cache *cache = user;

@@ -14,7 +14,7 @@
 /* Changes that are reported in a row. */
 #define CHANGES_IN_A_ROW 64
 
-/* After a lack of memory, until the next attempt to report. */
+/* The pause after a lack of memory, until the next attempt to report. */
 #define REPORT_PAUSE_MS 100
 
 const char *hf_cache_path_of(struct hf_cache_path *path,
@@ -73,8 +73,8 @@ static void dereference_in_callback(struct hf_zookeeper_cache *cache)
     hf_monitor_dereference(monitor);
 }
 
-/* .drop is called here, because the caller may free what it is about, although
- * a callback that is queued may keep the cache itself for a while. */
+/* .drop is called here, and not with the memory of the cache, which a callback
+ * that is queued may keep for a while: no callback follows this call. */
 void hf_cache_drop_and_leave(struct hf_zookeeper_cache *cache)
 {
     struct hf_monitor *monitor = cache->zookeeper->monitor;

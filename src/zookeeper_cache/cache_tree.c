@@ -270,7 +270,7 @@ size_t hf_cache_tree_path_bytes(const struct hf_cache_tree *tree,
     return bytes;
 }
 
-/* From its end to its beginning. */
+/* The path is written from its end to its beginning. */
 void hf_cache_tree_put_path(const struct hf_cache_tree *tree,
                             const struct hf_cache_node *node, char *path)
 {
@@ -304,7 +304,8 @@ static bool differ(const struct hf_cache_content *before,
            before->node.stat.mzxid != after->node.stat.mzxid;
 }
 
-/* There is nothing to report of ${node}, perhaps but for another Stat. */
+/* There is nothing to report of ${node}.  At most its Stat has changed, which
+ * is taken over without a report. */
 static void report_nothing(struct hf_cache_node *node)
 {
     hf_cache_link_remove(&node->to_report);

@@ -53,8 +53,9 @@ struct hf_cache_link {
     struct hf_cache_link *previous;
 };
 
-/* A node.  It is in the tree while something is known of it, to be read, under
- * way or to be reported. */
+/* A node.  It is in the tree while something of it is known, to be read, under
+ * way or to be reported, or while it has children.  The root is always
+ * there. */
 struct hf_cache_node {
     struct hf_tree_node by_name; /* among the children of .parent */
     struct hf_cache_node *parent;
@@ -66,7 +67,7 @@ struct hf_cache_node {
     /* .children has all children up to this transaction; -1: they were never
      * listed. */
     int64_t children_zxid;
-    void *user;      /* of the user of the tree */
+    void *user;      /* the user of the tree owns it */
     uint8_t wanted;  /* enum hf_cache_want, of the next read */
     uint8_t asked;   /* of the read under way; 0: none is */
     bool unreadable; /* the server refuses to let it be read */
@@ -84,7 +85,7 @@ struct hf_cache_tree {
     bool reports;      /* the user wants to be notified of changes */
     bool starved;      /* there was no memory for something that is to be read
                           again; the user clears it */
-    size_t unreadable; /* nodes that are */
+    size_t unreadable; /* nodes whose .unreadable is set */
     size_t reading;    /* nodes with a read under way */
     struct hf_cache_link to_read;
     struct hf_cache_link to_report;
@@ -93,7 +94,7 @@ struct hf_cache_tree {
     void (*release)(struct hf_cache_node *node);
 };
 
-/* Initialise a tree for ${path}, a valid one.  .root is to be read by none yet.
+/* Initialise a tree for ${path}, a valid one.  Nothing is to be read yet.
  * False: no memory. */
 bool hf_cache_tree_init(struct hf_cache_tree *tree, const char *path,
                         uint64_t depth, bool without_data, bool reports);
@@ -107,7 +108,8 @@ struct hf_cache_node *hf_cache_tree_find(const struct hf_cache_tree *tree,
                                          const char *path);
 bool hf_cache_tree_covers(const struct hf_cache_tree *tree, const char *path);
 
-/* The length of the path of ${node}, without a NUL; write it to ${path}. */
+/* The length of the path of ${node}, without a NUL.  The second one writes the
+ * path, without a NUL, to ${path}. */
 size_t hf_cache_tree_path_bytes(const struct hf_cache_tree *tree,
                                 const struct hf_cache_node *node);
 void hf_cache_tree_put_path(const struct hf_cache_tree *tree,
@@ -118,8 +120,8 @@ void hf_cache_tree_put_path(const struct hf_cache_tree *tree,
 struct hf_cache_node *hf_cache_tree_child(const struct hf_cache_node *node);
 struct hf_cache_node *hf_cache_tree_sibling(const struct hf_cache_node *node);
 
-/* The first node of all below ${top} and ${top} itself, children before their
- * parents; and the one behind ${node}, or NULL. */
+/* A walk over ${top} and all nodes below it, children before their parents: its
+ * first node, and the one behind ${node}, or NULL. */
 struct hf_cache_node *hf_cache_tree_first_leaf(struct hf_cache_node *top);
 struct hf_cache_node *hf_cache_tree_after(const struct hf_cache_node *top,
                                           const struct hf_cache_node *node);
@@ -164,14 +166,14 @@ void hf_cache_tree_unanswered(struct hf_cache_tree *tree,
 /* Have .marker be reported behind the changes that wait now. */
 void hf_cache_tree_mark(struct hf_cache_tree *tree);
 
-/* The next node with a change to report, or NULL: if ${marked}, .marker is the
- * next, and has been taken out. */
+/* The next node with a change to report.  NULL: there is none, or .marker was
+ * the next; then ${marked} is true, and it has been taken out. */
 struct hf_cache_node *hf_cache_tree_next_change(struct hf_cache_tree *tree,
                                                 bool *marked);
 
-/* Take the change of ${node}, which may be freed by that: set ${before} and
- * ${after} to references of what was reported last and of what is known; each
- * may be NULL. */
+/* Take the change of ${node}, which may be freed by that: set ${before} to what
+ * was reported last, and ${after} to what is known.  Each may be NULL, or is a
+ * reference that the caller releases. */
 void hf_cache_tree_take_change(struct hf_cache_tree *tree,
                                struct hf_cache_node *node,
                                struct hf_cache_content **before,
@@ -179,8 +181,8 @@ void hf_cache_tree_take_change(struct hf_cache_tree *tree,
 
 /* ----------------- what cache_tree_reads.c needs of cache_tree.c besides -- */
 
-/* Put ${link} at the end of ${list}, a circular list; take it out, unless it is
- * in none. */
+/* Put ${link} at the end of ${list}, a circular list; take it out of its list,
+ * unless it is in none. */
 void hf_cache_link_append(struct hf_cache_link *list,
                           struct hf_cache_link *link);
 void hf_cache_link_remove(struct hf_cache_link *link);
@@ -189,7 +191,8 @@ void hf_cache_link_remove(struct hf_cache_link *link);
 struct hf_cache_node *hf_cache_tree_named(const struct hf_cache_node *parent,
                                           const char *name, size_t bytes);
 
-/* The same, added if it is not there.  NULL: no memory. */
+/* As hf_cache_tree_named(), but a child that is not there is added.  NULL: no
+ * memory. */
 struct hf_cache_node *hf_cache_tree_add(struct hf_cache_node *parent,
                                         const char *name, size_t bytes);
 

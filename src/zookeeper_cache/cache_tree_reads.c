@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which nodes of the tree are to be read, and what it learns from answers.
- * cache_reader.c makes the calls.
+ * Which nodes of the tree are to be read, and what the tree learns from
+ * answers.  cache_reader.c makes the calls.
  */
 #include "zookeeper_cache/cache_tree.h"
 
@@ -38,9 +38,9 @@ static bool has_children(const struct hf_cache_tree *tree,
     return level < tree->depth;
 }
 
-/* A node that is known needs to be compared.  One that cannot be read may be
- * readable by now.  Others are to be read, and what is below them is found when
- * they are listed. */
+/* A node that is known is compared.  The root, and a node that could not be
+ * read, are read anew.  Any other node is to be read already, or is found when
+ * the node above it is listed. */
 void hf_cache_tree_compare_all(struct hf_cache_tree *tree)
 {
     struct hf_cache_node *node = hf_cache_tree_first_leaf(tree->root);
@@ -71,8 +71,8 @@ static void event_of(struct hf_cache_tree *tree, struct hf_cache_node *node,
         hf_cache_tree_want(tree, node->parent, HF_CACHE_STAT);
 }
 
-/* The event is about the child ${name} of ${parent}, or about what is below
- * that, and there is no such child in the tree.  ${gone}: it was deleted. */
+/* The event is about the child ${name} of ${parent}, or about a node below that
+ * child, and there is no such child in the tree.  ${gone}: it was deleted. */
 static void event_of_unknown(struct hf_cache_tree *tree,
                              struct hf_cache_node *parent, const char *name,
                              size_t bytes, bool gone)
@@ -98,9 +98,9 @@ static size_t name_bytes(const char *path, size_t bytes)
     return end != NULL ? (size_t)(end - path) : bytes;
 }
 
-/* Follow the path down to the node that it is about, or to the first one that
- * is not known: that one has to be listed, also if it is being read, because
- * the answer may be older than the event. */
+/* Follow the path down to the node that the event is about, or to the first
+ * node that is not known: that one has to be read and listed, also if it is
+ * being read, because the answer may be older than the event. */
 void hf_cache_tree_event(struct hf_cache_tree *tree,
                          enum hf_zookeeper_event_kind kind, const char *path,
                          size_t bytes)
@@ -131,7 +131,8 @@ void hf_cache_tree_event(struct hf_cache_tree *tree,
 
 /* ----------------------------------------------------------- one answer -- */
 
-/* There was no memory for what the read of ${asked} has brought. */
+/* There was no memory for what the read of ${asked} has brought: read it again
+ * later. */
 static void starve(struct hf_cache_tree *tree, struct hf_cache_node *node,
                    unsigned asked)
 {
@@ -155,7 +156,7 @@ static void set_current(struct hf_cache_tree *tree, struct hf_cache_node *node,
     hf_cache_tree_changed(tree, node);
 }
 
-/* Is the data of a node with ${stat} other than what is known of ${node}? */
+/* May the data of a node with ${stat} differ from what is known of ${node}? */
 static bool has_moved(const struct hf_cache_node *node,
                       const struct hf_zookeeper_stat *stat)
 {
@@ -222,7 +223,8 @@ static void look_for_children(const struct hf_cache_tree *tree,
         node->children_zxid = stat->pzxid;
 }
 
-/* A node that the list lacks may be gone, or was created after the list. */
+/* A child that the list lacks may be gone, or was created after the list was
+ * made.  So it is read itself. */
 static void compare_listed(struct hf_cache_tree *tree,
                            struct hf_cache_node *node)
 {
@@ -307,7 +309,8 @@ static bool is_old(const struct hf_cache_node *node,
     return result->zxid < stat->czxid || result->zxid < stat->mzxid;
 }
 
-/* The read of ${node} has ended. */
+/* The read of ${node} has ended.  Returns what was asked, enum
+ * hf_cache_want. */
 static unsigned end_read(struct hf_cache_tree *tree, struct hf_cache_node *node)
 {
     unsigned asked = node->asked;
@@ -318,7 +321,8 @@ static unsigned end_read(struct hf_cache_tree *tree, struct hf_cache_node *node)
     return asked;
 }
 
-/* ${node} is read again, or not needed any more. */
+/* Have ${node} read again if something of it is wanted; else free it if it is
+ * not needed any more. */
 static void go_on(struct hf_cache_tree *tree, struct hf_cache_node *node)
 {
     if (node->wanted != 0)
@@ -344,7 +348,8 @@ void hf_cache_tree_answered(struct hf_cache_tree *tree,
         forget(tree, node);
         node->unreadable = result->status != HF_EGONE;
         tree->unreadable += node->unreadable;
-        /* An event of a root that is not there needs a one-shot watch. */
+        /* A read of a root that is not there may have set no watch.  An EXISTS
+         * has to set one, so that the creation is reported. */
         if (!tree->recursive && node->parent == NULL && !result->watching &&
             result->status == HF_EGONE)
             node->wanted |= HF_CACHE_STAT;

@@ -2,7 +2,7 @@
 /*
  * The public calls on a cache: opening and freeing it, waiting until it is
  * current, and asking what it has.  Queries only take the monitor's lock.  They
- * do nothing that is due, so that they cost no system call.
+ * do none of the work that is due, so they cost no system call.
  */
 #include <stdint.h>
 
@@ -151,10 +151,11 @@ hf_status hf_zookeeper_cache_wait_start(struct hf_zookeeper_cache *cache,
 
 /* ------------------------------------------------------ a list of nodes -- */
 
-/* It is one block of memory: the struct, two arrays, and the paths.  The nodes
- * are visited twice: to count them, and to enter them. */
+/* A list is one block of memory: the struct, two arrays, and the paths.  The
+ * nodes are visited twice: to count them, and to enter them. */
 
-/* Where a walk is: a node, and how many levels below .top. */
+/* A walk over what is known, and where it is: at .node, .level levels below
+ * .top.  It goes down to .depth levels. */
 struct walk {
     const struct hf_cache_tree *tree;
     struct hf_cache_node *top;
