@@ -18,7 +18,8 @@
 /* "_c_", a UUID, "-". */
 #define PROTECTION_BYTES (3 + HF_UUID_TEXT_BYTES - 1 + 1)
 
-/* How often a node of an earlier session is looked at until it goes. */
+/* The pause between two looks at a node of an earlier session, until it is
+ * gone. */
 #define LEFT_NODE_PAUSE_MS 200
 
 #define KNOWN_FLAGS                                                            \
@@ -44,11 +45,13 @@ struct hf_zk_retry_create {
     char *parent;        /* that of .path */
     char *node;          /* the node of .path that was found */
     size_t node_bytes;   /* the size of .node */
-    /* The answer to a create was lost.  This stays set after a look. */
+    /* The answer to a create was lost.  Unlike .unsure it stays set after a
+     * look. */
     bool was_unsure;
-    bool unsure;            /* it was not looked at yet */
-    int64_t unsure_session; /* that it was sent in */
-    int64_t known_zxid;     /* before the first create was sent */
+    bool unsure;            /* nobody has looked yet what became of it */
+    int64_t unsure_session; /* the session in which that create was sent */
+    int64_t known_zxid; /* the last transaction that was known before the first
+                           create whose answer was lost */
     uint64_t left_until_ms; /* until when a node of an earlier session is waited
                                for; 0: none was seen */
     struct hf_zookeeper_result *failed; /* for an end without an answer */
@@ -78,7 +81,8 @@ static size_t acl_bytes(const struct hf_zookeeper_op *op)
     return bytes;
 }
 
-/* Copy ${text} to ${end}, and move that behind it. */
+/* Copy ${text} to ${*end}, and move ${*end} behind the copy.  Returns the
+ * copy. */
 static char *put_text(char **end, const char *text)
 {
     char *copy = *end;
@@ -143,7 +147,8 @@ static void free_create(void *machine)
     hf_free(create);
 }
 
-/* The results that must be there when they are needed. */
+/* Allocate the results that must be there when they are needed.  False: no
+ * memory. */
 static bool reserve_results(struct hf_zk_retry_create *create)
 {
     create->failed = hf_zk_op_reserve();
@@ -203,7 +208,7 @@ hf_status hf_zk_retry_create_check(const struct hf_zookeeper_op *op,
 
 /* ----------------------------------------------------------- what to do -- */
 
-/* Send the create.  A sequential one gets another id. */
+/* Send the create.  A sequential node gets a new id each time. */
 static void send(struct hf_zk_retry_create *create,
                  const struct hf_zk_retry_event *event,
                  struct hf_zk_retry_step *step)
@@ -234,7 +239,8 @@ static void look(struct hf_zk_retry_create *create,
     hf_zk_retry_do(step, HF_ZOOKEEPER_SYNC, create->parent);
 }
 
-/* The driver removes what the last create has made, or makes yet. */
+/* Have the driver delete the node that the last create has made, or may still
+ * make.  ${looked}: it was not there just now. */
 static void leave(struct hf_zk_retry_create *create,
                   const struct hf_zk_retry_event *event, bool looked,
                   struct hf_zk_retry_step *step)
@@ -247,9 +253,11 @@ static void leave(struct hf_zk_retry_create *create,
         .until_ms = hf_after_ms(event->now_ms, event->timeout_ms)};
 }
 
-/* End with ${status} and ${text}, as far as what is unsure allows it.  Nothing
- * is removed after a close, nor if the parent may not be read.  A handle that
- * shares its session leaves an ephemeral node behind, too. */
+/* End with ${status} and ${text}.  If it is unsure what became of a create, a
+ * removal deletes its node if that is sequential; otherwise the status is
+ * HF_EUNSURE.  Nothing is removed after a close, nor if the parent cannot be
+ * listed.  After the close of a handle that shares its session, even an
+ * ephemeral node may stay. */
 static void give_up(struct hf_zk_retry_create *create,
                     const struct hf_zk_retry_event *event, hf_status status,
                     const char *text, struct hf_zk_retry_step *step)
@@ -272,7 +280,8 @@ static void give_up(struct hf_zk_retry_create *create,
     create->failed = NULL;
 }
 
-/* The state is tried again after a pause, unless that was often enough. */
+/* Try the state again after a pause; or give up as ${result} says, after too
+ * many attempts. */
 static void repeat(struct hf_zk_retry_create *create,
                    const struct hf_zk_retry_event *event,
                    const struct hf_zookeeper_result *result,
@@ -286,7 +295,7 @@ static void repeat(struct hf_zk_retry_create *create,
 
 /* --------------------------------------------------------- a node or no -- */
 
-/* The node that the create has made is at ${path}, and has ${stat}. */
+/* The node that the create has made is at ${path}, and ${read} has its Stat. */
 static void succeed(struct hf_zk_retry_create *create, const char *path,
                     const struct hf_zookeeper_result *read,
                     struct hf_zk_retry_step *step)
@@ -302,8 +311,9 @@ static void succeed(struct hf_zk_retry_create *create, const char *path,
     create->found = NULL;
 }
 
-/* The create was not carried out when that was looked at.  A node that cannot
- * be removed must not come later, after a session that has ended. */
+/* The node was not there: create it again.  But a create that was sent in an
+ * earlier session may still be carried out.  So this ends with HF_EUNSURE if
+ * its node would be persistent and has no id in its name. */
 static void absent(struct hf_zk_retry_create *create,
                    const struct hf_zk_retry_event *event,
                    struct hf_zk_retry_step *step)
@@ -322,7 +332,9 @@ static void absent(struct hf_zk_retry_create *create,
     hf_zk_retry_pause(&create->attempts, step);
 }
 
-/* The name with our id is there. */
+/* The node with our id is there.  It is what we want, unless it belongs to a
+ * session that has ended: then it is left to a removal, and another one is
+ * created. */
 static void found_sequential(struct hf_zk_retry_create *create,
                              const struct hf_zk_retry_event *event,
                              struct hf_zk_retry_step *step)
@@ -351,7 +363,8 @@ static void exists(struct hf_zk_retry_create *create,
     give_up(create, event, HF_EEXISTS, text, step);
 }
 
-/* Wait until servers delete the node of a session that has ended. */
+/* Wait until servers delete the node of a session that has ended: for two
+ * timeouts, then it counts as another program's. */
 static void await_left(struct hf_zk_retry_create *create,
                        const struct hf_zk_retry_event *event,
                        struct hf_zk_retry_step *step)
@@ -489,7 +502,7 @@ static void parent_created(struct hf_zk_retry_create *create,
     }
 }
 
-/* The read after the sync. */
+/* Begin the read after the sync. */
 static void read_after_sync(struct hf_zk_retry_create *create,
                             struct hf_zk_retry_step *step)
 {
@@ -533,9 +546,9 @@ static void found(struct hf_zk_retry_create *create,
         found_persistent(create, event, step);
 }
 
-/* A sync or a read that looks for what was created was answered, or not.  One
- * that refuses because its server is read-only is repeated: the next one may go
- * to another server. */
+/* A sync or a read that looks for what was created was answered, or not.  If
+ * its server is read-only it is repeated, because the next one may go to
+ * another server. */
 static void looked(struct hf_zk_retry_create *create,
                    const struct hf_zk_retry_event *event,
                    struct hf_zk_retry_step *step)
@@ -557,7 +570,7 @@ static void looked(struct hf_zk_retry_create *create,
         found(create, event, step);
 }
 
-/* The step of the state, from its beginning. */
+/* Begin the step of the state; a look begins with its sync. */
 static void resume(struct hf_zk_retry_create *create,
                    const struct hf_zk_retry_event *event,
                    struct hf_zk_retry_step *step)

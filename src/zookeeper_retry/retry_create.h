@@ -5,7 +5,8 @@
  * What shows whether the create was carried out:
  *
  * - A sequential node has a random id in its name, another one for each
- *   attempt.  An attempt that may come yet is handed over to a removal.
+ *   attempt.  An attempt that may still be carried out is handed over to a
+ *   removal.
  * - An ephemeral node has its session as owner, and a czxid above the last
  *   transaction that was known before the create.
  * - Any other node is another program's if its czxid is not above that

@@ -18,9 +18,10 @@ struct hf_zk_retry_delete {
     enum delete_state state;
     int32_t version;
     struct hf_zk_retry_attempts attempts;
-    bool was_unsure;                    /* an answer was lost */
-    bool unsure;                        /* and it was not looked at yet */
-    int64_t known_zxid;                 /* at the beginning; 0: none */
+    bool was_unsure;    /* an answer was lost */
+    bool unsure;        /* and nobody has looked yet what became of it */
+    int64_t known_zxid; /* the last transaction known at the beginning, or of
+                           the node to be deleted; 0: none */
     struct hf_zookeeper_result *result; /* for an end without an answer */
     char path[];
 };
@@ -54,7 +55,7 @@ static void free_delete(void *machine)
 
 /* ----------------------------------------------------------------- steps -- */
 
-/* The step of the state, from its beginning. */
+/* Begin the step of the state; a look begins with its sync. */
 static void resume(struct hf_zk_retry_delete *del,
                    struct hf_zk_retry_step *step)
 {
@@ -67,7 +68,7 @@ static void resume(struct hf_zk_retry_delete *del,
     step->op.version = del->version;
 }
 
-/* End well, without an answer that says so. */
+/* End with .result, which is HF_OK unless fail() has set it. */
 static void succeed(struct hf_zk_retry_delete *del,
                     struct hf_zk_retry_step *step)
 {
@@ -89,9 +90,9 @@ static void found(struct hf_zk_retry_delete *del, bool user_waits,
 {
     char text[HF_ERROR_TEXT_BYTES];
 
-    /* Nothing was sent before this look: this node is the one that is to be
-     * deleted.  Behind a call that has ended that is only sure if no
-     * transaction was known when it was made. */
+    /* No delete was carried out before this look: this node is the one that is
+     * to be deleted.  After the user's call has ended it may be another one,
+     * which shows only if a transaction was known when the call was made. */
     if (!del->was_unsure && (user_waits || del->known_zxid == 0))
         del->known_zxid = stat->czxid;
     if (stat->czxid > del->known_zxid) {

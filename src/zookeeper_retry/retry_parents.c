@@ -50,7 +50,7 @@ create(struct hf_zk_retry_parents *parents, size_t at,
 void hf_zk_retry_parents_begin(struct hf_zk_retry_parents *parents,
                                struct hf_zk_retry_step *step)
 {
-    /* Up and down once, and some for those that are deleted meanwhile. */
+    /* Up and down once, and some more for nodes that are deleted meanwhile. */
     parents->steps = 2 * parents->bytes + 16;
     (void)create(parents, parents->bytes, step);
 }

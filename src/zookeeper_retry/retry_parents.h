@@ -12,11 +12,11 @@
 
 struct hf_zk_retry_parents {
     bool containers;   /* until a server does not know them */
-    const char *below; /* the path of the node that is below them */
+    const char *below; /* the path of the node that needs them */
     size_t bytes;      /* of .below: the lowest parent; 0: "/" */
     size_t at;         /* of .below: the one that is being created */
-    size_t steps;      /* creates that are left, a bound */
-    char *path;        /* that one; has room for .bytes and two more */
+    size_t steps;      /* how many creates may still be sent */
+    char *path;        /* of the one at .at; room for .bytes and two more */
 };
 
 /* What the answer of one of them means for all. */
@@ -27,15 +27,16 @@ enum hf_zk_retry_parents_state {
     HF_ZK_RETRY_PARENTS_VANISH, /* others delete them again and again */
 };
 
-/* Begin with the lowest one. */
+/* Make ${step} the create of the lowest one. */
 void hf_zk_retry_parents_begin(struct hf_zk_retry_parents *parents,
                                struct hf_zk_retry_step *step);
 
-/* The create of the current one, again. */
+/* Make ${step} the create of the current one, again. */
 void hf_zk_retry_parents_resume(struct hf_zk_retry_parents *parents,
                                 struct hf_zk_retry_step *step);
 
-/* It was answered with ${result}.  Does not free that. */
+/* That create was answered with ${result}, which stays the caller's.  Sets
+ * ${step} if there is another one. */
 enum hf_zk_retry_parents_state
 hf_zk_retry_parents_answered(struct hf_zk_retry_parents *parents,
                              const struct hf_zookeeper_result *result,

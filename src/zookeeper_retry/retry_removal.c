@@ -15,7 +15,7 @@ enum removal_state {
 struct hf_zk_retry_removal {
     enum removal_state state;
     struct hf_zk_retry_attempts attempts;
-    bool looked; /* just now, when it was begun */
+    bool looked; /* its node was looked for just before it was begun */
     uint64_t until_ms;
     size_t node_bytes; /* the size of .node */
     char *parent;      /* "/" if it is the root */
@@ -92,7 +92,7 @@ static void delete_node(struct hf_zk_retry_removal *removal,
     step->op.version = HF_ZOOKEEPER_ANY_VERSION;
 }
 
-/* Wait for the last look. */
+/* Pause until the last look. */
 static void wait_until(struct hf_zk_retry_removal *removal, uint64_t now_ms,
                        struct hf_zk_retry_step *step)
 {

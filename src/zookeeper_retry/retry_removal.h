@@ -3,8 +3,8 @@
  * The removal of a sequential node with a name of its own that must not stay: a
  * create that was given up has made it, or may make it yet.
  *
- * The parent is searched for the name, at once if that was not just done, and a
- * last time when the node can come no more.  A create is carried out once at
+ * The parent is searched for the name: at once, unless that was just done, and
+ * a last time when the node can come no more.  A create is carried out once at
  * most, so the removal is done when the node was found and deleted.  Nothing
  * else ends it but the close of the handle, or a server that refuses.
  */
@@ -31,8 +31,8 @@ extern const struct hf_zk_retry_ops hf_zk_retry_removal_ops;
 /* The digits that a server appends: ten, or a sign and ten. */
 #define HF_ZK_RETRY_DIGITS_BYTES 11
 
-/* The child in ${result}, of a CHILDREN, that was created as ${name}: that with
- * digits behind it.  NULL: there is none. */
+/* The child in ${result}, of a CHILDREN, that was created as ${name}: its name
+ * is ${name} with digits behind it.  NULL: there is none. */
 const char *hf_zk_retry_find_child(const struct hf_zookeeper_result *result,
                                    const char *name);
 

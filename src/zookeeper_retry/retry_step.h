@@ -46,11 +46,11 @@ struct hf_zk_retry_event {
     hf_status status;
     struct hf_zookeeper_result *result; /* becomes the machine's */
     const char *text;
-    bool user_waits;     /* the call has not ended for the user yet */
-    uint64_t now_ms;     /* CLOCK_BOOTTIME */
-    int64_t session;     /* the id of the one that was connected last */
-    int64_t previous;    /* of the one before; 0: there was none */
-    int64_t zxid;        /* the last transaction that is known of; 0: none */
+    bool user_waits;  /* the call has not ended for the user yet */
+    uint64_t now_ms;  /* CLOCK_BOOTTIME */
+    int64_t session;  /* the id of the session that was connected last */
+    int64_t previous; /* the id of the session before that; 0: there was none */
+    int64_t zxid;     /* the last transaction that is known of; 0: none */
     uint64_t timeout_ms; /* of the session */
 };
 
@@ -66,16 +66,16 @@ struct hf_zk_retry_step {
     struct hf_zookeeper_op op;
     uint64_t pause_ms;
     struct hf_zookeeper_result *result;
-    /* Before .op: have what a removal needs ready, because nothing may fail
-     * after it.  ${reserve_bytes} of the path; 0: no. */
+    /* Before .op: have ready what the removal of a path of this many bytes
+     * needs, because nothing may fail after .op.  0: no removal is needed. */
     size_t reserve_bytes;
-    /* Before anything else: begin the removal of a node, with what is ready.
-     * .path NULL: no. */
+    /* Before anything else: begin the removal of this node, with what is ready.
+     * .path NULL: there is none. */
     struct hf_zk_retry_remains {
         const char *path;    /* of the node, without the digits of a server */
         size_t parent_bytes; /* of .path; 0: the parent is "/" */
-        bool looked;         /* and it was not there just now */
-        uint64_t until_ms;   /* when it can come no more */
+        bool looked;         /* the node was not there just now */
+        uint64_t until_ms;   /* when the node can come no more */
     } remains;
 };
 
@@ -88,15 +88,15 @@ struct hf_zk_retry_ops {
 
 /* --------------------------------------------------- for machines alone -- */
 
-/* How far an answered write is known to be carried out. */
+/* What the end of a write says of whether it was carried out. */
 enum hf_zk_retry_answer {
     HF_ZK_RETRY_KNOWN,  /* .result says how it ended */
     HF_ZK_RETRY_UNSURE, /* it may have been carried out */
     HF_ZK_RETRY_AGAIN,  /* it was not carried out, and may be the next time */
 };
 
-/* What ${result} of a write says.  Machines ask it of a read, too: one that is
- * AGAIN is to be repeated. */
+/* What ${result} of a write says.  Machines call it for a read, too: if it is
+ * AGAIN, the read is to be repeated. */
 enum hf_zk_retry_answer
 hf_zk_retry_answer(const struct hf_zookeeper_result *result);
 

@@ -11,7 +11,7 @@ enum update_state {
     UPDATE_READING,
     UPDATE_WRITING, /* .new_data, if the node is as in .now */
     UPDATE_SYNCING, /* before the next one */
-    UPDATE_LOOKING, /* at what became of the write */
+    UPDATE_LOOKING, /* reading what became of the write */
 };
 
 struct hf_zk_retry_update {
@@ -84,7 +84,7 @@ static void fail(struct hf_zk_retry_update *update, hf_status status,
     update->failed = NULL;
 }
 
-/* The step of the state, from its beginning. */
+/* Begin the step of the state; a look begins with its sync. */
 static void resume(struct hf_zk_retry_update *update,
                    struct hf_zk_retry_step *step)
 {
@@ -104,13 +104,13 @@ static void resume(struct hf_zk_retry_update *update,
     }
 }
 
-/* ${state}, after a pause.  If it was tried often enough, the end is what
- * ${result} says. */
+/* Go to ${state} after a pause.  After too many attempts end as ${result}
+ * says. */
 static void repeat(struct hf_zk_retry_update *update, enum update_state state,
                    const struct hf_zookeeper_result *result,
                    struct hf_zk_retry_step *step)
 {
-    bool read = result->status == HF_OK; /* behind a lost answer */
+    bool read = result->status == HF_OK; /* it was read after a lost answer */
 
     update->state = state;
     if (update->attempts.count >= HF_ZK_RETRY_ATTEMPTS_MAX)
@@ -204,7 +204,8 @@ static void compare(struct hf_zk_retry_update *update,
              step);
 }
 
-/* The sync after such a write, or the read, was answered, or not. */
+/* The sync after a write whose answer was lost, or the read after the sync, was
+ * answered, or not. */
 static void looked(struct hf_zk_retry_update *update,
                    struct hf_zk_retry_event *event,
                    struct hf_zk_retry_step *step)
