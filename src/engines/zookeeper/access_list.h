@@ -4,9 +4,9 @@
  * be known here.
  *
  * An entry is for us if it is for world:anyone, or of the scheme digest and for
- * the user of our credentials.  Whether one of another scheme (ip, sasl, x509)
- * is for us only the server knows.  So a right is granted, or possible, or
- * neither; only a right that is neither is missing.
+ * the user of our credentials.  Only the server knows whether an entry of
+ * another scheme (ip, sasl, x509) is for us.  So a right is granted, or
+ * possible, or neither.  It is missing only if it is neither.
  */
 #ifndef HF_ENGINES_ZOOKEEPER_ACCESS_LIST_H
 #define HF_ENGINES_ZOOKEEPER_ACCESS_LIST_H
@@ -24,8 +24,8 @@
 /* What an access list says, each a sum of permissions. */
 struct hf_zk_engine_access {
     int32_t anyone;   /* to world:anyone */
-    int32_t granted;  /* to this session, .anyone among it */
-    int32_t possible; /* and to whom we may belong */
+    int32_t granted;  /* to this session, with .anyone */
+    int32_t possible; /* to others, whom we may be among */
 };
 
 /* Read an access list, as getACL answers it, from ${body}.  ${auth} has our

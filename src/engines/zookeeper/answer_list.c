@@ -18,8 +18,9 @@
 
 /* ------------------------------------------------------------- answering -- */
 
-/* Is the part of the queue near the ticket enough for the answer?  Not for
- * leases, because they are counted. */
+/* Is the part of the queue near the ticket enough for the answer?  Not for a
+ * queue watch, nor for participants and leases, because all of them are
+ * counted. */
 static bool is_partial(const struct hf_request *request)
 {
     return request->kind != HF_REQUEST_WATCH_QUEUE &&
@@ -89,8 +90,9 @@ static void removed_beyond(struct hf_zk_engine *zk,
         HF_ZK_SEQUENCE_END);
 }
 
-/* If our ticket has a number beyond HF_ZK_SEQUENCE_END, remove it and fail the
- * request later.  False if the number is all right. */
+/* If ${own_ticket} has a number beyond HF_ZK_SEQUENCE_END, remove it, and fail
+ * the request later.  False if the number is all right, or ${own_ticket} is
+ * NULL. */
 static bool remove_if_beyond(struct hf_zk_engine *zk,
                              struct hf_zk_engine_request *req,
                              const struct hf_zk_engine_own_ticket *own_ticket)
@@ -110,9 +112,9 @@ static bool remove_if_beyond(struct hf_zk_engine *zk,
 static void details_known(struct hf_zk_engine *zk,
                           struct hf_zk_engine_request *req);
 
-/* Nothing is left to be asked, unless there are participants that have to be
- * read: answer the request.  Its ticket is at ${index}, and ${own_ticket} if it
- * is ours; its number is all right. */
+/* Answer the request, unless participants still have to be read.  Its ticket is
+ * at ${index}, and its number is all right.  ${own_ticket} is that ticket if it
+ * is ours, else NULL. */
 static void complete(struct hf_zk_engine *zk, struct hf_zk_engine_request *req,
                      const struct hf_zk_engine_own_ticket *own_ticket,
                      size_t index)
@@ -170,8 +172,8 @@ static void set_czxid(struct hf_zk_engine_queue *queue, size_t index,
            hf_ticket_id_equal(&queue->children[index].node.id, &id));
 }
 
-/* The Stat of the node with our id: does this session own it, and what is its
- * czxid? */
+/* The Stat of the node with our id shows whether this session owns it, and its
+ * czxid.  If the session owns it, the ticket becomes one of ours. */
 static void own_node_answered(void *user, struct hf_zk_call *call,
                               const struct hf_zk_reply *reply)
 {
@@ -203,7 +205,8 @@ static void own_node_answered(void *user, struct hf_zk_call *call,
     hf_zk_engine_request_answered(zk, req);
 }
 
-/* The Stat of a node with the same number as ours: which was created first? */
+/* The Stat of a node with the same number as ours.  Its czxid shows which was
+ * created first. */
 static void tie_answered(void *user, struct hf_zk_call *call,
                          const struct hf_zk_reply *reply)
 {

@@ -3,7 +3,7 @@
  * The flag of a barrier is a persistent node with the barrier's name, as in
  * Curator's DistributedBarrier.  The barrier is set while the node exists.
  * HF_REQUEST_SET_FLAG creates it, HF_REQUEST_CLEAR_FLAG deletes it, and
- * HF_REQUEST_WATCH_QUEUE of a barrier waits for the end of it.
+ * HF_REQUEST_WATCH_QUEUE of a barrier waits for its deletion.
  *
  * A node with children is no barrier but the parent of tickets or of other
  * barriers, and cannot be deleted.
@@ -124,8 +124,8 @@ void hf_zk_engine_clear_flag(struct hf_zk_engine *zk,
 
 /* -------------------------------------------------------- watch the flag -- */
 
-/* HF_REQUEST_WATCH_QUEUE for a barrier: is its flag set, and one notification
- * when that changes.
+/* HF_REQUEST_WATCH_QUEUE for a barrier: whether its flag is set, and one
+ * notification when that changes.
  *
  * A client that waits may know from others that the barrier is set.  So a wait
  * reads behind a transaction that changes nothing, and sees all that was

@@ -45,8 +45,8 @@ static void fail_gone(struct hf_zk_engine *zk, struct hf_request *request)
                       "the ticket is not in its queue any more");
 }
 
-/* Was the transaction carried out and rejected because of the nodes that
- * exist? */
+/* Did the server reject the transaction because of the nodes that exist, or do
+ * not? */
 static bool is_node_conflict(enum hf_zk_error error)
 {
     return error == HF_ZK_NO_NODE || error == HF_ZK_NODE_EXISTS;
@@ -86,8 +86,9 @@ static void either_searched(struct hf_zk_engine *zk,
             "the server would not turn a write ticket into a read "
             "ticket, and shows no reason");
     } else {
-        own_ticket->downgrading = false; /* the search shows that no earlier
-                                            one happened either */
+        /* The search shows that no earlier transaction was carried out,
+         * either. */
+        own_ticket->downgrading = false;
         fail_downgrade(zk, req);
     }
 }
@@ -101,8 +102,8 @@ static bool needs_search(struct hf_zk_engine_request *req)
             !hf_zk_engine_is_unsure(req->error));
 }
 
-/* Our write ticket.  If it is gone, already a read ticket, or the session has
- * ended, answers the request and returns NULL. */
+/* Our write ticket.  If it is gone or being removed, is a read ticket already,
+ * or there is no connection, answers the request and returns NULL. */
 static struct hf_zk_engine_own_ticket *
 find_writer(struct hf_zk_engine *zk, struct hf_zk_engine_request *req)
 {
@@ -125,7 +126,8 @@ find_writer(struct hf_zk_engine *zk, struct hf_zk_engine_request *req)
 static void read_text(struct hf_zk_engine *zk,
                       struct hf_zk_engine_request *req);
 
-/* The transaction failed, or the data could not be read: search, or fail. */
+/* The transaction failed, or the data could not be read: search for what became
+ * of the ticket, or fail. */
 static void downgrade_refused(struct hf_zk_engine *zk,
                               struct hf_zk_engine_request *req)
 {
@@ -229,7 +231,7 @@ static void text_read(struct hf_zk_engine *zk, struct hf_zk_engine_request *req)
         send_downgrade(zk, req, own_ticket);
 }
 
-/* The answer to the read: note the version and whether it asks the owner
+/* The answer to the read: note the version, and whether the data ask the owner
  * to release. */
 static void text_answered(void *user, struct hf_zk_call *call,
                           const struct hf_zk_reply *reply)
@@ -303,7 +305,8 @@ void hf_zk_engine_downgrade_ticket(struct hf_zk_engine *zk,
  * owner must have been notified of whatever is overwritten.  A revoke request
  * that comes in between changes the version.  It fires the watch, the core is
  * notified, and describes the ticket again.  The event of our own write makes
- * the watch read the data like any other; the data do not ask for anything. */
+ * the watch read the data like any other event, but our data do not ask for
+ * anything. */
 
 static void describe_next(struct hf_zk_engine *zk,
                           struct hf_zk_engine_request *req);
@@ -344,7 +347,7 @@ static void node_written(struct hf_zk_engine *zk,
                                   req->queue->path);
 }
 
-/* Write the next node; .attempts counts those already written. */
+/* Write the next node; .attempts counts the nodes that were written so far. */
 static void describe_next(struct hf_zk_engine *zk,
                           struct hf_zk_engine_request *req)
 {

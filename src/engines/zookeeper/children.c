@@ -113,7 +113,8 @@ static void drop_duplicates(struct hf_zk_engine_queue *queue)
     for (size_t i = 0; i < queue->count; i++) {
         if (kept > 0 && strcmp(children[i].name, children[kept - 1].name) == 0)
             continue;
-        /* Two with one number: their creation has still to be asked for. */
+        /* Two children have one number: their czxids have still to be asked
+         * for. */
         if (kept > 0 && hf_zk_engine_child_order(&children[i]) ==
                             hf_zk_engine_child_order(&children[kept - 1]))
             queue->unsorted = true;
@@ -180,7 +181,7 @@ void hf_zk_engine_children_change_id(struct hf_zk_engine_queue *queue,
             continue;
         queue->children[i].node.id = other;
         if (has_number(&queue->children[i].node))
-            queue->children[i].czxid = 0; /* it was that of our ticket */
+            queue->children[i].czxid = 0; /* it was the czxid of our ticket */
     }
 }
 
@@ -236,16 +237,14 @@ void hf_zk_engine_children_mark_gone(struct hf_zk_engine_queue *queue,
         queue->gone_count--;
 }
 
-/* Kinds of tickets that are one node each and leave no other node in their
- * place. */
+/* Is a ticket of ${kind} one node, which leaves no other node in its place? */
 static bool goes_for_good(enum hf_ticket_kind kind)
 {
     return kind == HF_TICKET_MUTEX || kind == HF_TICKET_READ ||
            kind == HF_TICKET_ELECTION;
 }
 
-/* Called for watched nodes; the name must match, because a number may have
- * been used twice. */
+/* The whole name is compared, because a number may have been used twice. */
 void hf_zk_engine_children_node_gone(struct hf_zk_engine *zk, const char *name,
                                      const char *path)
 {

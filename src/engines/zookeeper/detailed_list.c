@@ -33,7 +33,7 @@
 struct list_entry {
     struct hf_zk_engine_node node;
     const char *name; /* in .names of the list */
-    bool there;       /* it existed when it was read; or it is not read */
+    bool there;       /* false: it had gone when it was to be read */
     int64_t czxid;    /* 0: not read */
     int64_t ctime;
     uint64_t session; /* 0: it belongs to none, or is not read */
@@ -49,8 +49,8 @@ struct detailed_list {
     size_t count;
     const char **unknown; /* names of other children; in .names */
     size_t unknown_count;
-    size_t wanted;  /* how many of the entries, the first ones, are read */
-    size_t asked;   /* how many of these have been read or are in flight */
+    size_t wanted;  /* the first .wanted of .entries are to be read */
+    size_t asked;   /* how many of those have been read or are in flight */
     size_t pending; /* reads in flight */
     enum hf_zk_error error; /* the first failure of a read, or HF_ZK_OK */
     char *text;
@@ -91,7 +91,7 @@ static void fail_memory(struct detailed_list *list)
     hf_zk_engine_fail_memory(zk, request);
 }
 
-/* Is it a participant or the barrier node, which have no number? */
+/* Is ${entry} a participant or the barrier node, which have no number? */
 static bool is_of_barrier(const struct list_entry *entry)
 {
     return entry->node.kind == HF_TICKET_PARTICIPANT ||

@@ -85,7 +85,7 @@ static void ask_about_participants(struct hf_zk_engine *zk,
     }
 }
 
-/* Called again with the same ${then} until every participant's czxid is known.
+/* To be called again in ${then}, until every participant's czxid is known.
  */
 bool hf_zk_engine_participants_ask(
     struct hf_zk_engine *zk, struct hf_zk_engine_request *req,
@@ -105,8 +105,9 @@ bool hf_zk_engine_participants_ask(
 
 /* -------------------------------------------------------- new generation -- */
 
-/* The transaction is answered, or was not sent.  If it failed, a participant
- * has come or gone, or another one has created the node. */
+/* The transaction is answered, or was not sent because a read failed.  If it
+ * was refused, a participant has gone, or another one has created or deleted
+ * the node. */
 static void generation_set(struct hf_zk_engine *zk,
                            struct hf_zk_engine_request *req)
 {
@@ -118,8 +119,8 @@ static void generation_set(struct hf_zk_engine *zk,
                                   req->queue->path);
 }
 
-/* The answer to the transaction that sets or clears a generation.  Only the
- * first creates a node. */
+/* The answer to the transaction that sets or clears a generation.  Only the one
+ * that sets it creates a node. */
 static void generation_answered(void *user, struct hf_zk_call *call,
                                 const struct hf_zk_reply *reply)
 {
@@ -212,8 +213,9 @@ static void participants_listed(struct hf_zk_engine *zk,
 
 /* NEW_GENERATION: our participant has counted enough others, so the barrier is
  * to open for all of them.  The ready node must be set while that many are
- * there, so this lists the participants and reads the ready node first; a
- * transaction that checks both sets it (send_generation()). */
+ * there, so this lists the participants and reads the ready node first.  Then
+ * one transaction checks the participants and sets the ready node
+ * (send_generation()). */
 void hf_zk_engine_new_generation(struct hf_zk_engine *zk,
                                  struct hf_request *request)
 {

@@ -55,7 +55,8 @@ static void ticket_created(struct hf_zk_engine *zk,
     }
 }
 
-/* The parent takes tickets and does not give them back.  Nothing was created.
+/* This session may create nodes below the parent and may not delete them.
+ * Nothing was created.
  */
 static void fail_no_delete(struct hf_zk_engine *zk,
                            struct hf_zk_engine_request *req)
@@ -154,7 +155,8 @@ static void ticket_answered(void *user, struct hf_zk_call *call,
     int64_t czxid = hf_zk_get_stat(&body).czxid;
 
     req->error = reply->error;
-    /* After a failure here the node exists, so the core must search for it. */
+    /* If the answer cannot be taken in, the node exists all the same, so the
+     * core must search for it. */
     if (reply->error == HF_ZK_OK)
         req->error = body.failed ? HF_ZK_MALFORMED
                                  : take_names(zk, req, &path, 1, czxid);
@@ -182,7 +184,7 @@ static enum hf_zk_engine_refused refused_of(struct hf_zk_engine_request *req,
 }
 
 /* The answer to the multi that creates the nodes of the ticket.  With a trial
- * in front, its first create is not one of them. */
+ * in front, the first create of the multi is not one of these nodes. */
 static void nodes_answered(void *user, struct hf_zk_call *call,
                            const struct hf_zk_reply *reply)
 {
@@ -282,8 +284,8 @@ static void create_permits(struct hf_zk_engine *zk,
     hf_zk_multi_end(&zk->session, begin);
 }
 
-/* Write the name of the node to create: the prefix of a sequential node, or
- * the whole name of a participant.  False if the layout has none for this
+/* Write the name of the node to create: the prefix of a sequential node, or the
+ * whole name of a participant.  False if the layout has no name for this
  * kind. */
 static bool format_name(const struct hf_zk_engine *zk,
                         const struct hf_request *request,

@@ -38,7 +38,7 @@ struct ask {
     char answer[ANSWER_BYTES + 1]; /* of srvr, with a NUL; of others bytes */
     size_t used;
     uint64_t granted_ms;                /* 0: no session was granted */
-    char why[HF_CONNECTION_TEXT_BYTES]; /* it failed */
+    char why[HF_CONNECTION_TEXT_BYTES]; /* why it failed */
 };
 
 struct server_examination {
@@ -127,7 +127,8 @@ static bool find_value(const char *answer, const char *key, const char *end,
     return true;
 }
 
-/* What srvr has answered. */
+/* Add what srvr has answered: the version and the mode of the server
+ * ${name}. */
 static void add_srvr(struct server_examination *examination, const char *name,
                      const struct ask *ask)
 {
@@ -159,7 +160,7 @@ static void add_srvr(struct server_examination *examination, const char *name,
     hf_finding_add(&examination->list, &head, "version %s, %s", version, mode);
 }
 
-/* The timeouts that it grants. */
+/* Add the timeouts that the server ${name} grants. */
 static void add_timeouts(struct server_examination *examination,
                          const char *name, uint64_t least_ms,
                          uint64_t greatest_ms)
@@ -179,7 +180,7 @@ static void add_timeouts(struct server_examination *examination,
                    least_ms, greatest_ms, asked_ms);
 }
 
-/* No session can be had from it. */
+/* Add that no session can be had from the server ${name}. */
 static void add_dead(struct server_examination *examination, const char *name,
                      const struct ask *asks)
 {
@@ -201,7 +202,7 @@ static void add_dead(struct server_examination *examination, const char *name,
                    ask->why);
 }
 
-/* Servers that grant other timeouts than the first one that grants any. */
+/* Warn if a server grants other timeouts than the first one that grants any. */
 static void add_different(struct server_examination *examination)
 {
     struct hf_finding_head head = {
@@ -259,7 +260,8 @@ static void add_server(struct server_examination *examination, size_t index)
                      asks[ASK_GREATEST].granted_ms);
 }
 
-/* Does no server grant a session?  Then there is none to wait for. */
+/* Add it if no server grants a session.  True: then there is none to wait
+ * for. */
 static bool add_all_dead(struct server_examination *examination)
 {
     struct hf_finding_head head = {HF_SEVERITY_ERROR, "zookeeper-session", "",
@@ -302,7 +304,8 @@ static void servers_examined(struct server_examination *examination)
 
 /* --------------------------------------------------------- a connection -- */
 
-/* It has ended, with an answer or without: ${why}. */
+/* End ${ask}, with an answer (${why} is NULL), or without one because of
+ * ${why}.  The last one goes on with servers_examined(). */
 static void end_ask(struct ask *ask, enum hf_connection_close_mode mode,
                     const char *why)
 {
@@ -437,8 +440,8 @@ static void begin_ask(struct ask *ask, const struct hf_zk_server *server)
 
 /* --------------------------------------------------------- the beginning -- */
 
-/* The time is over, for the servers and for the session.  The memory stays
- * until the timer is closed. */
+/* The time is over: end the connections, and the wait for a session.  This may
+ * answer the request; the memory stays until the timer is closed. */
 static void on_timer(uv_timer_t *timer)
 {
     struct server_examination *examination = timer->data;
@@ -504,7 +507,8 @@ void hf_zk_engine_examine_servers(struct hf_engine *engine,
         servers_examined(examination);
 }
 
-/* One that has calls in flight is answered when these are. */
+/* An examination that has calls of the session in flight is answered when they
+ * are. */
 void hf_zk_engine_end_server_examinations(struct hf_engine *engine)
 {
     struct server_examination *examination = engine->examinations, *next;

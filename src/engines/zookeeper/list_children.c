@@ -95,8 +95,8 @@ bool hf_zk_engine_cached_list_serves(
 
 /* ------------------------------------------------------------ new lists -- */
 
-/* The greatest index of the tickets of ${requests}, or at least .count if one
- * of them is not in the cached list. */
+/* The greatest index of the tickets of ${requests}; .count if the cached list
+ * cannot be used for one of them. */
 static size_t last_index(const struct hf_zk_engine *zk,
                          const struct hf_zk_engine_queue *queue,
                          const struct hf_zk_engine_request_list *requests)
@@ -116,8 +116,9 @@ static size_t last_index(const struct hf_zk_engine *zk,
     return last;
 }
 
-/* Handle one name of a new list.  False if it stands ahead of ${last} and is
- * not in the cached list, which is then of no use. */
+/* Mark the child with the ${name}, from a new list, as listed.  False if
+ * ${name} stands ahead of ${last} and is not in the cached list: then the
+ * cached list is of no use. */
 static bool mark_child_listed(struct hf_zk_engine *zk,
                               struct hf_zk_engine_queue *queue, size_t last,
                               struct hf_jute_piece name)
@@ -144,9 +145,9 @@ static bool mark_child_listed(struct hf_zk_engine *zk,
 }
 
 /* Set .listed of the children up to ${last} that the new list ${body} has.
- * False if the new list has others there, or cannot be read.  Most names are
- * behind ${last}; hf_zk_engine_pattern_precedes() recognises these without
- * parsing them. */
+ * False if the new list has other children there, or cannot be read.  Most
+ * names are behind ${last}; hf_zk_engine_pattern_precedes() recognises those
+ * without parsing them. */
 static bool mark_listed(struct hf_zk_engine *zk,
                         struct hf_zk_engine_queue *queue, size_t last,
                         struct hf_jute_reader body)
@@ -216,7 +217,7 @@ struct known_participant {
     int64_t czxid;
 };
 
-/* Those of the previous list, in the order of their ids. */
+/* The participants of the previous list, in the order of their ids. */
 struct known_participants {
     struct known_participant *at;
     size_t count;
@@ -230,8 +231,8 @@ static int compare_known(const void *a, const void *b)
     return memcmp(&x->id, &y->id, sizeof x->id);
 }
 
-/* Collect those of the list of ${queue}, which is to be replaced.  False for
- * lack of memory. */
+/* Collect the participants in the list of ${queue}, which is to be replaced.
+ * False for lack of memory. */
 static bool know_participants(const struct hf_zk_engine_queue *queue,
                               struct known_participants *known)
 {
@@ -255,7 +256,7 @@ static bool know_participants(const struct hf_zk_engine_queue *queue,
     return true;
 }
 
-/* The czxid of a participant of others, which the previous list may have; 0 if
+/* The czxid of another session's participant, if the previous list has it; 0:
  * unknown.  See double_barrier.c. */
 static int64_t known_czxid(const struct known_participants *known,
                            const struct hf_ticket_id *id)
@@ -320,9 +321,9 @@ static size_t take_children(struct hf_zk_engine *zk,
     return kept;
 }
 
-/* Our tickets among the children, which are in order: their czxids are known;
- * and one that is a reader's shows that a downgrade without an answer has
- * happened. */
+/* Set the czxids of our tickets among the children, which are in order.  A
+ * child that is a read ticket shows that a downgrade without an answer was
+ * carried out. */
 static void know_own(struct hf_zk_engine *zk,
                      const struct hf_zk_engine_queue *queue)
 {
@@ -375,9 +376,9 @@ keep:
     return error;
 }
 
-/* Take in the answer to a getChildren and return ${error}; NoNode counts as an
- * empty list.  With nothing changed, HF_ZK_MALFORMED if it makes no sense, or
- * HF_ZK_OUT_OF_MEMORY. */
+/* Take in the answer to a getChildren and return its ${error}; NoNode empties
+ * the list.  HF_ZK_MALFORMED if the answer makes no sense, or
+ * HF_ZK_OUT_OF_MEMORY: then nothing was changed. */
 static enum hf_zk_error take_list(struct hf_zk_engine *zk,
                                   struct hf_zk_engine_queue *queue,
                                   enum hf_zk_error error,
@@ -432,7 +433,8 @@ static void send_next_list(struct hf_zk_engine *zk,
                             false);
 }
 
-/* The answer to a shared list: compare it with the cached one, or replace that.
+/* The answer to a shared list: compare it with the cached list, or replace that
+ * list.
  */
 static void listed(void *user, struct hf_zk_call *call,
                    const struct hf_zk_reply *reply)

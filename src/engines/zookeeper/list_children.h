@@ -22,9 +22,9 @@
  * No ticket comes to stand ahead of a ticket that was listed, except a reader
  * that takes the place of its own write ticket (a downgrade).  So what a list
  * shows ahead of our ticket, less what this session saw go, is all that can be
- * ahead of it from then on.  A waiter that uses the cached list may wait too
- * long at worst, until the watch of a node that no longer exists says so.  It
- * never enters too early.
+ * ahead of it from then on.  At worst a waiter that uses the cached list waits
+ * too long: for a node that is gone, until its watch says so.  It never enters
+ * too early.
  *
  * It is used instead of a new list only while the tickets ahead are of this
  * session or are watched, because then their end is seen.  The end of other
@@ -58,12 +58,12 @@ size_t hf_zk_engine_tickets_at_most(const struct hf_jute_reader *body,
                                     size_t count);
 
 /* In the current step, list the queue after everything that the step has sent.
- * Sets .list_error; the children are then in the queue. */
+ * When the step ends, .list_error is set, and the children are in the queue. */
 void hf_zk_engine_list_children(struct hf_zk_engine *zk,
                                 struct hf_zk_engine_request *req);
 
-/* The same for a ticket that may have been created through another server:
- * sync first, and do not share the list. */
+/* As hf_zk_engine_list_children(), for a ticket that may have been created
+ * through another server: sync first, and do not share the list. */
 void hf_zk_engine_find_ticket(struct hf_zk_engine *zk,
                               struct hf_zk_engine_request *req);
 

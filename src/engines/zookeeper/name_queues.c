@@ -19,12 +19,13 @@
 /* Calls in flight at a time. */
 #define WINDOW 64
 
-/* Room for a node's path below the chroot.  What has a longer one is no
+/* Room for a node's path below the chroot.  A node with a longer path is no
  * lock. */
 #define PATH_BYTES (HF_NAME_BYTES + 16)
 
-/* With how many bytes of paths that wait a walk is refused in any case.  An
- * answer of one-letter names makes fifty times as many bytes of paths. */
+/* A walk fails when the paths that wait have more bytes than this, whatever the
+ * user allows.  An answer with names of one letter makes fifty times as many
+ * bytes of paths. */
 #define WAITING_BYTES_MAX (256U << 20)
 
 /* A node that is being asked. */
@@ -85,7 +86,7 @@ static bool push(struct walk *walk, const char *parent, const char *name,
     char *to;
 
     if (needed > PATH_BYTES || is_too_large(walk))
-        return true; /* no name of a lock is that long */
+        return true; /* too long for a lock, or the walk is to fail */
     if (!HF_ARRAY_ROOM(&walk->waiting, &walk->size, walk->used + needed))
         return false;
     to = walk->waiting + walk->used;
@@ -101,7 +102,7 @@ static bool push(struct walk *walk, const char *parent, const char *name,
     return true;
 }
 
-/* Take the last one that waits out, to ${path}. */
+/* Take out the last node that waits, to ${path}. */
 static void pop(struct walk *walk, char path[PATH_BYTES])
 {
     size_t at = walk->used - 1;
@@ -113,7 +114,8 @@ static void pop(struct walk *walk, char path[PATH_BYTES])
     walk->waiting_count--;
 }
 
-/* Begin with what ${names} says.  False for lack of memory. */
+/* Begin with the nodes of the cursor of ${names}, or with ${prefix} on the
+ * first page.  False for lack of memory. */
 static bool take_cursor(struct walk *walk, const struct hf_names_request *names,
                         const char *prefix)
 {
@@ -136,8 +138,8 @@ static bool take_cursor(struct walk *walk, const struct hf_names_request *names,
 /* ----------------------------------------------------------------- answer --
  */
 
-/* Set the cursor of ${names}: nodes that wait, behind a number.  Returns the
- * memory of it, or NULL. */
+/* Set the cursor of ${names}: the number of nodes asked so far, and the nodes
+ * that wait.  Returns its memory, which the caller frees; NULL: no memory. */
 static char *make_cursor(const struct walk *walk, struct hf_names_answer *names)
 {
     char number[32];
@@ -217,14 +219,14 @@ static void finish(struct walk *walk)
 /* --------------------------------------------------------------- children --
  */
 
-/* What the children of a node say of it. */
+/* What kinds of tickets are among the children of a node. */
 struct findings {
     bool tickets;
     bool participants;
     bool permits; /* of kazoo's form */
 };
 
-/* Is ${name} a ticket of any kind?  Notes what it is. */
+/* Is ${name} a ticket of any kind?  Notes the kind in ${found}. */
 static bool is_ticket(const struct walk *walk, const char *name, size_t bytes,
                       struct findings *found)
 {
@@ -339,9 +341,9 @@ static void call_done(struct walk *walk)
         finish(walk);
 }
 
-/* The answer to getChildren.  A node that has gone meanwhile has none.  One
- * that may not be read, or has more children than an answer can have, does not
- * end the walk. */
+/* The answer to getChildren.  A node that has gone meanwhile has no children.
+ * A node that may not be read, or has more children than an answer can have, is
+ * only counted. */
 static void children_listed(void *user, struct hf_zk_call *call,
                             const struct hf_zk_reply *reply)
 {
@@ -377,7 +379,7 @@ static void synced(void *user, struct hf_zk_call *call,
     call_done(walk);
 }
 
-/* Ask the next node, with ${node} for its call. */
+/* Ask the next node that waits for its children, by the call of ${node}. */
 static void ask(struct walk *walk, struct asked_node *node)
 {
     char path[HF_ZK_QUEUE_PATH_BYTES];

@@ -43,7 +43,8 @@ static size_t next_component_end(const char *path, size_t bytes)
     return bytes + 1 + strcspn(path + bytes + 1, "/");
 }
 
-/* How many parents there are below the chroot, which we never create. */
+/* How many parents there are below the chroot.  The chroot itself is never
+ * created. */
 static size_t count_parents(const struct hf_zk_engine *zk,
                             struct hf_zk_engine_request *req)
 {
@@ -57,8 +58,9 @@ static size_t count_parents(const struct hf_zk_engine *zk,
     return count;
 }
 
-/* The answer to the create of a parent.  What counts is the lowest one that
- * did not fail with NoNode, which only says that the level above is missing. */
+/* The answer to the create of a parent.  What counts is the error of the lowest
+ * level that is not NoNode, because NoNode only says that the level above is
+ * missing. */
 static void parent_answered(void *user, struct hf_zk_call *call,
                             const struct hf_zk_reply *reply)
 {
@@ -132,9 +134,9 @@ static bool parents_exist(const struct hf_zk_engine_creation *creation)
             creation->parent_error == HF_ZK_NODE_EXISTS);
 }
 
-/* Repeat once to send the parents, and again if they exist but the node
- * failed, because a container may have been deleted in between, or if the
- * server knows no containers. */
+/* Repeat the step once, to send the parents.  Repeat it again if the parents
+ * exist but the node still lacks one, because a container may have been deleted
+ * in between; or if the server knows no containers. */
 bool hf_zk_engine_retry_with_parents(struct hf_zk_engine *zk,
                                      struct hf_zk_engine_request *req)
 {
@@ -229,10 +231,11 @@ void hf_zk_engine_delete_parent(struct hf_zk_engine *zk,
 /* Not the name of a ticket in any dialect, see node_name.h. */
 #define TRIAL_PREFIX "holdfast-rights-"
 
-/* The table is indexed by the digest: each digest has one place, which the last
- * path there keeps.
+/* The digest of ${path}, by which the table is indexed.  A place of the table
+ * keeps the last path that fell there.
  *
- * Never 0.  Paths that collide would leave out a trial, no more. */
+ * It is never 0.  Two paths with one digest would leave out a trial, no
+ * more. */
 static uint64_t digest_of(const char *path)
 {
     uint64_t digest = hf_hash64(path, strlen(path));

@@ -64,8 +64,9 @@ void hf_zk_engine_delete_parent(struct hf_zk_engine *zk,
  * tried again.
  */
 
-/* The operations that try the right, in front of a multi, and the index of the
- * one that the server refuses where it is missing.  One of them is a create. */
+/* How many operations in front of a multi try the right, a create and a delete;
+ * and the index of the delete, which the server refuses where the right is
+ * missing. */
 #define HF_ZK_DELETE_TRIAL 2
 #define HF_ZK_DELETE_TRIAL_DELETE 1
 
@@ -79,7 +80,7 @@ void hf_zk_engine_delete_right_note(struct hf_zk_engine *zk,
 void hf_zk_engine_delete_right_forget(struct hf_zk_engine *zk,
                                       const char *parent);
 
-/* Forget all of them, because the session has ended. */
+/* Forget all rights that were noted, because the session has ended. */
 void hf_zk_engine_delete_rights_clear(struct hf_zk_engine *zk);
 
 /* Put the HF_ZK_DELETE_TRIAL operations that try the right in ${queue} at the

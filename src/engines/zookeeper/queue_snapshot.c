@@ -171,7 +171,7 @@ bool hf_zk_engine_participants_snapshot(struct hf_zk_engine *zk,
 }
 
 /* The head, the nearest tickets ahead that may be in the way, and the ticket
- * itself; .more counts those left out. */
+ * itself; .more_ahead counts the tickets ahead that were left out. */
 void hf_zk_engine_queue_partial_snapshot(struct hf_zk_engine *zk,
                                          const struct hf_zk_engine_queue *queue,
                                          size_t index,

@@ -8,8 +8,8 @@
 #include "engines/zookeeper/zk_own_ticket.h"
 
 /* The index of the ticket ${id} in the last list, or .count if it is not there.
- * A ticket of ours is found by its number, without a walk: ${own_ticket}, if
- * the caller has it, or the one of that id. */
+ * A ticket of ours is found by its number, without a walk.  ${own_ticket} is
+ * our ticket of that id, or NULL; hf_zk_engine_queue_index() looks for it. */
 size_t
 hf_zk_engine_queue_index_of(const struct hf_zk_engine_queue *queue,
                             const struct hf_zk_engine_own_ticket *own_ticket,
@@ -38,16 +38,17 @@ bool hf_zk_engine_queue_snapshot(struct hf_zk_engine *zk,
                                  const struct hf_zk_engine_queue *queue,
                                  struct hf_snapshot *snapshot);
 
-/* The same of a double barrier: the participants, and the barrier node of the
- * current generation, whose czxid is ${ready}; not positive: there is none. */
+/* As hf_zk_engine_queue_snapshot(), for a double barrier: the participants, and
+ * the barrier node of the current generation, whose czxid is ${ready}; not
+ * positive: there is none. */
 bool hf_zk_engine_participants_snapshot(struct hf_zk_engine *zk,
                                         const struct hf_zk_engine_queue *queue,
                                         int64_t ready,
                                         struct hf_snapshot *snapshot);
 
-/* Make a snapshot of what hf_admission_trim() would leave for the ticket
- * ${mine} of ${kind}, which is at ${index}, or .count if it is not there,
- * without making the rest; valid until the next call. */
+/* Make a snapshot of only those tickets that hf_admission_trim() would leave
+ * for the ticket ${mine} of ${kind}.  ${index} is where it is, or .count if it
+ * is not there.  The snapshot is valid until the next call. */
 void hf_zk_engine_queue_partial_snapshot(struct hf_zk_engine *zk,
                                          const struct hf_zk_engine_queue *queue,
                                          size_t index,

@@ -20,8 +20,9 @@ static bool is_several(const struct hf_zk_engine_removal *removal)
            removal->nodes == HF_ZK_REMOVED_LISTED_SEVERAL;
 }
 
-/* The deletes are answered: search again if a listed node was not there,
- * otherwise go on with .then. */
+/* The deletes are answered.  Search again if a listed node, or one of several,
+ * was not there, or if the transaction that writes who evicts was refused.
+ * Otherwise go on with .then. */
 static void delete_done(struct hf_zk_engine *zk,
                         struct hf_zk_engine_request *req)
 {
@@ -46,8 +47,8 @@ static void delete_done(struct hf_zk_engine *zk,
         return;
     }
     if (gone && is_several(removal) && req->error == HF_ZK_NO_NODE)
-        req->error = HF_ZK_DISCONNECTED; /* some nodes were deleted and
-                                            perhaps not all */
+        req->error = HF_ZK_DISCONNECTED; /* somebody else has deleted some
+                                            nodes, and perhaps not all */
     else if (gone && own_ticket != NULL)
         hf_zk_engine_own_ticket_free(zk, own_ticket);
     removal->then(zk, req);
@@ -91,7 +92,7 @@ static void delete_own(struct hf_zk_engine *zk,
     hf_zk_engine_request_step(req, delete_done);
     hf_zk_engine_own_ticket_delete(zk, own_ticket,
                                    hf_zk_engine_request_call(req, deleted));
-    /* It may have the read ticket's name by now.  The order matters: a
+    /* The node may have the read ticket's name by now.  The order matters: a
      * downgrade that is carried out later finds the write node gone and fails.
      */
     if (own_ticket->downgrading) {
@@ -103,8 +104,8 @@ static void delete_own(struct hf_zk_engine *zk,
 }
 
 /* Delete the nodes that were listed with the id, from ${index} on, in one
- * transaction, at most as many as we ever make of one.  Others, which must be
- * somebody else's, are deleted by a later round.  Who evicts the ticket is
+ * transaction, at most as many as a ticket of ours has.  Any more must be
+ * somebody else's, and are deleted by a later round.  Who evicts the ticket is
  * written first, so that it is there when the owner's watch fires. */
 static void send_multi(struct hf_zk_engine *zk,
                        struct hf_zk_engine_request *req, size_t index)
@@ -177,7 +178,8 @@ static void parent_read(void *user, struct hf_zk_call *call,
     hf_zk_engine_request_answered(zk, req);
 }
 
-/* See whether it can be written there who evicts the ticket. */
+/* Read the parent's data, to see whether they may be replaced by who evicts the
+ * ticket. */
 static void read_parent(struct hf_zk_engine *zk,
                         struct hf_zk_engine_request *req)
 {
@@ -220,9 +222,9 @@ static void search(struct hf_zk_engine *zk, struct hf_zk_engine_request *req)
     hf_zk_engine_find_ticket(zk, req);
 }
 
-/* A ticket of ours is deleted by the names of its nodes.  Any other is searched
- * for first; so is one of ours that somebody evicts who says who he is, because
- * its owner then reads that as any owner does. */
+/* A ticket of ours is deleted by the names of its nodes.  Any other ticket is
+ * searched for first.  So is a ticket of ours with .evicted_by, so that this is
+ * written to the parent, where its owner reads it as any owner does. */
 void hf_zk_engine_delete_ticket(struct hf_zk_engine *zk,
                                 struct hf_zk_engine_request *req,
                                 void (*then)(struct hf_zk_engine *zk,

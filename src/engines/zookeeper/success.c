@@ -29,10 +29,11 @@
 
 #define NO_NODE (-1)
 
-/* Below the node. */
+/* The path of the clock node below the node of the success. */
 #define CLOCK "/clock"
 
-/* The path of the node, or of ${below} it, as hf_zk_engine_child_path(). */
+/* The path of the node, with ${below}, "" or CLOCK, behind it.  Valid as that
+ * of hf_zk_engine_child_path(). */
 static const char *success_path(struct hf_zk_engine *zk,
                                 const struct hf_zk_engine_request *req,
                                 const char *below)
@@ -64,7 +65,8 @@ static bool is_for_people(const struct hf_zk_engine_request *req)
     return hf_ticket_id_equal(&req->request->ticket, &nobody);
 }
 
-/* Set ${token} to the number that ${data} are.  False if they are none. */
+/* Set ${token} to the number that ${data} show.  False if they are no
+ * number. */
 static bool parse_token(struct hf_jute_piece data, uint64_t *token)
 {
     char text[TOKEN_BYTES];
@@ -151,8 +153,8 @@ static void fail_read(struct hf_zk_engine *zk, struct hf_zk_engine_request *req,
 static void read_clock(struct hf_zk_engine *zk,
                        struct hf_zk_engine_request *req);
 
-/* The clock node was written: that was now.  If somebody has deleted it, make
- * it again. */
+/* The clock node was written, so the servers' clock is known.  If somebody has
+ * deleted or created the node meanwhile, try again. */
 static void clock_read(struct hf_zk_engine *zk,
                        struct hf_zk_engine_request *req)
 {
@@ -231,7 +233,7 @@ static void success_read(struct hf_zk_engine *zk,
 }
 
 /* The server of a holder has carried out all that was written before our ticket
- * was the first.  A reader without a ticket has to ask for that. */
+ * was the first.  A reader without a ticket has to sync for that. */
 void hf_zk_engine_read_success(struct hf_zk_engine *zk,
                                struct hf_request *request)
 {
@@ -308,7 +310,8 @@ static void written_answered(void *user, struct hf_zk_call *call,
     hf_zk_engine_request_answered(zk, req);
 }
 
-/* Send the transaction: our ticket is there, and the success is written. */
+/* Send the transaction: a check that our ticket is there, and the write of the
+ * success. */
 static void send_write(struct hf_zk_engine *zk,
                        struct hf_zk_engine_request *req,
                        const struct hf_zk_engine_own_ticket *own_ticket)

@@ -37,7 +37,7 @@ static bool is_same_kind(enum hf_ticket_kind kind,
 
 /* If the last list has the ticket, watch it, or report GONE if it has another
  * kind by now; true, also if the request has failed.  A lease is a node for
- * each permit.  False: the list has it not. */
+ * each permit.  False: the list does not have it. */
 static bool watch_listed(struct hf_zk_engine *zk, struct hf_request *request,
                          const struct hf_zk_engine_queue *queue)
 {
@@ -45,7 +45,8 @@ static bool watch_listed(struct hf_zk_engine *zk, struct hf_request *request,
     size_t first = hf_zk_engine_queue_index(zk, queue, &request->ticket);
     uint32_t nodes = 0;
 
-    /* The index has lost a ticket that was seen to go; the list may have it. */
+    /* A child that was seen to go has no index, but the array may still have
+     * it: then the read of its node shows that it is gone. */
     if (first == queue->count)
         first = 0;
     for (size_t i = first; i < queue->count && nodes < HF_WEIGHT_MAX; i++) {
@@ -80,7 +81,7 @@ static void watch_own(struct hf_zk_engine *zk, struct hf_request *request,
     hf_zk_engine_watches_start(zk, request);
 }
 
-/* The search is done. */
+/* The search for the ticket is done: watch it, or report GONE. */
 static void ticket_searched(struct hf_zk_engine *zk,
                             struct hf_zk_engine_request *req)
 {
@@ -143,9 +144,9 @@ void hf_zk_engine_watch_ticket(struct hf_zk_engine *zk,
  *
  * The getChildren that lists the queue also sets the watch, so no change is
  * missed in between.  It needs no sync, because this server, or one that has
- * seen as much, has shown the client what makes it ask.  Only a participant
- * that leaves a double barrier needs one, because what it has seen may come
- * from another session. */
+ * seen as much, has shown the client what made it ask.  Only a participant that
+ * leaves a double barrier needs a sync, because what it has seen may come from
+ * another session. */
 
 /* Did the list succeed?  A queue without a node counts as empty. */
 static bool is_listed(const struct hf_zk_engine_request *req)
@@ -153,7 +154,7 @@ static bool is_listed(const struct hf_zk_engine_request *req)
     return req->list_error == HF_ZK_OK || req->list_error == HF_ZK_NO_NODE;
 }
 
-/* Does the semaphore's node say another number of permits than the request?
+/* Does the semaphore's node have another number of permits than the request?
  * kazoo refuses that too, because a client that uses a greater number lets too
  * many in. */
 static bool size_differs(struct hf_zk_engine_request *req)

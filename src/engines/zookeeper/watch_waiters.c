@@ -16,8 +16,8 @@ static enum hf_zk_watch_mode mode_of(enum hf_zk_engine_watch_kind kind)
     return kind == HF_ZK_WATCH_QUEUE ? HF_ZK_WATCH_CHILDREN : HF_ZK_WATCH_DATA;
 }
 
-/* Others at the same path may belong to another listener or be of another
- * kind. */
+/* Other watchers at the same path may belong to another listener, or be of
+ * another kind. */
 struct hf_zk_engine_watch *
 hf_zk_engine_watch_find(const struct hf_zk_engine *zk,
                         enum hf_zk_engine_watch_kind kind, const char *path,
@@ -100,8 +100,8 @@ static void unwatched(void *user, struct hf_zk_call *call,
     hf_free(call);
 }
 
-/* Ask the server for ${what} at the path of ${watch}.  Without memory it keeps
- * a watch that nobody needs, until the connection ends. */
+/* Ask the server for ${what} at the path of ${watch}.  Without memory the
+ * server keeps a watch that nobody needs, until the connection ends. */
 static void ask_to_forget(struct hf_zk_engine *zk,
                           const struct hf_zk_engine_watch *watch,
                           enum hf_zk_unwatch what)
@@ -114,8 +114,9 @@ static void ask_to_forget(struct hf_zk_engine *zk,
     hf_zk_send_unwatch(&zk->session, call, watch->path, what);
 }
 
-/* The server has ended a one-shot watch with its event, or will do so; and
- * keeps a persistent one, which was there for others too. */
+/* The server has ended a one-shot watch with its event, or will do so, and need
+ * not be asked.  If an AddWatch of others serves the path, the server is asked
+ * to remove or to lower it when nobody else needs it. */
 void hf_zk_engine_watch_remove(struct hf_zk_engine *zk,
                                struct hf_zk_engine_watch *watch)
 {

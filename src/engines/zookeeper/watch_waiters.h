@@ -31,9 +31,9 @@ struct hf_zk_engine_waiter {
     struct hf_zk_engine_watch *watch;
 };
 
-/* One watch of this client, shared by all requests that wait for the same.  It
- * lives while a request waits, a read is in flight, or the server may still
- * report its event. */
+/* One watch of this client, shared by all requests that wait for the same
+ * event.  It lives while a request waits, a read is in flight, or the server
+ * may still report the event. */
 struct hf_zk_engine_watch {
     struct hf_zk_watcher watcher; /* .user is the client */
     struct hf_zk_engine_waiter *waiters;
@@ -41,7 +41,8 @@ struct hf_zk_engine_watch {
                         freeing */
     bool revoked;    /* the data asked the owner to release when they were last
                         read */
-    int32_t version; /* of the data then; only for HF_ZK_WATCH_NODE */
+    int32_t version; /* of the data when they were last read; only for
+                        HF_ZK_WATCH_NODE */
     struct hf_zk_call call;           /* the getData */
     struct hf_zk_engine_queue *queue; /* for the other kinds: the queue, in use
                                   by this watch */
@@ -79,8 +80,9 @@ void hf_zk_engine_watch_remove(struct hf_zk_engine *zk,
 void hf_zk_engine_watch_free_if_unused(struct hf_zk_engine *zk,
                                        struct hf_zk_engine_watch *watch);
 
-/* Make ${request} wait for the watch too.  ${next_of_request} is another
- * waiter of the same request, or NULL.  Returns NULL for lack of memory. */
+/* Make ${request} wait for the watch, too, and set its .engine_data.
+ * ${next_of_request} is another waiter of the same request, or NULL.  Returns
+ * NULL for lack of memory. */
 struct hf_zk_engine_waiter *
 hf_zk_engine_waiter_add(struct hf_zk_engine_watch *watch,
                         struct hf_request *request,

@@ -21,8 +21,8 @@
  * committed like any write, fires no watch, and fails if one of the tickets is
  * gone.  Its commit proves that the session lives (zookeeper/proof.h). */
 
-/* Nodes checked by one request.  With more tickets they take turns.  A single
- * ticket may have more nodes. */
+/* At most this many nodes are checked by one request, or those of one ticket if
+ * it has more.  If there are more, the tickets take turns. */
 #define CHECKS_MAX 32
 
 /* Move the first ${count} tickets, which were checked, behind all others for
@@ -38,8 +38,8 @@ static void move_checked_last(struct hf_zk_engine *zk, unsigned count)
 }
 
 /* Write the checks.  A ticket that is being deleted, or may have another name
- * by now, would fail all of them and is left out.  Without any ticket the root
- * is checked. */
+ * by now, is left out, because its check would fail the whole multi.  Without
+ * any ticket the root is checked. */
 static void put_checks(struct hf_zk_engine *zk)
 {
     struct hf_zk_engine_own_ticket *own_ticket = zk->own_tickets.first;
@@ -234,8 +234,9 @@ static void begin(void *user, void *work)
 }
 
 /* Without a connection a request fails at once, because the core retries when
- * it is connected.  Otherwise it begins now, or when the window has room.
- * Proofs come now and then whether locks are at work or not. */
+ * it is connected.  Otherwise it begins now, or when the window has room.  A
+ * proof does not count as work of locks, because proofs come now and then in
+ * any case. */
 void hf_zk_engine_submit(struct hf_zk_engine *zk, struct hf_request *request,
                          uint64_t now_ms)
 {
@@ -269,8 +270,8 @@ void hf_zk_engine_submit(struct hf_zk_engine *zk, struct hf_request *request,
         assert(entered == HF_EBUSY); /* it waits */
 }
 
-/* Cancel a watch, wherever it is: waiting for the window, in progress, or
- * joined to a watch. */
+/* Cancel ${request}, which watches, wherever it is: waiting for the window, in
+ * progress, or joined to a watch. */
 void hf_zk_engine_forget(struct hf_zk_engine *zk, struct hf_request *request)
 {
     if (hf_zk_window_cancel(&zk->session.window, request))

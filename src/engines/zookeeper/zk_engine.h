@@ -24,8 +24,8 @@ struct hf_zk_engine *hf_zk_engine_new(const struct hf_zk_engine_config *config,
                                       const struct hf_engine_host *host,
                                       uint64_t now_ms);
 
-/* Free it, after HF_EVENT_CLOSED or before the first request.  Tests may free
- * it earlier; requests in flight are then not answered. */
+/* Free ${zk}, after HF_EVENT_CLOSED or before the first request.  Tests may
+ * free it earlier; requests in flight are then not answered. */
 void hf_zk_engine_free(struct hf_zk_engine *zk);
 
 /* As .request and .forget of struct hf_engine_ops. */

@@ -26,15 +26,17 @@
 #define NODES_MAX 2000
 #define TICKETS_MAX 1000
 
-/* How many nodes of which rights are missing are named.  The others are only
- * counted. */
+/* At most this many nodes in which rights are missing are named.  The others
+ * are only counted. */
 #define REFUSING_MAX 20
 
-/* From here on clients try to make a queue's node anew; a counter beyond half
- * of what is left shows that this does not succeed. */
+/* From COUNTER_HIGH (parent_nodes.c) on clients try to delete a queue's node,
+ * so that its counter begins anew.  A counter half way between there and its
+ * end shows that this does not succeed. */
 #define SEQUENCE_LATE (INT32_C(3) << 29)
 
-/* What an entry asks for; not 0, which ends the path of the entry before. */
+/* What an entry asks for.  It is not 0, because a NUL ends the path of the
+ * entry before it. */
 enum question {
     ASK_CONFIG = 1,
     ASK_ACL,
@@ -77,7 +79,8 @@ struct hf_zk_engine_examination {
 
 /* --------------------------------------------------------------- waiting -- */
 
-/* Have ${path} be asked. */
+/* Have ${path} be asked for what ${question} says.  Without memory the
+ * examination fails. */
 static void push(struct hf_zk_engine_examination *examination,
                  enum question question, const char *path)
 {
@@ -156,14 +159,15 @@ access_of(const struct hf_zk_engine_examination *examination,
                                     examination->zk->config.url.session.auth);
 }
 
-/* Is it the node in which those of locks are made? */
+/* Is ${path} the node in which the nodes of locks are made? */
 static bool is_root_of_locks(const struct hf_zk_engine_examination *examination,
                              const char *path)
 {
     return strcmp(path, hf_zk_engine_root(examination->zk)) == 0;
 }
 
-/* Must this user rely on others to make the nodes of locks? */
+/* Warn if this user may not create the nodes of locks, and has to rely on
+ * others. */
 static void check_root(struct hf_zk_engine_examination *examination,
                        const char *path,
                        const struct hf_zk_engine_access *access)
@@ -179,8 +183,9 @@ static void check_root(struct hf_zk_engine_examination *examination,
                        "is not there cannot be taken");
 }
 
-/* Can tickets be created and deleted in the node?  Of a node without tickets
- * nobody knows whether it is meant for a lock. */
+/* Add it if tickets cannot be created and deleted in the node.  Of a node
+ * without tickets nobody knows whether it is meant for a lock, so it counts
+ * only if tickets can be created and not deleted. */
 static void take_rights(struct hf_zk_engine_examination *examination,
                         const struct asked *asked, struct hf_jute_reader *body)
 {
@@ -230,7 +235,7 @@ static void take_acl(struct hf_zk_engine_examination *examination,
                        : "its access list lets only some change it");
 }
 
-/* A ticket, which must belong to a session. */
+/* The Stat of a ticket, which must belong to a session. */
 static void take_owner(struct hf_zk_engine_examination *examination,
                        const struct asked *asked, struct hf_jute_reader *body)
 {
@@ -252,7 +257,8 @@ static void take_owner(struct hf_zk_engine_examination *examination,
                    "waits or holds for ever");
 }
 
-/* The counter of the queue at ${path}, which has tickets. */
+/* Warn if the counter of the queue at ${path}, which has tickets, is near its
+ * end. */
 static void check_counter(struct hf_zk_engine_examination *examination,
                           const char *path, const struct hf_zk_stat *stat)
 {
@@ -371,7 +377,8 @@ static void add_totals(const struct hf_zk_engine_examination *examination)
                        examination->unreadable);
 }
 
-/* All is answered. */
+/* All calls are answered, or there is no session: add the totals, call .done
+ * and free the examination. */
 static void finish(struct hf_zk_engine_examination *examination)
 {
     struct hf_finding_head head = {HF_SEVERITY_UNKNOWN, "zookeeper-nodes", "",
@@ -424,7 +431,8 @@ static void take_error(struct hf_zk_engine_examination *examination,
     }
 }
 
-/* How each is asked, and what takes the answer. */
+/* For each question: how it is asked, and the function that takes the
+ * answer. */
 static const struct {
     enum hf_zk_opcode opcode;
     bool has_flag; /* the record ends with a watch flag, which is false */
@@ -498,7 +506,8 @@ static void ask_more(struct hf_zk_engine_examination *examination)
     }
 }
 
-/* Ask for all that is known by name. */
+/* Begin with what is known by name: the root, its access list, that of "/", and
+ * the configuration. */
 static void begin(struct hf_zk_engine_examination *examination)
 {
     const char *root = hf_zk_engine_root(examination->zk);

@@ -2,8 +2,8 @@
 /*
  * What a session can see of the ensemble and of the nodes below the chroot: the
  * configuration, access lists, tickets that no session owns, and counters near
- * their end.  Only reads.  What is asked of single servers, on connections of
- * its own, is in examine_servers.h.
+ * their end.  It only reads.  examine_servers.h asks each server for more, on
+ * connections of its own.
  */
 #ifndef HF_ENGINES_ZOOKEEPER_ZK_EXAMINE_H
 #define HF_ENGINES_ZOOKEEPER_ZK_EXAMINE_H
@@ -14,8 +14,9 @@
 struct hf_zk_engine_examination;
 
 /* Examine, and add what is found to ${list}, which must stay valid until
- * ${done} is called with ${arg}.  It begins when the session is usable.  It may
- * be called from within.  NULL for lack of memory: ${done} is not called. */
+ * ${done} is called with ${arg}.  It begins in
+ * hf_zk_engine_examinations_begin(), from within which ${done} may be called.
+ * NULL for lack of memory: ${done} is not called. */
 struct hf_zk_engine_examination *
 hf_zk_engine_examine(struct hf_zk_engine *zk, struct hf_finding_list *list,
                      void (*done)(void *arg), void *arg);

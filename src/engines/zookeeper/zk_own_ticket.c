@@ -53,7 +53,7 @@ static void unlink_ticket(struct hf_zk_engine_own_tickets *tickets,
         tickets->end = own_ticket->link;
 }
 
-/* Write the name of its ${nth} node. */
+/* Write the name of the ${nth} node of ${own_ticket}. */
 static void node_name(const struct hf_zk_engine_own_ticket *own_ticket,
                       uint32_t nth, char name[HF_ZK_NODE_BYTES])
 {
@@ -68,8 +68,8 @@ static void node_name(const struct hf_zk_engine_own_ticket *own_ticket,
             name);
 }
 
-/* Only the prefix and the number are kept; the name is built again and
- * compared, to be sure that this gives the same name. */
+/* Only the prefix and the number are kept.  The name is built from them and
+ * compared, to be sure that it is the same. */
 struct hf_zk_engine_own_ticket *hf_zk_engine_own_ticket_add(
     struct hf_zk_engine *zk, struct hf_zk_engine_queue *queue,
     const struct hf_zk_engine_node *node, struct hf_jute_piece name,
@@ -274,7 +274,7 @@ struct eviction_read {
     char path[]; /* of the parent */
 };
 
-/* Log what ${data} say, if they are about that ticket. */
+/* Log what ${data} say, if they are about the ticket of ${read}. */
 static void log_eviction(struct hf_zk_engine *zk,
                          const struct eviction_read *read,
                          struct hf_jute_piece data)

@@ -38,7 +38,7 @@ struct hf_zk_engine_own_ticket {
 struct hf_zk_engine_own_tickets {
     struct hf_tree ids;
     struct hf_zk_engine_own_ticket *first; /* in the order of proofs */
-    /* Where the next one is linked; NULL means .first. */
+    /* Where the next ticket is linked; NULL: at .first. */
     struct hf_zk_engine_own_ticket **end;
 };
 
@@ -59,7 +59,8 @@ struct hf_zk_engine_own_ticket *hf_zk_engine_own_ticket_add(
 void hf_zk_engine_own_ticket_free(struct hf_zk_engine *zk,
                                   struct hf_zk_engine_own_ticket *own_ticket);
 
-/* The path of its ${nth} node, as hf_zk_engine_child_path(). */
+/* The path of the ${nth} node of ${own_ticket}; valid as that of
+ * hf_zk_engine_child_path(). */
 const char *
 hf_zk_engine_own_ticket_path(struct hf_zk_engine *zk,
                              const struct hf_zk_engine_own_ticket *own_ticket,
@@ -90,8 +91,8 @@ void hf_zk_engine_own_ticket_delete(
     struct hf_zk_engine *zk, const struct hf_zk_engine_own_ticket *own_ticket,
     struct hf_zk_call *call);
 
-/* Move it behind all others in the order of proofs, because it was just
- * checked. */
+/* Move ${own_ticket} behind all others in the order of proofs, because it was
+ * just checked. */
 void hf_zk_engine_own_ticket_move_last(
     struct hf_zk_engine *zk, struct hf_zk_engine_own_ticket *own_ticket);
 
@@ -131,8 +132,9 @@ void hf_zk_engine_eviction_format(const struct hf_ticket_id *id,
 bool hf_zk_engine_eviction_may_replace(struct hf_jute_piece data);
 
 /* The node at ${path} is gone.  If it is of a ticket of ours that we do not
- * delete, read who evicted it, and log that as a warning.  The loss is not
- * reported here, and waits for nothing.  Before the ticket is freed. */
+ * delete, read who evicted it, and log that as a warning.  The loss is reported
+ * elsewhere, and does not wait for that.  To be called before the ticket is
+ * freed. */
 void hf_zk_engine_eviction_read(struct hf_zk_engine *zk, const char *path);
 
 #endif

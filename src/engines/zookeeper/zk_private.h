@@ -37,7 +37,7 @@ struct hf_zk_engine {
     struct hf_zk_engine_own_tickets own_tickets;
     struct hf_zk_engine_delete_rights delete_rights; /* of the session */
     struct hf_zk_engine_reports reports; /* log lines written so far */
-    struct hf_zk_engine_examination *examinations; /* that wait for a session */
+    struct hf_zk_engine_examination *examinations; /* not begun yet */
     bool lacks_multi_read; /* a server has refused that call */
     /* Requests that hf_zk_engine_forget() may cancel, a list. */
     struct hf_zk_engine_request *cancellable;
@@ -56,7 +56,8 @@ static inline void hf_zk_engine_notify(struct hf_zk_engine *zk,
     zk->host.event(zk->host.host, event);
 }
 
-/* The node in which those of locks are made: the chroot, or "/" without one. */
+/* The node in which the nodes of locks are made: the chroot, or "/" without
+ * one. */
 static inline const char *hf_zk_engine_root(const struct hf_zk_engine *zk)
 {
     return zk->config.url.chroot[0] != '\0' ? zk->config.url.chroot : "/";

@@ -171,7 +171,8 @@ bool hf_zk_engine_queue_parse(const struct hf_zk_engine_queue *queue,
            hf_zk_engine_node_parse(name, bytes, node);
 }
 
-/* Only digits count; at most DIGITS_MOST, so the number cannot overflow. */
+/* Data with anything but digits are no number.  DIGITS_MOST keeps the number
+ * from overflowing. */
 uint32_t hf_zk_engine_permits_parse(struct hf_jute_piece data)
 {
     uint32_t permits = 0;
@@ -202,9 +203,9 @@ static uint64_t digest_of(const char *path, bool ticket)
     return ticket ? ~number : number;
 }
 
-/* Remember ${digest}; false if it has been reported before.  This is by path
- * and not a flag of the queue, because a queue is freed when no request uses
- * it. */
+/* Remember ${digest}; false if it has been reported before.  Reports are
+ * remembered by path and not by a flag of the queue, because a queue is freed
+ * when nothing uses it. */
 static bool is_new(struct hf_zk_engine_reports *reports, uint64_t digest)
 {
     size_t known =

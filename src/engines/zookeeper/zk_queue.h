@@ -69,8 +69,9 @@ struct hf_zk_engine_queue {
     struct hf_zk_call list_call;
     struct hf_zk_engine_request_list list_requests;
     struct hf_zk_engine_request_list next_list_requests;
-    /* Used by answer_list.c: the request that reads the data of the head, which
-     * ticket that is, and other requests that wait for the same. */
+    /* Used by answer_list.c: the request that reads the data of the head, the
+     * ticket that is the head then, and other requests that wait for the same
+     * data. */
     struct hf_zk_engine_request *head_reader;
     struct hf_ticket_id head_asked;
     struct hf_zk_engine_request_list head_requests;
@@ -127,8 +128,8 @@ bool hf_zk_engine_queue_parse(const struct hf_zk_engine_queue *queue,
                               const char *name, size_t bytes,
                               struct hf_zk_engine_node *node);
 
-/* The number of permits in the ${data} of the semaphore's node.  0 if it is no
- * such number; kazoo ignores that too. */
+/* The number of permits in the ${data} of the semaphore's node.  0 if the data
+ * are no such number; kazoo ignores them then, too. */
 uint32_t hf_zk_engine_permits_parse(struct hf_jute_piece data);
 
 /* Log lines about children of a lock's node that somebody should look at; each

@@ -43,7 +43,7 @@ void hf_zk_engine_fail_memory(struct hf_zk_engine *zk,
                       "out of memory");
 }
 
-/* The errors that no retry helps against. */
+/* The errors against which no retry helps. */
 static const struct hf_zk_engine_cause fatal_causes[] = {
     {"NO_AUTH", HF_ZK_NO_AUTH, HF_EDENIED},
     {"INVALID_ACL", HF_ZK_INVALID_ACL, HF_EDENIED},
@@ -202,9 +202,9 @@ hf_zk_engine_request_new(struct hf_zk_engine *zk, struct hf_request *request)
 
 #define KIND(name) (1U << HF_REQUEST_##name)
 
-/* The phases from which each is entered, and the kinds of request that enter
- * it.  A create goes on to the list that shows the new ticket, and a list may
- * show that our ticket has to be removed. */
+/* For each phase: the phases from which it is entered, and the kinds of request
+ * that enter it.  A create goes on to the list that shows the new ticket, and a
+ * list may show that our ticket has to be removed. */
 static const struct {
     unsigned from; /* bits: 1 << phase */
     unsigned kinds;
@@ -297,7 +297,8 @@ void hf_zk_engine_request_free(struct hf_zk_engine *zk,
     hf_free(req);
 }
 
-/* The request is freed last, because ${error} and ${path} may point into it. */
+/* The request is freed last, because ${path} may point into it or into its
+ * queue. */
 void hf_zk_engine_request_fail(struct hf_zk_engine *zk,
                                struct hf_zk_engine_request *req,
                                enum hf_zk_error error, const char *what,

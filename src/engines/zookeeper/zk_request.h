@@ -59,8 +59,8 @@ bool hf_zk_engine_is_unsure(enum hf_zk_error error);
 
 /* --------------------------------------------------------------- request -- */
 
-/* The most calls of one step: our own node, the head, and this many nodes with
- * the same number as ours. */
+/* The most calls of one step: our own node, the head, and HF_ZK_TIES_MAX nodes
+ * with the same number as ours. */
 #define HF_ZK_TIES_MAX 4
 #define HF_ZK_REQUEST_CALLS (2 + HF_ZK_TIES_MAX)
 
@@ -90,7 +90,7 @@ enum hf_zk_engine_parents {
     HF_ZK_PARENTS_CONTAINERS, /* the same, as containers */
 };
 
-/* What the server refused, of a multi that creates a ticket. */
+/* Which operation of a multi that creates a ticket the server refused. */
 enum hf_zk_engine_refused {
     HF_ZK_REFUSED_CREATE,
     HF_ZK_REFUSED_DELETE,      /* see parent_nodes.h */
@@ -189,7 +189,8 @@ struct hf_zk_engine_request {
     enum hf_zk_error list_error; /* of the list of the queue */
     enum hf_zk_error sync_error; /* of the sync, or the transaction, before
                                     what is read */
-    unsigned attempts; /* how often the create, or the delete, was sent */
+    unsigned attempts; /* counts repetitions, of what depends on the kind: the
+                          create, the delete, a read, or the nodes described */
     struct hf_zk_engine_request *next_in_list; /* in the list of requests that
                                            wait for the same answer */
     struct hf_zk_engine_request *next_cancellable; /* in the client's list of
@@ -238,14 +239,14 @@ void hf_zk_engine_request_step(struct hf_zk_engine_request *req,
                                void (*then)(struct hf_zk_engine *zk,
                                             struct hf_zk_engine_request *req));
 
-/* Put the request on the list of those that hf_zk_engine_forget() may cancel,
- * and take it off. */
+/* Put ${req} on the list of those that hf_zk_engine_forget() may cancel, and
+ * take it off. */
 void hf_zk_engine_request_allow_cancel(struct hf_zk_engine *zk,
                                        struct hf_zk_engine_request *req);
 void hf_zk_engine_request_end_cancel(struct hf_zk_engine *zk,
                                      struct hf_zk_engine_request *req);
 
-/* If it was cancelled, take it off, free it and return true. */
+/* If ${req} was cancelled, take it off the list, free it and return true. */
 bool hf_zk_engine_request_was_cancelled(struct hf_zk_engine *zk,
                                         struct hf_zk_engine_request *req);
 
@@ -272,8 +273,9 @@ void hf_zk_engine_request_sync_answered(void *user, struct hf_zk_call *call,
 void hf_zk_engine_request_list_add(struct hf_zk_engine_request_list *list,
                                    struct hf_zk_engine_request *req);
 
-/* The answer has come: call hf_zk_engine_request_answered() for each.  Any of
- * them may free the queue that ${list} was copied from. */
+/* The answer has come: call hf_zk_engine_request_answered() for each of
+ * ${list}.  Any of these calls may free the queue that ${list} was copied
+ * from. */
 void hf_zk_engine_request_list_answered(struct hf_zk_engine *zk,
                                         struct hf_zk_engine_request_list *list);
 

@@ -112,7 +112,8 @@ static void notify_watching(struct hf_zk_engine *zk,
     notify(zk, first->request, HF_EVENT_WATCHING);
 }
 
-/* The first waiter that does not know yet that its node is watched. */
+/* The first waiter that is not .ready: the server was not known to watch its
+ * node. */
 static struct hf_zk_engine_waiter *
 first_unready(const struct hf_zk_engine_watch *watch)
 {
@@ -241,8 +242,8 @@ bool hf_zk_engine_watches_join(struct hf_zk_engine *zk,
     return false;
 }
 
-/* Report WATCHING for a watch that is set already.  .reading keeps it, because
- * the callback may cancel the request. */
+/* Report WATCHING for a request whose watches are all set already.  .reading
+ * keeps the watch, because the callback may cancel the request. */
 static void notify_started(struct hf_zk_engine *zk,
                            struct hf_zk_engine_waiter *first)
 {
@@ -347,7 +348,7 @@ static void node_fired(struct hf_zk_engine *zk, enum hf_zk_event_type type,
 
 /* ---------------------------------------------------------------- queues -- */
 
-/* The kind of watch for an HF_REQUEST_WATCH_QUEUE. */
+/* The kind of watch for ${request}, an HF_REQUEST_WATCH_QUEUE. */
 static enum hf_zk_engine_watch_kind kind_of(const struct hf_request *request)
 {
     return request->ticket_kind == HF_TICKET_BARRIER ? HF_ZK_WATCH_BARRIER
@@ -395,8 +396,8 @@ struct hf_zk_engine_request *hf_zk_engine_watches_begin(
 }
 
 /* The waiter is not notified until hf_zk_engine_watches_listed() has reported
- * the list.  Without a node there is nothing to watch, and no ticket that could
- * go. Such a request waits until it is cancelled. */
+ * the list.  If the queue has no node, there is nothing to watch, and no ticket
+ * that could go: the request waits until it is cancelled. */
 bool hf_zk_engine_watches_join_queue(struct hf_zk_engine_watch *watch,
                                      struct hf_request *request)
 {
@@ -414,8 +415,8 @@ first_changed(const struct hf_zk_engine_watch *watch)
     return waiter;
 }
 
-/* Report HF_EVENT_QUEUE_CHANGED to all to which it is due.  This ends their
- * requests. */
+/* Report HF_EVENT_QUEUE_CHANGED to all requests to which it is due.  The event
+ * ends them. */
 static void notify_changed(struct hf_zk_engine *zk,
                            struct hf_zk_engine_watch *watch)
 {
@@ -434,7 +435,8 @@ static void notify_changed(struct hf_zk_engine *zk,
     hf_zk_engine_watch_free_if_unused(zk, watch);
 }
 
-/* The watch is searched for again after the callback, which may have freed it.
+/* The watch is searched for again after the callback, because that may have
+ * freed it.
  */
 void hf_zk_engine_watches_listed(struct hf_zk_engine *zk,
                                  const struct hf_zk_engine_queue *queue,
@@ -494,7 +496,7 @@ static void free_idle(struct hf_zk_engine *zk)
 
 /* Read the nodes whose watch had fired but whose data had not arrived when the
  * connection ended.  SetWatches would not fire for them, because other answers
- * may have moved the session past that transaction. */
+ * may have moved .zxid of the session past the transaction of that event. */
 static void reread_fired(struct hf_zk_engine *zk)
 {
     struct hf_zk_engine_watch *watch;

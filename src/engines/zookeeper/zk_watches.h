@@ -43,11 +43,11 @@ void hf_zk_engine_watches_start(struct hf_zk_engine *zk,
  * first, which returns the watch, NULL for lack of memory; pass
  * hf_zk_engine_watches_flag() to the function that sends the read, and nothing
  * else in between; and call hf_zk_engine_watches_read() when it was answered,
- * with ${exists} if that says that the node is there.  The watch stays valid
- * until then; keep it in .watch of the request.
+ * with ${exists} if the answer says that the node is there.  The watch stays
+ * valid until then; keep it in .watch of the request.
  *
- * Persistent watches of others at the same path may serve it: what the read has
- * to say is in zookeeper/watch_set.h. */
+ * A persistent watch of others at the same path may serve it, too:
+ * zookeeper/watch_set.h says then what flag the read must carry. */
 struct hf_zk_engine_watch *
 hf_zk_engine_watches_ask_node(struct hf_zk_engine *zk, const char *path);
 struct hf_zk_engine_watch *
@@ -59,15 +59,16 @@ bool hf_zk_engine_watches_flag(struct hf_zk_engine *zk,
 void hf_zk_engine_watches_read(struct hf_zk_engine *zk,
                                struct hf_zk_engine_watch *watch, bool exists);
 
-/* The same for a ticket's node, whose ${data} were of ${version}; no request
- * need wait for it yet. */
+/* As hf_zk_engine_watches_read(), for a ticket's node that was read: its
+ * ${data} were of ${version}.  No request need wait for the watch yet. */
 void hf_zk_engine_watches_read_node(struct hf_zk_engine *zk,
                                     struct hf_zk_engine_watch *watch,
                                     struct hf_jute_piece data, int32_t version);
 
-/* Begin HF_REQUEST_WATCH_QUEUE, which can be cancelled: its watch, which a read
- * of the first step sets, and that step, behind which ${then} comes.  NULL for
- * lack of memory; the request has then been failed. */
+/* Begin HF_REQUEST_WATCH_QUEUE, which can be cancelled: make its watch, and
+ * begin its first step, in which a read sets the watch.  ${then} is called when
+ * that step ends.  NULL for lack of memory; the request has then been
+ * failed. */
 struct hf_zk_engine_request *hf_zk_engine_watches_begin(
     struct hf_zk_engine *zk, struct hf_request *request,
     void (*then)(struct hf_zk_engine *zk, struct hf_zk_engine_request *req));
@@ -78,8 +79,9 @@ struct hf_zk_engine_request *hf_zk_engine_watches_begin(
 bool hf_zk_engine_watches_join_queue(struct hf_zk_engine_watch *watch,
                                      struct hf_request *request);
 
-/* Answer such a request with ${listed}, and report HF_EVENT_QUEUE_CHANGED after
- * it if the queue has changed since it was read. */
+/* Answer an HF_REQUEST_WATCH_QUEUE with ${listed}, and report
+ * HF_EVENT_QUEUE_CHANGED after that if the queue has changed since it was
+ * read. */
 void hf_zk_engine_watches_listed(struct hf_zk_engine *zk,
                                  const struct hf_zk_engine_queue *queue,
                                  struct hf_event *listed);
@@ -88,9 +90,9 @@ void hf_zk_engine_watches_listed(struct hf_zk_engine *zk,
 void hf_zk_engine_watches_cancel(struct hf_zk_engine *zk,
                                  struct hf_request *request);
 
-/* Set ${version} to that of the node's data as last read by a watch.  All that
- * wait have been notified of a revoke request in that version.  False while it
- * is not known. */
+/* Set ${version} to that of the node's data as last read by a watch.  All
+ * requests that wait have been notified of a revoke request in that version.
+ * False while the version is not known. */
 bool hf_zk_engine_watches_version(const struct hf_zk_engine *zk,
                                   const char *path, int32_t *version);
 

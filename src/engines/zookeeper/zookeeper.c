@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The function table by which the client uses the engine, and opening one: read
  * the URL, the environment and files, create what drives a session, and then
- * the engine with the session.  zookeeper_io/zk_io.c drives it, and requests go
- * to zk_engine.h. */
+ * the engine with its session.  zookeeper_io/zk_io.c drives the session, and
+ * requests go to zk_engine.h. */
 #include "engines/zookeeper/zookeeper.h"
 
 #include <assert.h>
