@@ -37,8 +37,8 @@ char *hf_base64_encode(const void *data, size_t bytes)
     return text;
 }
 
-/* Set ${number} to the 24 bits that the four digits at ${text} are, of which
- * the last ${padding} are '='. */
+/* Set ${number} to the 24 bits of the four digits at ${text}, of which the last
+ * ${padding} are '='.  False if they are no such digits. */
 static bool decode_four(const char *text, size_t padding, uint32_t *number)
 {
     *number = 0;
@@ -49,7 +49,8 @@ static bool decode_four(const char *text, size_t padding, uint32_t *number)
             return false;
         *number = *number << 6 | (uint32_t)(digit - digits);
     }
-    /* Bits that no byte has are 0. */
+    /* The bits behind the last byte must be 0: they could be anything
+     * otherwise. */
     return (*number & ((1U << 8 * padding) - 1)) == 0;
 }
 

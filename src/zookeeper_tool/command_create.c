@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* holdfast zk create: a node.  The session of an ephemeral one lives as long as
- * the command, so that waits for a signal then. */
+/* holdfast zk create: a node.  The session of an ephemeral node lives as long
+ * as the command, so the command then waits for a signal. */
 #include "zookeeper_tool/commands.h"
 #include "zookeeper_tool/input.h"
 #include "zookeeper_tool/output.h"

@@ -2,9 +2,10 @@
 /*
  * holdfast zk export: a tree as lines of JSON.
  *
- * The first line says what it is, then there is a line for each node, parents
- * before children, with paths below the exported node, and the last line says
- * how many there were.  So a file that was cut off is recognized by its end.
+ * The first line says that this is an export, then there is a line for each
+ * node, parents before children, with paths below the exported node, and the
+ * last line says how many there were.  So a file that was cut off is recognized
+ * by its end.
  */
 #include <errno.h>
 #include <limits.h>
@@ -55,7 +56,7 @@ struct exporting {
     struct hf_error error;
 };
 
-/* The path of ${path} below the exported one, with a '/' at its start. */
+/* The part of ${path} below the exported node, with a '/' at its start. */
 static const char *path_below(const struct exporting *exporting,
                               const char *path)
 {
@@ -106,7 +107,8 @@ static hf_status begin(struct exporting *exporting)
     return HF_OK;
 }
 
-/* A tree without the nodes that cannot be read would be no copy. */
+/* A node that cannot be read ends the export, because a tree without it would
+ * be no copy. */
 static hf_status enter(void *arg, const struct hf_tool_node *node)
 {
     struct exporting *exporting = arg;
@@ -131,7 +133,7 @@ static void write_last_line(const struct exporting *exporting)
     hf_json_end_object(&json);
 }
 
-/* Close the output.  Returns ${exit_code}, or another one if it was not
+/* Close the output.  Returns ${exit_code}, or another one if the output was not
  * written. */
 static int end(const struct exporting *exporting, int exit_code)
 {

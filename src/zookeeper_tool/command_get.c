@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* holdfast zk get: the data of a node, byte for byte.  Only on a terminal they
- * are made fit for it. */
+/* holdfast zk get: the data of a node, byte for byte.  Only on a terminal, what
+ * cannot be shown is replaced. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>

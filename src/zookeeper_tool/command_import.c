@@ -3,8 +3,9 @@
  * holdfast zk import: the tree of an export, created in transactions that are
  * small enough for the servers.
  *
- * The file is read twice: through to its end before anything is created, so
- * that one that was cut off, or makes no sense, creates nothing.
+ * The file is read twice.  The first time it is read to its end before anything
+ * is created, so that a file that was cut off, or makes no sense, creates
+ * nothing.
  *
  * All nodes of a transaction are created or none, and transactions follow in
  * the order of the file.  So after a failure the lines before some line were
@@ -78,7 +79,8 @@ struct importing {
     struct hf_tool_import_node nodes[BATCH_NODES];
     bool there[BATCH_NODES]; /* it exists */
     struct hf_zookeeper_op ops[BATCH_NODES];
-    size_t op_nodes[BATCH_NODES]; /* which node an operation is of */
+    size_t op_nodes[BATCH_NODES]; /* the index in .nodes of the node of each
+                                     operation */
     size_t count, bytes;
     uint64_t created, replaced, skipped, transactions;
     struct hf_error error; /* the text has the line */
@@ -140,7 +142,7 @@ static hf_status look(struct importing *importing)
     return status;
 }
 
-/* ${node} is there, and it should not be. */
+/* Fail because ${node} is there, and should not be. */
 static hf_status fail_existing(struct importing *importing,
                                const struct hf_tool_import_node *node)
 {
@@ -172,7 +174,7 @@ static hf_status add_op(struct importing *importing, size_t i, size_t *count)
     return HF_OK;
 }
 
-/* A transaction failed: find the line. */
+/* A transaction failed: set .error to the line that made it fail, and why. */
 static hf_status fail_transaction(struct importing *importing, hf_status status,
                                   const struct hf_zookeeper_result *result)
 {
@@ -426,7 +428,7 @@ static int check_input(struct hf_tool_import_file file)
 static int import(struct hf_tool *tool, const struct options *options,
                   struct hf_tool_import_file *file)
 {
-    /* Large, and there is one. */
+    /* Static, because it is large; there is only one. */
     static struct importing importing;
     hf_status status;
     int exit_code;

@@ -82,7 +82,7 @@ struct removal {
     const struct options *options;
     struct hf_tool_window window;
     uint64_t deleted; /* or would be */
-    uint64_t unsure;  /* were deleted, or not, or will be */
+    uint64_t unsure;  /* got no answer: were deleted, or will be, or not */
 };
 
 static void on_result(void *arg, size_t tag,
@@ -97,7 +97,8 @@ static void on_result(void *arg, size_t tag,
         removal->unsure++;
 }
 
-/* A node whose children are not known cannot be deleted. */
+/* A node that cannot be read ends the command: if its children are not known,
+ * it cannot be deleted. */
 static hf_status enter(void *arg, const struct hf_tool_node *node)
 {
     struct removal *removal = arg;
@@ -107,7 +108,8 @@ static hf_status enter(void *arg, const struct hf_tool_node *node)
     return hf_error_set(&removal->window.error, node->status, "%s", node->text);
 }
 
-/* All below ${node} was deleted. */
+/* The deletes of all nodes below ${node} were started, and servers carry them
+ * out in order: start that of ${node}. */
 static hf_status leave(void *arg, const struct hf_tool_node *node)
 {
     struct removal *removal = arg;
@@ -115,7 +117,7 @@ static hf_status leave(void *arg, const struct hf_tool_node *node)
                                        .path = node->path,
                                        .version = HF_ZOOKEEPER_ANY_VERSION};
 
-    /* The servers need their own, and a chroot is not ours to delete. */
+    /* Servers do not delete their root, and a chroot is not ours to delete. */
     if (strcmp(node->path, "/") == 0)
         return HF_OK;
     if (!removal->options->dry_run)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* holdfast zk set: new data for a node, if it still has the version that they
- * are made from. */
+/* holdfast zk set: new data for a node; with --version only if its data still
+ * have that version. */
 #include "zookeeper_tool/commands.h"
 #include "zookeeper_tool/input.h"
 #include "zookeeper_tool/output.h"

@@ -119,8 +119,8 @@ static void on_event(void *arg, const struct hf_zookeeper_event *event)
     watching->failed = fflush(stdout) != 0;
 }
 
-/* Set the watch, and print that it is, because a script has to know from when
- * on it sees events. */
+/* Set the watch, and print that it is set, because a script has to know from
+ * when on it sees events. */
 static hf_status set_watch(struct hf_tool *tool, const struct options *options,
                            struct hf_zookeeper_watch *watch)
 {

@@ -54,8 +54,8 @@ struct key {
     const char *expected; /* for texts */
 };
 
-/* Is ${value} one of ${key}?  Numbers count something, and lists are of
- * strings. */
+/* May ${key} have the ${value}?  A number must not be negative, and a list must
+ * be of strings. */
 static bool is_value(const struct key *key, const json_t *value)
 {
     if (json_is_null(value))
@@ -69,7 +69,8 @@ static bool is_value(const struct key *key, const json_t *value)
     return !json_is_integer(value) || json_integer_value(value) >= 0;
 }
 
-/* Has ${object} only some of the ${count} ${keys}, with such values? */
+/* Check that ${object} has no other keys than the ${count} ${keys}, with values
+ * that these may have. */
 static hf_status check_keys(json_t *object, const struct key *keys,
                             size_t count, struct hf_error *error)
 {
@@ -96,8 +97,8 @@ static hf_status check_keys(json_t *object, const struct key *keys,
     return HF_OK;
 }
 
-/* Set ${*object} to the one that ${text} is, with some of the ${count} ${keys};
- * it is the caller's to release if this succeeds. */
+/* Set ${*object} to the object that ${text} is, with no other keys than the
+ * ${count} ${keys}.  If this succeeds, the caller releases it. */
 static hf_status parse(const char *text, const struct key *keys, size_t count,
                        json_t **object, struct hf_error *error)
 {
@@ -171,7 +172,8 @@ hf_status hf_tool_import_begin(struct hf_tool_import_file *file,
 #define DATA "data_base64"
 #define NODES "nodes"
 
-/* The path that is called ${below} in the file. */
+/* The path of the node that is called ${below} in the file, which the caller
+ * frees; NULL: no memory. */
 static char *make_path(const struct hf_tool_import_file *file,
                        const char *below)
 {
@@ -217,7 +219,8 @@ static hf_status read_mode(const json_t *object,
     return HF_OK;
 }
 
-/* Allocate what the access list ${list} takes, its entries and their texts. */
+/* Allocate what the access list ${list} takes, its entries and their texts.
+ * False: no memory. */
 static bool allocate_acls(const json_t *list, struct hf_tool_import_node *node)
 {
     size_t bytes = 0;

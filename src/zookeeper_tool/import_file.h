@@ -19,8 +19,8 @@ struct hf_tool_import_file {
 /* A node, in memory of its own. */
 struct hf_tool_import_node {
     unsigned long line;
-    struct hf_zookeeper_op create; /* .kind is 0 if it is ephemeral */
-    size_t bytes;                  /* about, of .create as it is sent */
+    struct hf_zookeeper_op create; /* .kind is 0 if the node is ephemeral */
+    size_t bytes;                  /* of .create as it is sent, about */
     char *path, *data;
     struct hf_zookeeper_acl *acls;
     char *acl_texts; /* that .acls point into */

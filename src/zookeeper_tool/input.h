@@ -27,9 +27,9 @@ void hf_tool_data_free(struct hf_tool_data *data);
 /* Open ${file} for reading, or standard input if it is NULL or "-".  NULL after
  * printing why not. */
 FILE *hf_tool_input_open(const char *file);
-/* Make ${in} one that can be read twice: itself, or a temporary file without a
- * name that has its bytes.  NULL: it was NULL, or is closed after printing why
- * not. */
+/* A file with the bytes of ${in} that can be read twice: ${in} itself, or a
+ * temporary file without a name, and ${in} is closed then.  NULL: ${in} was
+ * NULL; or this failed, which was printed, and ${in} is closed. */
 FILE *hf_tool_input_keep(FILE *in);
 void hf_tool_input_close(FILE *in);
 

@@ -24,7 +24,8 @@ static void fail_memory(struct hf_tool_read *read)
 
 /* --------------------------------------------------------------- budget -- */
 
-/* Take ${bytes} of the budget.  False if it has not as many left. */
+/* Take ${bytes} of the budget.  False, and the node has failed, if fewer are
+ * left. */
 static bool charge(struct hf_tool_read *read, size_t bytes)
 {
     struct hf_tool_read_budget *budget = read->budget;
@@ -46,8 +47,8 @@ static void discharge(struct hf_tool_read *read, size_t bytes)
     read->charged -= bytes;
 }
 
-/* Memory for ${bytes} of an answer.  NULL, and the node has failed, if there is
- * none, or not in the budget. */
+/* Memory for ${bytes} of an answer.  If there is none, or too little left in
+ * the budget, the node has failed, and NULL is returned. */
 static void *keep(struct hf_tool_read *read, size_t bytes)
 {
     void *kept = NULL;
@@ -71,7 +72,7 @@ static void *keep_data(struct hf_tool_read *read, size_t bytes)
 
 /* -------------------------------------------------------------- results -- */
 
-/* Is child ${name} one to pass over? */
+/* Is the child ${name} to be passed over? */
 static bool is_left_out(const struct hf_tool_read *read, const char *name)
 {
     return read->without_system && strcmp(read->path, "/") == 0 &&
@@ -110,7 +111,8 @@ static void copy_data(struct hf_tool_read *read,
 {
     if (result->data == NULL)
         return;
-    /* No bytes are some memory. */
+    /* One byte more than needed, so that .data is not NULL if there are no
+     * bytes. */
     if ((read->data = keep_data(read, result->bytes + 1)) == NULL)
         return;
     memcpy(read->data, result->data, result->bytes);

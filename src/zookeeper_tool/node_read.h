@@ -42,8 +42,8 @@ struct hf_tool_read {
     size_t name_count;
     struct hf_tool *tool;
     struct hf_tool_read_budget *budget;
-    size_t charged;    /* of .budget, while it is kept, */
-    size_t data_bytes; /* of these: its data and access list */
+    size_t charged;    /* bytes of .budget that it takes, until it is freed */
+    size_t data_bytes; /* those of its data and access list among them */
     bool over_budget;  /* it was not kept, because the budget was used up */
     unsigned pending;  /* operations that have not ended */
     bool without_system;
@@ -53,19 +53,19 @@ struct hf_tool_read {
     struct hf_error error; /* why it could not be read */
 };
 
-/* Begin to read ${path}.  NULL without memory; any other failure is that of the
- * node: HF_ELIMIT, too, if it would take more than the budget. */
+/* Begin to read ${path}.  NULL without memory.  Any other failure becomes
+ * .status of the node: HF_ELIMIT if it would take more than the budget. */
 struct hf_tool_read *hf_tool_read_start(struct hf_tool *tool, const char *path,
                                         unsigned depth,
                                         const struct hf_tool_read_opts *opts);
 
-/* Wait until it is read. */
+/* Wait until the operations of ${read} have ended: .node is complete then. */
 void hf_tool_read_wait(struct hf_tool_read *read);
 
 /* Free the data and the access list. */
 void hf_tool_read_drop_data(struct hf_tool_read *read);
 
-/* Free ${read}, which is waited for. */
+/* Wait until the operations of ${read} have ended, and free it. */
 void hf_tool_read_free(struct hf_tool_read *read);
 
 #endif

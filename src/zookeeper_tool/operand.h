@@ -24,8 +24,8 @@ hf_status hf_tool_check_new_path(const char *path, bool sequential,
 /* The row of an option --version: a number as in a Stat. */
 hf_option_reader hf_tool_option_version;
 
-/* Set ${version} to the number ${text}.  False if it is none from 0 to
- * INT32_MAX. */
+/* Set ${version} to the number ${text}.  False if ${text} is no number from 0
+ * to INT32_MAX. */
 bool hf_tool_parse_version(const char *text, int32_t *version);
 
 /* The path of ${name} below ${path}, which the caller frees with hf_free();
@@ -35,8 +35,8 @@ char *hf_tool_join(const char *path, const char *name);
 /* --------------------------------------------------------- access lists -- */
 
 /* Read ${text}, an entry as people and zkCli.sh write it
- * ("world:anyone:cdrwa"), into ${acl}, whose texts are in ${text} then.  The
- * scheme ends at the first ':', and the id at the last one.  HF_EINVAL. */
+ * ("world:anyone:cdrwa"), into ${acl}, whose texts then point into ${text}.
+ * The scheme ends at the first ':', and the id at the last one.  HF_EINVAL. */
 hf_status hf_tool_parse_acl(char *text, struct hf_zookeeper_acl *acl,
                             struct hf_error *error);
 

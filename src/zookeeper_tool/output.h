@@ -31,8 +31,8 @@ void hf_tool_print_stat(FILE *out, const struct hf_zookeeper_stat *stat);
 void hf_tool_json_stat(struct hf_json *json, const char *key,
                        const struct hf_zookeeper_stat *stat);
 
-/* Print the ${bytes} of ${data} on a terminal, which they cannot steer: what
- * cannot be shown, but for line breaks and tabs, becomes '?'.  The last line
+/* Print the ${bytes} of ${data} on a terminal, so that they cannot control it:
+ * what cannot be shown becomes '?', except line breaks and tabs.  The last line
  * ends with a line break. */
 void hf_tool_print_data_on_terminal(FILE *out, const char *data, size_t bytes);
 

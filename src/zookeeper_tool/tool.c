@@ -37,8 +37,8 @@ static void on_state(void *arg, enum hf_state state)
 }
 
 /* Set ${url}, to be freed with hf_client_url_free(), to that of -c or of the
- * environment.  Unlike a lock, a tree has no engine that it uses if none is
- * named. */
+ * environment.  A command needs a URL: unlike a lock, it has no engine to use
+ * if none is named. */
 static hf_status take_url(const struct hf_tool_common *common, char **url,
                           struct hf_error *error)
 {
@@ -223,7 +223,7 @@ static hf_status look(struct hf_tool *tool, const char *path)
     hf_status status =
         hf_zookeeper_exists(tool->zookeeper, path, hf_tool_wait(tool), NULL);
 
-    /* It is, and this session may not read it. */
+    /* The node is there, and this session may not read it. */
     return status == HF_EDENIED ? HF_OK : status;
 }
 

@@ -53,18 +53,18 @@ struct hf_tool_common {
 struct hf_tool {
     struct hf_zookeeper *zookeeper;
     uint64_t wait_ms;
-    bool has_chroot; /* of the URL: "/" is no root of the servers */
+    bool has_chroot; /* the URL has a path, which is our "/" */
     bool was_lost;   /* the session has ended */
     int exit_code;   /* why it could not be opened */
 };
 
-/* Open a session with the servers of ${common}, and print it if that fails:
- * false, with .exit_code. */
+/* Open a session with the servers of ${common}.  False if that fails: why was
+ * printed, and .exit_code is set. */
 bool hf_tool_open(const struct hf_tool_common *common, struct hf_tool *tool);
 
-/* How long to wait for an operation that is started now: without a connection
- * the time for that comes on top, so that a failure to connect is reported as
- * one. */
+/* How many milliseconds to wait for an operation that is started now.  Without
+ * a connection the time to connect is added, so that a failure to connect is
+ * reported as such. */
 uint64_t hf_tool_wait(const struct hf_tool *tool);
 
 /* End the session.  Returns ${exit_code}, so that a command ends in one line.
@@ -76,8 +76,8 @@ int hf_tool_close(struct hf_tool *tool, int exit_code);
 bool hf_tool_dispatch(struct hf_tool *tool, int fd);
 
 /* Block SIGINT, SIGTERM and SIGHUP, and return a descriptor that is readable
- * when one has come; -1, after printing it, if there is none.  To be called
- * before hf_tool_open(), so that no thread of the library gets them. */
+ * when one has come; -1 if there is no descriptor, which was printed.  To be
+ * called before hf_tool_open(), so that no thread of the library gets them. */
 int hf_tool_signal_fd(void);
 
 /* The exit status for ${status}: HF_EXIT_CONDITION for what a server says of a
@@ -90,7 +90,7 @@ void hf_tool_error(struct hf_error *error);
 /* Print why the last call failed with ${status}.  Returns the exit status. */
 int hf_tool_fail(hf_status status);
 
-/* The same for an error. */
+/* Print the text of ${error}.  Returns the exit status for it. */
 int hf_tool_fail_error(const struct hf_error *error);
 
 /* The text of ${result}, one of a multi, without the number of the operation:
@@ -138,12 +138,12 @@ void hf_tool_window_init(struct hf_tool_window *window, struct hf_tool *tool,
                          void *arg);
 
 /* Wait until there is room, and start ${op}.  Fails, with ${window}->error, if
- * an operation of it has failed; ${op} is then not started. */
+ * an operation of ${window} has failed; ${op} is then not started. */
 hf_status hf_tool_window_start(struct hf_tool_window *window,
                                const struct hf_zookeeper_op *op, size_t tag);
 
-/* Wait until all have ended.  To be called before ${window} ends.  Returns
- * ${window}->error.status. */
+/* Wait until all operations of ${window} have ended.  To be called before
+ * ${window} goes away.  Returns ${window}->error.status. */
 hf_status hf_tool_window_finish(struct hf_tool_window *window);
 
 #endif

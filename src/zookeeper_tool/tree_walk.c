@@ -11,9 +11,9 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-/* How many nodes are read ahead in all families together.  It begins with a
- * few, because nothing is known of how much an answer has, and after a large
- * answer it begins again. */
+/* How many nodes are read ahead in all families together: at first a few,
+ * because nothing is known of how large answers are, and then one more with
+ * each answer.  After an answer of more than LARGE_BYTES it is one again. */
 #define AHEAD_MAX 64
 #define AHEAD_FIRST 4
 #define LARGE_BYTES (1U << 20)
@@ -26,8 +26,8 @@
 struct family {
     struct family *above;
     struct hf_tool_read *node;
-    size_t next;    /* the child that is entered next */
-    size_t started; /* the first one that is not read yet */
+    size_t next;    /* index of the child that is entered next */
+    size_t started; /* index of the first child whose read was not begun */
     struct hf_tool_read *ring[AHEAD_MAX]; /* by number of the child */
 };
 
@@ -62,8 +62,8 @@ static struct hf_tool_read *start_reading(struct walking *walking,
     return hf_tool_read_start(walking->tool, path, depth, &opts);
 }
 
-/* Is it the end of what ${family} may read ahead?  The child that is due next
- * is read in any case. */
+/* Has ${family} read ahead as much as it may?  The child that is due next is
+ * read in any case. */
 static bool has_enough(const struct walking *walking,
                        const struct family *family)
 {
@@ -95,7 +95,7 @@ static hf_status read_ahead(struct walking *walking)
 }
 
 /* Make ${node}, which was entered, the top of the stack.  ${node} is taken
- * over, also on failure. */
+ * over, also on failure, when it is freed. */
 static hf_status push(struct walking *walking, struct hf_tool_read *node)
 {
     struct family *family = hf_alloc(sizeof *family);
@@ -143,7 +143,8 @@ static hf_status enter(struct walking *walking, struct hf_tool_read *node)
     return status;
 }
 
-/* Read the child that is due.  It is in no ring any more. */
+/* Read the child that is due.  ${*child} is then in no ring any more: the
+ * caller frees it or passes it on. */
 static hf_status read_due(struct walking *walking, struct hf_tool_read **child)
 {
     struct family *family = walking->top;
@@ -170,7 +171,8 @@ static hf_status read_due_alone(struct walking *walking,
     return read_due(walking, child);
 }
 
-/* ${child} was read: how many may be read ahead from now on? */
+/* ${child} was read: set how many may be read ahead from now on, by its
+ * size. */
 static void adapt_ahead(struct walking *walking,
                         const struct hf_tool_read *child)
 {

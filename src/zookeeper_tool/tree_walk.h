@@ -3,12 +3,11 @@
  * A walk through a tree of nodes, in the order of names: a node, then what is
  * below it.
  *
- * It does not recurse, and it does not keep the tree: of each node on the way
- * to the present one it keeps the names of the children, because a server
- * answers with all of them at once, and besides that at most 64 nodes that were
- * read ahead.  So the memory depends on the families on the way, and not on the
- * size of the tree.  Nodes are read ahead so that a round trip is not paid for
- * each.
+ * It does not recurse, and it does not keep the tree: it keeps the names of the
+ * children of each node on the way to the present one, because a server answers
+ * with all of them at once, and at most 64 nodes that were read ahead.  So the
+ * memory depends on the families on the way, and not on the size of the tree.
+ * Nodes are read ahead so that a round trip is not paid for each.
  *
  * A server may lie, and a tree have no end: the walk fails when what it keeps
  * takes 256 MiB, or after a hundred million nodes.

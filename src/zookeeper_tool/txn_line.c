@@ -2,8 +2,8 @@
 /*
  * See txn_line.h.  A line has words, with spaces between them.  A word in
  * double quotes may have spaces; \" and \\ are a quote and a backslash in it,
- * and \xNN is a byte, as the tool prints words itself.  A word is never longer
- * than what it is written as, so it is written back over that.
+ * and \xNN is a byte, as the tool prints words itself.  A decoded word is never
+ * longer than what is written in the line, so it is stored in its place.
  *
  * A table has the words of each operation.
  */
