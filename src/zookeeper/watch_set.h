@@ -55,9 +55,9 @@ struct hf_zk_watcher *hf_zk_watch_set_find(const struct hf_zk_watch_set *set,
 /* Are there watchers that are not one-shot? */
 bool hf_zk_watch_set_has_persistent(const struct hf_zk_watch_set *set);
 
-/* The last request that was sent for the path of ${watcher}, an AddWatch or one
- * that removes or resumes its watch, makes ${server_mode} its mode.  ${watcher}
- * need not be in the set. */
+/* The last request that was sent for the path of ${watcher} makes the server
+ * keep ${server_mode} there: an AddWatch, or one that removes or resumes
+ * watches.  ${watcher} need not be in the set. */
 void hf_zk_watch_set_put_server_mode(struct hf_zk_watch_set *set,
                                      const struct hf_zk_watcher *watcher,
                                      enum hf_zk_server_mode server_mode);

@@ -22,8 +22,8 @@ hf_status hf_zk_acl_choose(struct hf_zk_session_config *config,
                            enum hf_zk_acl_option option,
                            struct hf_error *error);
 
-/* The only entry of the access list of a node without .private_nodes, and with
- * it. */
+/* The only entry of the access list of a new node: without .private_nodes, and
+ * with it. */
 extern const struct hf_zookeeper_acl hf_zk_acl_everybody;
 extern const struct hf_zookeeper_acl hf_zk_acl_creator;
 
