@@ -67,8 +67,8 @@ void hf_zk_engine_list_children(struct hf_zk_engine *zk,
 void hf_zk_engine_find_ticket(struct hf_zk_engine *zk,
                               struct hf_zk_engine_request *req);
 
-/* The same as hf_zk_engine_find_ticket(), but the list goes to ${answered} and
- * is not stored in the queue.  ${answered} must end with
+/* As hf_zk_engine_find_ticket(), but the list goes to ${answered} and is not
+ * stored in the queue.  ${answered} must end with
  * hf_zk_engine_request_answered(). */
 void hf_zk_engine_list_behind_sync(struct hf_zk_engine *zk,
                                    struct hf_zk_engine_request *req,

@@ -242,7 +242,7 @@ static bool is_ticket(const struct walk *walk, const char *name, size_t bytes,
     return false;
 }
 
-/* The length of ${path} without ${end}; 0 if it does not end so. */
+/* The length of ${path} without ${end}; 0 if ${path} does not end with it. */
 static size_t bytes_before(const char *path, const char *end)
 {
     size_t bytes = strlen(path), less = strlen(end);
@@ -251,7 +251,8 @@ static size_t bytes_before(const char *path, const char *end)
                                                                  : 0;
 }
 
-/* Name the queue ${bytes} of ${path} and ${end}. */
+/* Add the queue whose name is the first ${bytes} of ${path}, with ${end} behind
+ * them. */
 static void name_queue(struct walk *walk, const char *path, size_t bytes,
                        const char *end, bool participants)
 {
@@ -261,9 +262,9 @@ static void name_queue(struct walk *walk, const char *path, size_t bytes,
     hf_name_list_add(&walk->queues, name, (size_t)written, participants);
 }
 
-/* Name the queue at ${path} as the engine calls it: with layout=kazoo the two
- * queues of a semaphore are not at the paths that their names say, and nothing
- * of such a name can be listed. */
+/* Add the queue at ${path} by the name that the engine has for it.  With
+ * layout=kazoo the two queues of a semaphore are not at the paths that their
+ * names say, and a node whose path ends like such a name cannot be listed. */
 static void name_queues(struct walk *walk, const char *path,
                         const struct findings *found)
 {

@@ -77,7 +77,8 @@ struct hf_zk_engine_node {
 bool hf_zk_engine_node_parse(const char *name, size_t bytes,
                              struct hf_zk_engine_node *node);
 
-/* The same for a participant of a double barrier, whose name is just its id. */
+/* As hf_zk_engine_node_parse(), for a participant of a double barrier, whose
+ * name is just its id. */
 bool hf_zk_engine_participant_parse(const char *name, size_t bytes,
                                     struct hf_zk_engine_node *node);
 
@@ -117,8 +118,8 @@ size_t hf_zk_engine_node_sequence_bytes(int32_t sequence);
  * the counter has wrapped. */
 uint64_t hf_zk_engine_node_order(int32_t sequence);
 
-/* What a name has in common with all names of the same form: everything except
- * the id and the number. */
+/* The part of a name that it has in common with all names of the same form:
+ * everything except the id and the number. */
 struct hf_zk_engine_pattern {
     const char *name;
     size_t bytes;

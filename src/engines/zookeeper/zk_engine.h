@@ -28,7 +28,7 @@ struct hf_zk_engine *hf_zk_engine_new(const struct hf_zk_engine_config *config,
  * free it earlier; requests in flight are then not answered. */
 void hf_zk_engine_free(struct hf_zk_engine *zk);
 
-/* As .request and .forget of struct hf_engine_ops. */
+/* As .request and .unwatch of struct hf_engine_ops. */
 void hf_zk_engine_submit(struct hf_zk_engine *zk, struct hf_request *request,
                          uint64_t now_ms);
 void hf_zk_engine_forget(struct hf_zk_engine *zk, struct hf_request *watch);

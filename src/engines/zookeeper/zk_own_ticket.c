@@ -96,7 +96,7 @@ struct hf_zk_engine_own_ticket *hf_zk_engine_own_ticket_add(
             name.count - hf_zk_engine_node_sequence_bytes(node->sequence);
     memcpy(own_ticket->prefix, name.bytes, own_ticket->prefix_bytes);
     node_name(own_ticket, 0, rebuilt);
-    /* No server writes numbers like that. */
+    /* It differs if the number is not written as servers write numbers. */
     if (memcmp(rebuilt, name.bytes, name.count) != 0) {
         hf_zk_engine_queue_release(zk, queue);
         hf_free(own_ticket);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the engine share: the client's state, and the function
- * that begins each kind of request.  Each request has a file of its own. */
+/* The files of the engine share this: the client's state, and the function that
+ * begins each kind of request.  Each request has a file of its own. */
 #ifndef HF_ENGINES_ZOOKEEPER_ZK_PRIVATE_H
 #define HF_ENGINES_ZOOKEEPER_ZK_PRIVATE_H
 
@@ -30,7 +30,7 @@ struct hf_zk_engine {
     struct hf_engine_host host;
     struct hf_zk_session session;
     struct hf_zk_listener listener; /* of .session */
-    /* Of the session's window. */
+    /* The callbacks of the session's window. */
     struct hf_zk_window_callbacks window_callbacks;
     struct hf_request *end; /* HF_REQUEST_END; NULL: not requested */
     struct hf_zk_engine_queues queues;

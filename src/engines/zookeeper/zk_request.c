@@ -110,8 +110,8 @@ static const char *advice(const struct hf_zk_engine *zk, hf_status fatal)
     return "";
 }
 
-/* What the core may conclude from ${error}: UNSURE is only for requests that
- * write. */
+/* The failure that the core is notified of for ${error}.  Only a request that
+ * writes is UNSURE. */
 static enum hf_failure failure_of(const struct hf_request *request,
                                   enum hf_zk_error error)
 {

@@ -70,9 +70,8 @@ bool hf_zk_engine_is_unsure(enum hf_zk_error error);
  * rare. */
 #define HF_ZK_ATTEMPTS_MAX 8
 
-/* What a request is doing.  This is which part of .as it has; the common
- * fields are enough for most requests.  zk_request.c has the moves that are
- * legal. */
+/* What a request is doing, and so which part of .as it has.  The common fields
+ * are enough for most requests.  zk_request.c has the moves that are legal. */
 enum hf_zk_engine_request_phase {
     HF_ZK_PLAIN,       /* no part of .as */
     HF_ZK_CREATING,    /* creates a node: a ticket, or a barrier's */

@@ -96,9 +96,9 @@ void hf_zk_engine_watches_cancel(struct hf_zk_engine *zk,
 bool hf_zk_engine_watches_version(const struct hf_zk_engine *zk,
                                   const char *path, int32_t *version);
 
-/* What a watch on ${path}, with or without waiting requests, has read of the
- * node's data.  False if none is set.  The data may have changed since;
- * ${version} then is out of date. */
+/* Set ${revoked} and ${version} to what a watch on ${path}, with or without
+ * waiting requests, has read of the node's data.  False if no watch is set.
+ * The data may have changed since; ${version} then is out of date. */
 bool hf_zk_engine_watches_data(const struct hf_zk_engine *zk, const char *path,
                                bool *revoked, int32_t *version);
 
