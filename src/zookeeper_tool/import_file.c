@@ -16,7 +16,7 @@
 /* The format that we read. */
 #define FORMAT 1
 
-/* What a create needs besides its texts and data, at most. */
+/* The most bytes that a create needs besides its texts and data. */
 #define FRAME_BYTES 64
 
 #define EXPECTED_LINE "expected a line as 'holdfast zk export' writes it"

@@ -60,7 +60,8 @@ static void *keep(struct hf_tool_read *read, size_t bytes)
     return kept;
 }
 
-/* The same for data and access lists, which are dropped earlier. */
+/* As keep(), for data and access lists, which are dropped earlier than the
+ * rest. */
 static void *keep_data(struct hf_tool_read *read, size_t bytes)
 {
     size_t charged = read->charged;

@@ -19,7 +19,8 @@
 
 #include "zookeeper_tool/node_read.h"
 
-/* What a walk calls for a node.  Anything but HF_OK ends the walk. */
+/* A function that a walk calls for each node.  Anything but HF_OK ends the
+ * walk. */
 typedef hf_status hf_tool_visit(void *arg, const struct hf_tool_node *node);
 
 struct hf_tool_walk {
