@@ -23,7 +23,8 @@ struct hf_zk_retry_removal *hf_zk_retry_removal_new(size_t path_bytes);
 void hf_zk_retry_removal_set(struct hf_zk_retry_removal *removal,
                              const struct hf_zk_retry_remains *remains);
 
-/* It ends with a result of its last operation, or with NULL. */
+/* A removal ends with the result of its last operation if that failed for good,
+ * else with NULL. */
 extern const struct hf_zk_retry_ops hf_zk_retry_removal_ops;
 
 /* ------------------------------------------------------- names of nodes -- */
