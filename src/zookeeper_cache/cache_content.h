@@ -22,7 +22,8 @@ struct hf_cache_content *
 hf_cache_content_new(const struct hf_zookeeper_stat *stat, const void *data,
                      size_t bytes);
 
-/* The same with the data of ${content}. */
+/* A content with ${stat} and the data of ${content}, which they share.  NULL:
+ * no memory. */
 struct hf_cache_content *
 hf_cache_content_with_stat(struct hf_cache_content *content,
                            const struct hf_zookeeper_stat *stat);

@@ -200,7 +200,8 @@ struct hf_cache_node *hf_cache_tree_add(struct hf_cache_node *parent,
 bool hf_cache_tree_trim_one(struct hf_cache_tree *tree,
                             struct hf_cache_node *node);
 
-/* The same, and then those above it that are not needed any more. */
+/* As hf_cache_tree_trim_one(), and then free the nodes above it that are not
+ * needed any more. */
 void hf_cache_tree_trim(struct hf_cache_tree *tree, struct hf_cache_node *node);
 
 /* .current of ${node} has changed: it is to be reported, or not any more. */
