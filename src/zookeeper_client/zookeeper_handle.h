@@ -60,7 +60,8 @@ struct hf_zookeeper_retries {
 };
 struct hf_zookeeper_registration;
 
-/* All fields under the monitor's lock, where nothing else is said. */
+/* All fields are used under the monitor's lock, unless something else is
+ * said. */
 struct hf_zookeeper {
     struct hf_monitor *monitor;
     struct hf_zk_session *session;

@@ -132,7 +132,7 @@ struct hf_registration_report {
 struct hf_zookeeper_registration {
     struct hf_zookeeper *zookeeper;
     unsigned references; /* see above */
-    /* In .registrations of the handle, until it is .finished or the handle is
+    /* In .registrations of the handle, until it is ENDED or the handle is
      * closed; .link is NULL then. */
     struct hf_zookeeper_registration *next;
     struct hf_zookeeper_registration **link;
@@ -151,7 +151,8 @@ struct hf_zookeeper_registration {
     } in;
     struct hf_error why; /* it is not registered; HF_OK: it is */
 
-    /* Its node, as the last EXISTS behind a write or an event has shown it. */
+    /* The node of .path, as the last EXISTS behind a write or an event has
+     * shown it. */
     struct hf_zookeeper_watch *watch; /* NULL: ENDED */
     struct hf_zookeeper_stat stat; /* of our node, or of the node that blocks */
     /* .czxid of our node once it had the data, so that the user may know of it;

@@ -5,8 +5,8 @@
  *
  * A step has ended when both operations have.  If the EXISTS was answered, the
  * next step may begin at once.  If it was not, operations are being ended all
- * over the handle, and one that began now could end like that, too: so the next
- * one waits for a timer or a connection.
+ * over the handle, and an operation that began now could end like that, too: so
+ * the next step waits for a timer or a connection.
  */
 #include <assert.h>
 

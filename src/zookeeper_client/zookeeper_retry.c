@@ -427,7 +427,7 @@ void hf_zookeeper_retry_reply(struct hf_zookeeper_retry *retry,
     advance(retry, &event);
 }
 
-/* What must be there before anything is sent. */
+/* Reserve what must be there before anything is sent. */
 static hf_status prepare(struct hf_zookeeper_retry *retry,
                          struct hf_error *error)
 {

@@ -286,7 +286,7 @@ static void destroy(void *owner)
     struct hf_zookeeper *zookeeper = owner;
 
     hf_free(zookeeper->description);
-    /* It has passwords. */
+    /* The handle has passwords in it. */
     explicit_bzero(zookeeper, sizeof *zookeeper);
     hf_free(zookeeper);
 }

@@ -86,7 +86,7 @@ struct user_op_call {
     bool sends; /* what was begun is sent before the call returns */
 };
 
-/* What a call that waits has begun is sent before it waits. */
+/* A call that waits has its operation sent before it waits. */
 static struct hf_user_op *begin_call(struct hf_user_call *user_call,
                                      const struct hf_completion *completion,
                                      struct hf_error *error)

@@ -19,7 +19,7 @@ struct hf_zookeeper_wait;
 struct hf_zookeeper_wait_ops {
     /* Is there nothing to wait for?  Then ${why} says how the wait ends. */
     bool (*is_over)(const void *object, struct hf_error *why);
-    /* Its list of waits. */
+    /* The list of the waits for the object. */
     struct hf_zookeeper_wait **(*list)(void *object);
     /* A wait that has time was added to the list.  NULL: nothing is to be done
      * then. */
