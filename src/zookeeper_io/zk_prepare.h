@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a session needs besides its URL before it can begin. */
+/* The preparation of a session: what it needs besides its URL before it can
+ * begin. */
 #ifndef HF_ZOOKEEPER_IO_ZK_PREPARE_H
 #define HF_ZOOKEEPER_IO_ZK_PREPARE_H
 
