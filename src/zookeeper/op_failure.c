@@ -168,7 +168,8 @@ static const char *advice(const struct hf_zk_op_record *record,
     }
 }
 
-/* What the operation is about: its path, or its name if it has none. */
+/* The subject of the text: the path of the operation, or its name if it has no
+ * path. */
 static struct hf_jute_piece subject(const struct hf_zk_op_record *record,
                                     const char *chroot)
 {

@@ -317,8 +317,8 @@ read_ephemerals(struct op_answer *answer, const struct hf_zk_op_record *record)
 
 /* ---------------------------------------------------------- access lists -- */
 
-/* The next text of an access list.  A null one is taken for "": a server that
- * cannot name a user says so. */
+/* The next text of an access list.  Null is taken for "": servers send null for
+ * a user whom they cannot name. */
 static struct hf_jute_piece get_text(struct hf_jute_reader *reader)
 {
     struct hf_jute_piece text = hf_jute_get_buffer(reader);

@@ -11,7 +11,7 @@ static const enum hf_zk_opcode optional_opcodes[] = {
     HF_ZK_ADD_WATCH,
     HF_ZK_WHO_AM_I};
 
-/* The bit of ${opcode}; 0 if every server knows it. */
+/* The bit of ${opcode}; 0 if every server is expected to know it. */
 static uint32_t bit_of(enum hf_zk_opcode opcode)
 {
     for (size_t i = 0; i < sizeof optional_opcodes / sizeof *optional_opcodes;

@@ -24,7 +24,7 @@ struct hf_zk_op_support {
 };
 
 /* The end of the text of a failure, for a server that does not know ${opcode}:
- * the version of ZooKeeper that the operation came with. */
+ * which version or setting of ZooKeeper is expected. */
 const char *hf_zk_op_support_expected(enum hf_zk_opcode opcode);
 
 /* True if the server with the index ${server} may not know ${opcode}: only some
@@ -32,11 +32,13 @@ const char *hf_zk_op_support_expected(enum hf_zk_opcode opcode);
 bool hf_zk_op_support_may_lack(const struct hf_zk_op_support *support,
                                size_t server, enum hf_zk_opcode opcode);
 
-/* True if that server has shown that it does not know ${opcode}. */
+/* True if the server with the index ${server} has shown that it does not know
+ * ${opcode}. */
 bool hf_zk_op_support_lacks(const struct hf_zk_op_support *support,
                             size_t server, enum hf_zk_opcode opcode);
 
-/* That server has answered a request of ${opcode} with ${error}. */
+/* The server with the index ${server} has answered a request of ${opcode} with
+ * ${error}. */
 void hf_zk_op_support_note(struct hf_zk_op_support *support, size_t server,
                            enum hf_zk_opcode opcode, enum hf_zk_error error);
 

@@ -23,8 +23,8 @@ struct hf_zk_op_list {
 /* Zero: nothing waits.  Others read the fields; only op_waiting.c writes
  * them. */
 struct hf_zk_op_waiting {
-    /* What was sent on a connection that has ended, and what has not been
-     * sent, by priority.  The former is older and is sent first. */
+    /* By priority: .repeated were sent on a connection that has ended, .added
+     * were not sent yet.  .repeated are older and are sent first. */
     struct hf_zk_op_list repeated[HF_ZK_PRIORITIES];
     struct hf_zk_op_list added[HF_ZK_PRIORITIES];
     /* Each ADD_AUTH whose credential was not answered.  The session has the

@@ -82,8 +82,8 @@ static bool was_reported(const struct hf_zk_proof *proof,
                now_ms;
 }
 
-/* What a write that is sent now would prove: the send time of the latest
- * request that was reported to the leader. */
+/* The anchor that a write that is sent now would prove: the send time of the
+ * latest request that was certainly reported to the leader. */
 static uint64_t anchor_ms(const struct hf_zk_proof *proof, uint64_t now_ms)
 {
     for (size_t i = proof->count; i > 0; i--) {

@@ -51,7 +51,7 @@
 
 #define HF_ZK_PROOF_REQUESTS 40
 
-/* What is known of the current connection.  Only the functions below write to
+/* The proofs of the current connection.  Only the functions below write to
  * it. */
 struct hf_zk_proof {
     uint64_t connect_sent_at_ms; /* when the accepted ConnectRequest was

@@ -124,7 +124,8 @@ enum hf_zk_error {
 };
 /* clang-format on */
 
-/* The text of ${error} in the table; of others a text that says so. */
+/* The text of ${error} in the table; for any other error, a text that says that
+ * it is unknown. */
 const char *hf_zk_error_text(enum hf_zk_error error);
 
 /* The node of the configuration of the ensemble, whatever the chroot is. */

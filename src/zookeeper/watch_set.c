@@ -319,7 +319,7 @@ struct target {
     struct hf_zk_watch_event event;
 };
 
-/* What to do with a target. */
+/* Something to do with a target: mark() or notify(). */
 typedef void act_on(const struct hf_zk_watch_set *set,
                     const struct target *target);
 

@@ -75,8 +75,8 @@ void hf_zk_watch_set_check(const struct hf_zk_watch_set *set);
 
 /* --------------------------------------------- what the server is asked -- */
 
-/* What the server must be asked after a removal.  The numbers of RemoveWatches
- * are those of its field "type". */
+/* What a server must be asked for after the removal of a watcher.  The numbers
+ * of RemoveWatches are those of its field "type". */
 enum hf_zk_unwatch {
     HF_ZK_UNWATCH_NOTHING = 0,
     HF_ZK_UNWATCH_CHILDREN = 1, /* RemoveWatches */

@@ -30,10 +30,11 @@ enum hf_zk_watch_mode {
     HF_ZK_WATCH_MODES,
 };
 
-/* What AddWatch makes of a path on this connection.  Servers before 3.9 keep
- * one mode for each path and connection: a read that sets a one-shot watch
- * takes the place of a persistent watch, and AddWatch that of a one-shot one.
- * Servers from 3.9 on keep both modes; then the last AddWatch counts here. */
+/* What a server keeps at a path on this connection because of AddWatch.
+ * Servers before 3.9 keep one mode for each path and connection: a read that
+ * sets a one-shot watch takes the place of a persistent watch, and AddWatch
+ * that of a one-shot one.  Servers from 3.9 on keep both modes; then the last
+ * AddWatch counts here. */
 enum hf_zk_server_mode {
     HF_ZK_SERVER_ONE_SHOT, /* no AddWatch */
     HF_ZK_SERVER_PERSISTENT,
@@ -62,7 +63,7 @@ enum hf_zk_leftover {
                              after an event */
 };
 
-/* What the answer to a read that was to set a one-shot watch says. */
+/* What the answer to a read says, by which a one-shot watch was to be set. */
 enum hf_zk_read_answer {
     HF_ZK_READ_SET_NOTHING, /* it failed, or there is no node */
     HF_ZK_READ_FOUND_NODE,

@@ -247,8 +247,8 @@ static void call_answered(struct hf_zk_session *session, int32_t xid,
     hf_zk_session_answered(session, call->sent.at_ms);
     if (reply->error == HF_ZK_OK && call->commits)
         hf_zk_call_committed(session, call);
-    /* What was given when the call was begun, for the locks by
-     * hf_zk_engine_request_call(). */
+    /* The function that was given when the call was begun; for most calls of a
+     * lock hf_zk_engine_request_call() has set it. */
     call->answered(call->user, call, reply);
     if (ends_connection(session, reply->error) &&
         hf_zk_session_is_current(session, number))

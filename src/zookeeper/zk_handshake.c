@@ -136,12 +136,13 @@ void hf_zk_session_begin_handshake(struct hf_zk_session *session)
 
 /* -------------------------------------------------- an accepted session -- */
 
-/* What the accepted handshake proves.  Creating a session is a transaction and
- * proves as much as any other.  Resuming is not, because a deposed leader that
- * has not noticed accepts a resume on its own, and the next leader knows
- * nothing of it.  So a resume proves nothing beyond what was proven before,
- * until a transaction on this connection is committed; that one also proves
- * the resume.  A session that a read-only server has begun is no transaction.
+/* The anchor that the accepted handshake proves.  Creating a session is a
+ * transaction and proves as much as any other.  Resuming is no transaction,
+ * because a deposed leader that has not noticed its end accepts a resume on its
+ * own, and the next leader knows nothing of it.  So a resume proves nothing
+ * beyond what was proven before, until a transaction on this connection is
+ * committed; that one also proves the resume.  A session that a read-only
+ * server has begun is no transaction.
  */
 static uint64_t accepted_anchor_ms(const struct hf_zk_session *session,
                                    bool resumed)
@@ -222,8 +223,8 @@ static void take_timeout(struct hf_zk_session *session, uint64_t granted_ms,
                                         does not count */
 }
 
-/* What the session is at the server that has accepted it.  One that is LOCAL
- * ends with its connection, so it is never resumed. */
+/* The mode of the session at the server that has accepted it.  A session that
+ * is LOCAL ends with its connection, so it is never resumed. */
 static enum hf_zk_session_mode mode_of(const struct hf_zk_session *session,
                                        bool read_only, bool resumed)
 {

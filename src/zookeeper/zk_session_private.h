@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of a session have for each other, and nobody else. */
+/* Functions that the files of a session have for each other, and for nobody
+ * else. */
 #ifndef HF_ZOOKEEPER_ZK_SESSION_PRIVATE_H
 #define HF_ZOOKEEPER_ZK_SESSION_PRIVATE_H
 
@@ -60,7 +61,8 @@ void hf_zk_session_change_connection(struct hf_zk_session *session);
 void hf_zk_session_lose(struct hf_zk_session *session, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The same, because .alive_until_ms has passed: no answer has moved it. */
+/* As hf_zk_session_lose(), because .alive_until_ms has passed: no answer has
+ * moved it. */
 void hf_zk_session_lose_for_silence(struct hf_zk_session *session);
 
 /* -------------------------------------------------------- zk_handshake.c -- */

@@ -154,7 +154,7 @@ hf_status hf_zk_url_read_name(const struct hf_url_option_row *row,
     return HF_OK;
 }
 
-/* What the options say of SASL. */
+/* Take over what the options say of SASL. */
 static hf_status take_sasl(struct hf_zk_sasl_config *sasl,
                            const struct hf_zk_url_options *options,
                            struct hf_error *error)

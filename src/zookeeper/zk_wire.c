@@ -136,8 +136,8 @@ bool hf_zk_wire_receive(struct hf_zk_wire *wire, const void *bytes,
     return true;
 }
 
-/* What the frame of ${length} bytes is, of which ${arrived} are there.  Only
- * answers to calls have positive xids. */
+/* The kind of the frame of ${length} bytes, of which ${arrived} are there.
+ * Only answers to calls have positive xids. */
 static enum hf_zk_frame_kind kind_of(const struct hf_zk_wire *wire,
                                      int32_t length,
                                      struct hf_jute_reader arrived)

@@ -84,7 +84,7 @@ void hf_zk_wire_free(struct hf_zk_wire *wire);
 size_t hf_zk_wire_begin_request(struct hf_zk_wire *wire, int32_t xid,
                                 enum hf_zk_opcode opcode, uint64_t now_ms);
 
-/* Requests that are no calls, because nobody waits for their answer.
+/* These requests are no calls, because nobody waits for their answers.
  * hf_zk_wire_ping_answered() sets ${sent_at_ms} of the oldest ping, or returns
  * false if none is unanswered. */
 void hf_zk_wire_ping(struct hf_zk_wire *wire, uint64_t now_ms);
@@ -92,8 +92,8 @@ bool hf_zk_wire_ping_answered(struct hf_zk_wire *wire, uint64_t *sent_at_ms);
 void hf_zk_wire_auth(struct hf_zk_wire *wire, const char *scheme,
                      const void *bytes, size_t count, uint64_t now_ms);
 
-/* The same with ${token} of SASL, whose answer has the returned xid.  No call
- * may be in flight. */
+/* Write the request with ${token} of SASL, and return its xid, which the answer
+ * has, too.  No call may be in flight. */
 int32_t hf_zk_wire_sasl(struct hf_zk_wire *wire, const void *token,
                         size_t count, uint64_t now_ms);
 
