@@ -111,8 +111,8 @@ static void on_exists(void *arg, size_t tag,
     importing->there[tag] = result->status == HF_OK;
 }
 
-/* Must it be known whether ${node} is there, before its transaction is sent?
- * "/" is always there, unless it is the path of the URL. */
+/* Has it to be known whether ${node} is there, before its transaction is sent?
+ * For "/" it has, because that is there, unless it is the path of the URL. */
 static bool is_looked_for(const struct importing *importing,
                           const struct hf_tool_import_node *node)
 {

@@ -10,8 +10,8 @@
 
 #include "command/json.h"
 
-/* Print ${text}, such as a path.  If it has a space, a quote, a backslash,
- * anything that cannot be shown, or nothing, it is printed in quotes as
+/* Print ${text}, such as a path.  If ${text} is empty, or has a space, a quote,
+ * a backslash or anything that cannot be shown, it is printed in quotes as
  * hf_quote() has it, so that it is one word of one line. */
 void hf_tool_print_word(FILE *out, const char *text);
 
