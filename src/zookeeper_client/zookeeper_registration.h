@@ -82,9 +82,10 @@ struct hf_registration_step {
 /* How far the creation of the nodes above the node has come. */
 enum hf_registration_parents {
     HF_REGISTRATION_PARENTS_NONE, /* none was tried */
-    /* From the deepest one up, until one is there or is created. */
+    /* They are created from the deepest one up, until one is there or was
+     * created. */
     HF_REGISTRATION_PARENTS_UP,
-    /* One is there: those below it are created in turn. */
+    /* One is there: the ones below it are created in turn. */
     HF_REGISTRATION_PARENTS_DOWN,
     HF_REGISTRATION_PARENTS_MADE, /* all are there: the CREATE of the node is
                                      sent */

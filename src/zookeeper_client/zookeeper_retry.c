@@ -151,8 +151,8 @@ static void finish(struct hf_zookeeper_retry *retry,
 
 /* ------------------------------------------------------------------ time -- */
 
-/* When to end the wait of the user.  While an operation is in flight, it ends
- * by itself in time, so the timer is only for a retry that goes on. */
+/* When to end the wait of the user.  An operation in flight ends by itself in
+ * time, so meanwhile the timer is needed only by a retry that goes on. */
 static uint64_t user_deadline_ms(const struct hf_zookeeper_retry *retry)
 {
     bool answers = retry->waits_for == HF_ZOOKEEPER_RETRY_ANSWER;
