@@ -217,7 +217,8 @@ FIXTURE_TEST(a_registration_and_a_lock_die_together)
     expect_gone(f->zookeeper, "/worker");
 }
 
-/* A watch is set again in the session that follows, and brings a RESYNC. */
+/* A watch is set again in the session that follows, and brings a RESYNC.  The
+ * connection may be lost before the session is, which brings one, too. */
 FIXTURE_TEST(watches_live_through_a_lost_session)
 {
     struct zookeeper_fixture *f = *state;
@@ -225,6 +226,8 @@ FIXTURE_TEST(watches_live_through_a_lost_session)
     struct hf_client *client = open_client(f, "", NULL);
     struct hf_zookeeper *zookeeper = share(client);
     struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_ADD_WATCH};
+    struct hf_listener *listener = listen_to(f, zookeeper);
+    size_t lost_at;
 
     assert_int_equal(hf_zookeeper_watch_open(zookeeper, "/",
                                              HF_ZOOKEEPER_WATCH_RECURSIVE,
@@ -232,10 +235,12 @@ FIXTURE_TEST(watches_live_through_a_lost_session)
                      HF_OK);
     zookeeper_expect(zookeeper, &op, HF_OK);
     kill_session(f, zookeeper);
-    (void)log_await_line(&f->log, 0, "w RESYNC /");
+    lost_at = log_await_line(&f->log, 0, "LOST");
+    (void)log_await_line(&f->log, lost_at, "w RESYNC /");
     zookeeper_make(f->zookeeper, "/new", "");
     (void)log_await_line(&f->log, 0, "w CREATED /new");
     hf_zookeeper_watch_free(op.watch);
+    hf_zookeeper_remove_listener(zookeeper, listener);
     assert_int_equal(hf_zookeeper_close(zookeeper), HF_OK);
     assert_int_equal(hf_client_close(client), HF_OK);
 }
