@@ -55,11 +55,13 @@ HF_API void hf_names_opts_init(struct hf_names_opts *opts, size_t size)
  * ("a" and "a/b", but not "ab"); "": all.  No request is made.
  *
  * A name that has a ticket from the first request to the end of the walk comes
- * in exactly one page.  A name that comes or goes meanwhile is in one or in
- * none.  The names are in no order.  A name that is used as a lock and as a
- * semaphore or double barrier comes once for each.  A lock NAME/locks may be
- * shown as a waiting semaphore NAME as long as a semaphore NAME has permits out
- * (see hf_lock_open()).  Barriers have no tickets and are not named.
+ * in exactly one page, unless it cannot be read: then it is in none, and
+ * hf_names_unreadable() counts it.  A name that comes or goes meanwhile is in
+ * one or in none.  The names are in no order.  A name that is used as a lock
+ * and as a semaphore or double barrier comes once for each.  A lock NAME/locks
+ * may be shown as a waiting semaphore NAME as long as a semaphore NAME has
+ * permits out (see hf_lock_open()).  Barriers have no tickets and are not
+ * named.
  *
  * What it costs stands in the document of each engine.  Each name costs the
  * requests of hf_lock_tickets() as well.  The walk keeps at most 48 bytes for

@@ -168,8 +168,8 @@ struct hf_zookeeper_cache_list {
  * children, and HF_ZOOKEEPER_CACHE_TREE all.  Each node comes before those
  * below it, and children in the order of the bytes of their names.
  *   Time      no round trip.
- *   Ownership ${list} stays as it is, and must be freed with
- *             hf_zookeeper_cache_list_free().
+ *   Ownership ${list} stays as it is, whatever happens to the cache and the
+ *             handle, and must be freed with hf_zookeeper_cache_list_free().
  *   Fails     as hf_zookeeper_cache_get(), and HF_ENOMEM.
  */
 HF_API hf_status hf_zookeeper_cache_list(struct hf_zookeeper_cache *cache,

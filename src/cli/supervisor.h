@@ -190,8 +190,9 @@ void hf_supervisor_read_messages(struct hf_supervisor *supervisor);
  * until now.  False if it cannot be asked. */
 bool hf_supervisor_ask_for_signals(struct hf_supervisor *supervisor);
 
-/* Ask the launcher to close its descriptors of the tickets; it answers with
- * TICKETS_CLOSED.  False if it has none or cannot be asked. */
+/* Nothing of the command runs: ask the launcher to close its descriptors of the
+ * tickets; it answers with TICKETS_CLOSED.  False if it has none or cannot be
+ * asked. */
 bool hf_supervisor_ask_to_close_tickets(struct hf_supervisor *supervisor);
 
 /* elect: have the launcher say ${line}, what this process does, to a service

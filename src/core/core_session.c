@@ -285,8 +285,8 @@ static void resuming(struct hf_core *core, const struct hf_event *event)
     safe_until_moved(core);
 }
 
-/* GAVE_UP: no further attempt to connect is made.  Waits end.  Grants go on as
- * in any outage. */
+/* GAVE_UP: no attempt to connect is made until the engine is needed again, see
+ * hf_session_connect_again().  Waits end.  Grants go on as in any outage. */
 static void gave_up(struct hf_core *core, const struct hf_event *event)
 {
     struct hf_error why;

@@ -248,7 +248,10 @@ void hf_own_ticket_set_limit(struct hf_core *core, struct hf_own_ticket *ticket,
         hf_queue_watch_stop(ticket->queue_watch, &core->effects);
 }
 
-/* The earliest of everything that a pump could request now or later. */
+/* The earliest of what a pump or a tick could request at some time.  New ticket
+ * watches count only if they became due after the last pump: that pump has
+ * requested those that were due, or they wait for something other than time, as
+ * NEW_GENERATION always does. */
 uint64_t hf_own_ticket_request_at_ms(const struct hf_own_ticket *ticket)
 {
     bool in_queue =

@@ -33,10 +33,10 @@ bool hf_etcd_engine_own_value_is(const struct hf_etcd_engine_own_value *value,
     return value->hash == hash_of(bytes);
 }
 
-/* Is ${hash} of a value that we have tried to put on top of the last known
- * put? */
-static bool is_written(const struct hf_etcd_engine_own_value *value,
-                       uint64_t hash)
+/* Have we sent a put of a value with this ${hash} since the last known put?
+ * Only the last HF_ETCD_WRITTEN_MAX such values are remembered. */
+static bool was_sent(const struct hf_etcd_engine_own_value *value,
+                     uint64_t hash)
 {
     for (size_t i = 0; i < value->written_count && i < HF_ETCD_WRITTEN_MAX; i++)
         if (value->written[i] == hash)
@@ -50,7 +50,7 @@ void hf_etcd_engine_own_value_writes(struct hf_etcd_engine_own_value *value,
     uint64_t hash = hash_of(bytes);
 
     assert(hash != value->hash);
-    if (!is_written(value, hash))
+    if (!was_sent(value, hash))
         value->written[value->written_count++ % HF_ETCD_WRITTEN_MAX] = hash;
 }
 
@@ -69,7 +69,7 @@ bool hf_etcd_engine_own_value_was_put(struct hf_etcd_engine_own_value *value,
 {
     uint64_t hash = hash_of(kv->value);
     int64_t puts = kv->version - value->version;
-    int64_t ours = is_written(value, hash) ? 1 : 0;
+    int64_t ours = was_sent(value, hash) ? 1 : 0;
 
     if (kv->mod_revision <= value->mod_revision)
         return false;

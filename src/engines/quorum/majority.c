@@ -411,7 +411,8 @@ void hf_quorum_operation_begin(struct hf_quorum *quorum,
     }
 }
 
-/* Add the good answer of one server. */
+/* Add the answer of one server that did it.  Missing tickets and findings are
+ * noted even if the answer does not count for the request. */
 static void add_answer(struct hf_quorum *quorum,
                        struct hf_quorum_request *request,
                        const struct hf_quorum_server_call *server_call,

@@ -141,7 +141,8 @@ void hf_redis_link_refused(struct hf_redis_link *link, const char *what,
                        text);
 }
 
-/* Log ${text}, unless it was logged for another link already. */
+/* Log ${text}, unless ${*warned} is set, and set it.  It is a flag that all
+ * links share: see struct hf_redis_link_shared. */
 static void warn_once(const struct hf_redis_link *link, bool *warned,
                       const char *text)
 {

@@ -85,6 +85,20 @@ static void ask_about_participants(struct hf_zk_engine *zk,
     }
 }
 
+/* Is the czxid of a participant unknown, or that of the barrier node? */
+static bool has_unread(struct hf_zk_engine_request *req)
+{
+    const struct hf_zk_engine_queue *queue = req->queue;
+
+    for (size_t i = 0; i < queue->count; i++) {
+        const struct hf_zk_engine_child *child = &queue->children[i];
+
+        if (child->node.kind == HF_TICKET_PARTICIPANT && child->czxid == 0)
+            return true;
+    }
+    return hf_zk_engine_request_listing(req)->ready == HF_ZK_READY_UNREAD;
+}
+
 /* To be called again in ${then}, until every participant's czxid is known.
  */
 bool hf_zk_engine_participants_ask(
@@ -92,15 +106,20 @@ bool hf_zk_engine_participants_ask(
     void (*then)(struct hf_zk_engine *zk, struct hf_zk_engine_request *req))
 {
     assert(req->request->ticket_kind == HF_TICKET_PARTICIPANT);
-    hf_zk_engine_request_step(req, then);
-    if (!hf_zk_session_usable(&zk->session))
+    if (!has_unread(req))
         return false;
+    hf_zk_engine_request_step(req, then);
+    if (!hf_zk_session_usable(&zk->session)) {
+        req->error = HF_ZK_DISCONNECTED;
+        then(zk, req);
+        return true;
+    }
     if (hf_zk_engine_request_listing(req)->ready == HF_ZK_READY_UNREAD)
         hf_zk_send_exists(&zk->session,
                           hf_zk_engine_request_call(req, ready_read),
                           ready_path(zk, req));
     ask_about_participants(zk, req);
-    return req->pending > 0;
+    return true;
 }
 
 /* -------------------------------------------------------- new generation -- */

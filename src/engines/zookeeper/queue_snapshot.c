@@ -145,7 +145,8 @@ static void put_ticket(struct hf_zk_engine *zk, struct hf_snapshot *snapshot,
                            .payload = ""};
 }
 
-/* A participant whose node was gone when it was read is left out. */
+/* Left out is a participant whose node was gone when it was read, so that its
+ * .czxid is negative. */
 bool hf_zk_engine_participants_snapshot(struct hf_zk_engine *zk,
                                         const struct hf_zk_engine_queue *queue,
                                         int64_t ready,

@@ -32,7 +32,8 @@ struct hf_zk_engine_reports {
 struct hf_zk_engine_child {
     struct hf_zk_engine_node node;
     const char *name; /* in .names of the queue */
-    int64_t czxid;    /* 0 if it was not asked for */
+    int64_t czxid;    /* 0 if it was not asked for; negative: a participant
+                         whose node was gone when it was asked for */
     bool ours;        /* a ticket of this session */
     bool gone;        /* it has gone since it was listed */
     bool listed; /* used by list_children.c: it is in the list that is compared
