@@ -111,7 +111,7 @@ TEST(no_step_is_made_behind_a_close)
     end_(&f);
     done(&f);
     children(&f, "x/m");
-    assert_string_equal(zk_fixture_events(&f), "LISTED x:");
+    assert_string_equal(zk_fixture_events(&f), "FAILED LIST x RETRY");
     zk_fixture_close(&f);
     zk_fixture_connected(&f); /* a number that should be taken back */
     ask(&f, HF_REQUEST_ENQUEUE, "a");
