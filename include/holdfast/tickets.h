@@ -19,8 +19,8 @@ struct hf_ticket_view {
      * hf_mutex_tickets(). */
     const char *id;
     enum hf_kind kind;
-    /* Of a semaphore: how many it holds, 0 while it waits, because its ticket
-     * does not say.  Of other kinds: 1. */
+    /* How many permits of a semaphore it holds; 0 while it waits, because its
+     * ticket does not say.  1 of every other kind. */
     uint32_t permits;
     bool holds;     /* the rule admits it: it holds the lock, or is about to */
     bool own;       /* this client's */

@@ -114,8 +114,8 @@ void hf_candidacy_leave(struct hf_election *e)
     hf_grant_release_or_cancel(e->grant);
 }
 
-/* Of the reasons only HF_EDENIED is reported: after any other nothing is left
- * in the queue. */
+/* Report ${why} only if it is HF_EDENIED, because with any other reason nothing
+ * is left in the queue. */
 void hf_candidacy_left(struct hf_election *e, const struct hf_error *why)
 {
     move(e, HF_ELECTION_IDLE);

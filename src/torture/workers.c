@@ -101,7 +101,7 @@ void hf_workers_start(struct hf_workers *workers,
     process->thaw_at_ms = HF_FOREVER;
     snprintf(process->name, sizeof process->name, "%td.%u",
              process - workers->processes + 1, process->incarnation);
-    /* What is still to be written must not be in the child too. */
+    /* Otherwise the child would write the same lines a second time. */
     fflush(workers->history);
     pid = fork();
     if (pid == 0)

@@ -123,8 +123,8 @@ static void store_result(struct hf_resolver *resolver,
     }
 }
 
-/* What is known of ${name}: FOUND with an address, which may be older than the
- * last lookup; FAILED if there is none. */
+/* Returns FOUND and an address of ${name}, which may be from before the last
+ * lookup; FAILED if no address is known. */
 static enum hf_resolver_result last_result(const struct hf_resolver_name *name,
                                            union hf_address *address,
                                            char why[HF_RESOLVER_TEXT_BYTES])

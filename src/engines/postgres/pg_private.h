@@ -117,9 +117,9 @@ struct hf_store {
      * .store_data. */
     struct hf_store_call *first;
     struct hf_store_call *last;
-    /* Of the first call: the result of its statement, NULL while that has not
-     * come; and why it may be that its transaction is not committed, or not
-     * durable, "" if nothing says so. */
+    /* The result of the statement of the first call; NULL while it has not
+     * come. And why the transaction of that call may not be committed, or not
+     * be durable; "" if nothing says so. */
     PGresult *statement_result;
     char unsure_why[HF_PG_TEXT_BYTES];
     /* Tickets of the session that the last renewal found at the server and that
