@@ -179,7 +179,7 @@ static struct hf_grant *hand_over(struct hf_grant *held,
                                   const struct contender *next,
                                   unsigned pause_ms)
 {
-    struct waiter waiter;
+    struct waiter waiter = {.grant = NULL};
     const struct hf_done done = {.fn = on_handed_over, .arg = &waiter};
     uint64_t began_ns;
 
