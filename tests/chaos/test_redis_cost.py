@@ -40,9 +40,10 @@ BEFORE_IDS = 8
 # What deletes the key of a lock with one key, if it is still one's own.
 COMPARE = ("if redis.call('get', KEYS[1]) == ARGV[1] then "
            "return redis.call('del', KEYS[1]) end return 0")
-# How much longer the server may take for an acquire or a release: it is 1.85,
-# and was 2.05 before the short path compared texts.
-BARE_SCRIPTS_MAX = 2
+# How much longer the server may take for an acquire or a release.  On the
+# processor on which it was measured it is 1.85, and was 2.05 before the short
+# path compared texts; another one may do better at this or at that.
+BARE_SCRIPTS_MAX = 2.5
 TIMED = 100
 ATTEMPTS_MIN, ATTEMPTS_MAX = 20, 200
 
@@ -195,7 +196,7 @@ class Cost(Case):
             self.us_of([session.words(*remove(
                 name, tickets[name])) for name in names]))
 
-    def test_an_uncontended_call_takes_the_server_twice_a_bare_script(self):
+    def test_an_uncontended_call_takes_the_server_little_more_than_a_script(self):
         """Nothing but a comparison is timed here: the bare script deletes a key
         if it is still one's own, as a release of redis-py does.  Other work on
         the machine only adds to a time, so the least of each is compared, until

@@ -57,7 +57,9 @@ bool hf_quorum_merged_has_undecided(const struct hf_quorum *quorum,
 
 /* The answer to ${request} shows the tickets that a majority has, or may have,
  * except those of ours whose ENQUEUE failed: fill in their rows, and move them
- * to the front in the order of the queue.  Returns how many they are. */
+ * to the front in the order of the queue.  Returns how many they are.  Sets
+ * .merged.out_of_memory if a row could not be filled in: they are no answer
+ * then. */
 size_t hf_quorum_merged_select(const struct hf_quorum *quorum,
                                struct hf_quorum_request *request);
 

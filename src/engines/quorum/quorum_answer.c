@@ -89,6 +89,8 @@ static void answer_rows(struct hf_quorum *quorum,
     struct hf_quorum_answer answer;
     size_t count = hf_quorum_merged_select(quorum, request);
 
+    /* A row without its payload is no answer: the next tick takes the link
+     * down. */
     if (request->merged.out_of_memory) {
         quorum->out_of_memory = true;
         return;
