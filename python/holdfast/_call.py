@@ -88,12 +88,15 @@ def event_callback(number: int) -> Any:
 
 
 class _End(Generic[T]):
-    """How an operation ends: what the library knows of it."""
+    """How an operation ends: what the library knows of it.  The thread that
+    calls back may still refer to it when the one who waited has gone on, so it
+    keeps nothing that it was given or has handed over: a grant that is dropped
+    is released at once, and not when that thread runs again."""
 
     op: Any = None  # what __del__() finds if __init__() was interrupted
 
     def __init__(self, take: Callable[[Any], T]) -> None:
-        self._take = take
+        self._take: Optional[Callable[[Any], T]] = take
         self.op = ctypes.c_void_p()
         self.value: Optional[T] = None
         self.failure: Optional[BaseException] = None
@@ -101,6 +104,7 @@ class _End(Generic[T]):
         self.wake: Callable[[], None] = lambda: None
 
     def on_done(self, result: Any) -> None:
+        assert self._take is not None
         try:
             found = result.contents
             if found.status == _c.Status.OK:
@@ -109,6 +113,7 @@ class _End(Generic[T]):
                 self.failure = error(found.status, text_of(found.text))
         except BaseException as failure:  # pylint: disable=broad-except
             self.failure = failure
+        self._take = None
         self.here = True
         self.wake()
 
@@ -155,13 +160,15 @@ class Call(Generic[T]):
         return True
 
     def result(self) -> T:
+        """How it ended, to be asked for once."""
         failure, self._end.failure = self._end.failure, None
         if failure is not None:
             try:
                 raise failure
             finally:
                 failure = None  # no circle through the traceback
-        value: T = self._end.value
+        value: T
+        value, self._end.value = self._end.value, None
         return value
 
     def discard(self) -> None:

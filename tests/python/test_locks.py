@@ -9,6 +9,8 @@ import threading
 import time
 import unittest
 import warnings
+import weakref
+from unittest import mock
 
 import holdfast
 
@@ -251,6 +253,25 @@ class Locks(Case):
             gc.collect()
             self.assertIn("Client", str(caught[0].message))
         self.assertEqual(self.queue("y"), [])
+
+    def test_what_is_dropped_is_released_while_the_callback_still_runs(self):
+        from holdfast import _call
+        going_on = threading.Event()
+        self.addCleanup(going_on.set)
+        on_done = _call._End.on_done
+
+        def late(end, result):
+            on_done(end, result)
+            going_on.wait(waiting.LIMIT_S)
+
+        lock = self.client.lock("x")
+        seen = weakref.ref(lock)
+        with mock.patch.object(_call._End, "on_done", late), \
+                self.assertWarns(ResourceWarning):
+            lock.acquire()
+        del lock
+        self.assertFalse(going_on.is_set())
+        self.assertIsNone(seen(), "the callback still refers to the lock")
 
     def test_nothing_is_left_in_the_table_of_callbacks(self):
         from holdfast import _call
