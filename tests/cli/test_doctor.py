@@ -217,6 +217,12 @@ class Files(Doctor, harness.Case):
             found = [one for one in self.found("file-other-root")
                      if one["subject"] == other]
             self.assertEqual([one["severity"] for one in found], ["warning"])
+            self.assertRegex(found[0]["text"], "^1 ")
+            # Something of the locks cannot be looked at.
+            os.mkfifo(other + "/locks/no-directory")
+            found, = [one for one in self.found("file-other-root")
+                      if one["subject"] == other]
+            self.assertRegex(found["text"], "^at least 1 ")
 
     def test_command_line(self):
         done = self.run_doctor("name")

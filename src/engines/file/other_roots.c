@@ -72,7 +72,8 @@ static bool for_each_entry(int dir, size_t most, entry_function *function,
 /* What was found in "locks" of a root. */
 struct lock_count {
     uint64_t locks; /* that have a ticket */
-    bool hidden;    /* some could not be looked at */
+    bool partial;   /* there may be more: some could not be looked at, or they
+                       are too many */
 };
 
 /* An entry_function: stop at a ticket. */
@@ -96,7 +97,7 @@ static bool count_lock(void *arg, int dir, const char *name)
     bool found = false;
 
     if (fd < 0) {
-        count->hidden = true;
+        count->partial = true;
         return true;
     }
     (void)for_each_entry(fd, ENTRIES_MAX, find_ticket, &found);
@@ -115,11 +116,11 @@ static struct lock_count count_locks(const char *path)
     (void)snprintf(locks, sizeof locks, "%s/locks", path);
     fd = hf_file_sys_open(locks, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
     if (fd < 0) {
-        count.hidden = errno != ENOENT;
+        count.partial = errno != ENOENT;
         return count;
     }
     if (!for_each_entry(fd, LOCKS_MAX, count_lock, &count))
-        count.hidden = true;
+        count.partial = true;
     (void)close(fd);
     return count;
 }
@@ -146,10 +147,11 @@ static void report(struct other_roots *roots, const char *path,
                       "programs name one directory: file:DIR?mode=..., or "
                       "HOLDFAST_DIR";
         hf_finding_add(roots->list, &head,
-                       "%" PRIu64 " names have tickets in this directory of "
+                       "%s%" PRIu64 " names have tickets in this directory of "
                        "user %u, which do not exclude those of ours",
-                       count.locks, (unsigned)status->st_uid);
-    } else if (count.hidden) {
+                       count.partial ? "at least " : "", count.locks,
+                       (unsigned)status->st_uid);
+    } else if (count.partial) {
         head.advice = "look as that user, or as root";
         hf_finding_add(roots->list, &head,
                        "it cannot be seen whether there are tickets in this "
