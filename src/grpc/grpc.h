@@ -171,7 +171,7 @@ void hf_grpc_written(struct hf_grpc *grpc, size_t count);
 const char *hf_grpc_failure(const struct hf_grpc *grpc);
 
 /* Has the server said that it ends the connection?  Calls that run may go on,
- * and none can be started. */
+ * and none can be started.  False once the connection has failed. */
 bool hf_grpc_going_away(const struct hf_grpc *grpc);
 
 /* The number of calls that run. */

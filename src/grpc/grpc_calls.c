@@ -138,8 +138,8 @@ bool hf_grpc_sent(const struct hf_grpc_call *call)
 
 /* ----------------------------------------------------------------- bytes -- */
 
-/* Is there a TLS record at the beginning of ${bytes}?  A server that has a port
- * for TLS answers with an alert. */
+/* Is there a TLS alert at the beginning of ${bytes}?  A server that expects TLS
+ * answers with one. */
 static bool is_tls(const uint8_t *bytes, size_t count)
 {
     return count >= 2 && bytes[0] == 0x15 && bytes[1] == 0x03;

@@ -175,9 +175,9 @@ static void acknowledge(struct hf_grpc *grpc, const uint8_t *ping)
 }
 
 /* An acknowledgement at once would be a packet of its own, and there would be
- * as many as requests.  So the acknowledgement of a measuring ping waits for
- * the next output.  Any other goes out at once, because the server may end the
- * connection if it does not come. */
+ * as many as requests.  So the acknowledgement of one measuring ping waits for
+ * the next frame that goes out.  Any other acknowledgement goes out at once,
+ * because the server may end the connection if it does not come. */
 static void ping_received(struct hf_grpc *grpc, const nghttp2_ping *frame)
 {
     bool measuring =

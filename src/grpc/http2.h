@@ -14,7 +14,8 @@
 /* Create .http2, and write the settings.  False for lack of memory. */
 bool hf_grpc_http2_new(struct hf_grpc *grpc);
 
-/* Submit the headers of ${stream}.  False for lack of memory. */
+/* Submit the headers of ${stream}.  False for lack of memory, or if the
+ * connection has no number for a stream left. */
 bool hf_grpc_http2_submit(struct hf_grpc *grpc, struct hf_grpc_stream *stream,
                           const char *method,
                           const struct hf_grpc_metadata *metadata);
@@ -28,7 +29,7 @@ void hf_grpc_http2_resume(struct hf_grpc *grpc, struct hf_grpc_stream *stream);
 
 /* Take ${stream} away from nghttp2, and reset it with ${error}.  With
  * NGHTTP2_NO_ERROR the server has ended the stream, so it is reset only if we
- * have not ended it. */
+ * have not ended it.  Nothing is sent if the connection has failed. */
 void hf_grpc_http2_forget(struct hf_grpc *grpc, struct hf_grpc_stream *stream,
                           uint32_t error);
 

@@ -108,7 +108,7 @@ size_t hf_grpc_stream_take(struct hf_grpc_stream *stream, void *bytes,
 
 /* ----------------------------------------------------- what has arrived -- */
 
-/* A first buffer: most messages are shorter. */
+/* The room of a first buffer, which make_room() cuts to what is asked for. */
 #define FIRST_ROOM 512
 
 /* The bytes of the message that begins at ${prefix}, with its prefix. */
