@@ -29,8 +29,8 @@ static void close_connection(struct hf_etcd_io *io)
     io->connection = NULL;
 }
 
-/* Close the connection and give the session the reason; NULL if the server
- * closed it. */
+/* Close the connection and give the session the reason ${why}, or NULL if the
+ * server closed the connection. */
 static void report_down(struct hf_etcd_io *io, hf_status status,
                         const char *why)
 {

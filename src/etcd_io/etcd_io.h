@@ -3,9 +3,9 @@
  * Drives a session of etcd/session.h on a libuv loop: opens the connection that
  * the session wants, with TLS and the protocol h2 if the URL says so, passes
  * bytes in both directions, and passes time.  The user of the session makes
- * calls and is notified by its listeners.  After its calls it calls
- * hf_etcd_io_run_soon(), which has their bytes sent later in the loop
- * iteration.  So the calls of one iteration leave in one write.
+ * calls and is notified by its listeners.  After its calls the user calls
+ * hf_etcd_io_run_soon(), which sends their bytes before the loop sleeps.  So
+ * the calls of one iteration of the loop leave in one write.
  *
  *     hf_etcd_io_init(io, &host, &user);
  *     hf_etcd_io_open(io, config, error);      it has what a connection needs
@@ -60,9 +60,9 @@ struct hf_etcd_io {
     uint64_t number; /* the session's, of .connection or of the last one */
 };
 
-/* Make ${io} ready for hf_etcd_io_close().  Of ${host} the fields .now_ms,
- * .boottime_of_ms, .loop, .tls, .log and .host are used; it must stay valid
- * until hf_etcd_io_close().  ${user} is copied. */
+/* Make ${io} ready for hf_etcd_io_close().  It uses the fields .now_ms,
+ * .boottime_of_ms, .loop, .tls, .log and .host of ${host}, which must stay
+ * valid until hf_etcd_io_close().  ${user} is copied. */
 void hf_etcd_io_init(struct hf_etcd_io *io, const struct hf_engine_host *host,
                      const struct hf_etcd_io_user *user);
 
