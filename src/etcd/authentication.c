@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The token of a session with a user.  It is asked for on each connection, and
  * again when a server does not accept it any more: it has a time to live, and
- * some kinds of it end with any change of users and roles.  An old token is
- * never taken for a refusal of what the session does.  Only an answer to
- * Authenticate can refuse the user. */
+ * some kinds of it end with any change of users and roles.  A server that
+ * refuses an old token does not refuse what the session does.  Only an answer
+ * to Authenticate can refuse the user. */
 #include <assert.h>
 #include <string.h>
 

@@ -4,7 +4,8 @@
  * user may conclude about the store, and not only what the server wrote.
  *
  * An expired token does not end a call: the session authenticates again and
- * repeats it.  So its request is kept until it is answered.
+ * repeats the call, at most twice.  So the request is kept until the answer
+ * has come.
  */
 #ifndef HF_ETCD_CALL_H
 #define HF_ETCD_CALL_H
@@ -47,8 +48,9 @@ enum hf_etcd_end {
                         request that only reads: there was no answer */
     HF_ETCD_UNSURE,  /* it was sent, and it is not known whether it has happened
                         or may happen yet.  If .status is RESOURCE_EXHAUSTED,
-                        there is no space left, and it will not happen any
-                        more: what is read from now on shows it */
+                        there is no space left, or the answer was too long for
+                        us, and it will not happen any more: what is read from
+                        now on shows whether it has happened */
 };
 
 /* The end of a call; valid during .ended only. */
@@ -78,8 +80,9 @@ enum hf_etcd_call_state {
     HF_ETCD_CALL_ANSWERED, /* its message has come, but not its end */
     HF_ETCD_CALL_WAITING,  /* for a new token */
     HF_ETCD_CALL_UNSENT,   /* the connection has ended, and the server cannot
-                              have seen it */
-    HF_ETCD_CALL_CUT,      /* the connection has ended, and it may have */
+                              have seen the call, or the call only reads */
+    HF_ETCD_CALL_CUT,      /* the connection has ended, and the server may have
+                              seen the call, which writes */
 };
 
 /* Embedded in its user.  Zero it, set the first two fields, then start it. */
@@ -102,10 +105,10 @@ struct hf_etcd_call {
 };
 
 /* Start ${call}, which is idle, with ${request}, which is empty afterwards: its
- * memory goes to the call, or is freed.  False if that is not possible, because
- * the session has no connection that takes calls, or for lack of memory, or
- * because the request was not written completely.  Nothing has been sent then,
- * and .ended is not called. */
+ * memory goes to the call, or is freed.  False if that is not possible: the
+ * session has no connection that takes calls, memory is lacking, the request
+ * was not written completely, or too many calls or bytes wait.  Nothing has
+ * been sent then, and .ended is not called. */
 bool hf_etcd_call_start(struct hf_etcd_session *session,
                         struct hf_etcd_call *call, enum hf_etcd_method method,
                         struct hf_etcd_buffer *request);

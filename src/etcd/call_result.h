@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the end of a call means: its status and text are of a server, and were
- * written for people. */
+/* What the end of a call means.  Its status and text come from a server, which
+ * wrote them for people, or from grpc/ if the server did not answer. */
 #ifndef HF_ETCD_CALL_RESULT_H
 #define HF_ETCD_CALL_RESULT_H
 
@@ -10,8 +10,8 @@
 
 #include "etcd/call.h"
 
-/* What ${result}, which is no answer, means for a request that ${writes} or
- * only reads.  ${repeated}: it was sent again with another token. */
+/* What ${result}, which is a failure, means for a request that ${writes} or
+ * only reads.  ${repeated}: it was sent again because of its token. */
 enum hf_etcd_end hf_etcd_end_of(const struct hf_grpc_result *result,
                                 bool writes, bool repeated);
 
@@ -31,8 +31,9 @@ const struct hf_etcd_cause *hf_etcd_cause(size_t index);
 const struct hf_etcd_cause *hf_etcd_cause_of(const char *text);
 
 /* The status for a user of a call that has ended with ${result}, which is not
- * DONE.  Of a refusal: that of its cause.  Otherwise a retry may succeed:
- * HF_EUNREACHABLE, or HF_EFULL if a write has found no space. */
+ * DONE.  A refusal has the status of its cause.  Otherwise, or if no row has
+ * the cause, a retry may succeed: HF_EUNREACHABLE, or HF_EFULL if a write has
+ * found no space. */
 hf_status hf_etcd_status_of(const struct hf_etcd_result *result);
 
 /* Does the answer say that the member cannot serve us (it has no leader, for

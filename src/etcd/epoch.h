@@ -8,9 +8,10 @@
  * still live.  So each session has a key, PREFIX .holdfast/LEASE, attached to
  * its lease.  The revision at which that key was put last is the epoch.  Every
  * request that makes a ticket compares it.  When such a request ends UNSURE,
- * the session puts the key again.  From the answer to that on nothing that was
- * sent in an earlier epoch can take effect any more, and what has taken effect
- * can be read.
+ * but not for lack of space, or is cancelled after it was sent, the session
+ * puts the key again.  From the answer to that put on nothing that was sent in
+ * an earlier epoch can take effect any more, and what has taken effect can be
+ * read.
  *
  * The put itself compares the epoch too, so that a put that takes effect late
  * cannot move an epoch that was moved since.
@@ -34,13 +35,13 @@
      HF_ETCD_LEASE_TEXT_BYTES)
 
 /* The pause before the key is put again, if the server has refused that or has
- * no space. */
+ * answered RESOURCE_EXHAUSTED. */
 #define HF_ETCD_EPOCH_RETRY_MS 1000
 
 enum hf_etcd_epoch_state {
-    HF_ETCD_EPOCH_NONE,   /* there is no session, or it has no tickets */
+    HF_ETCD_EPOCH_NONE,   /* there is no lease */
     HF_ETCD_EPOCH_DUE,    /* the key has to be put */
-    HF_ETCD_EPOCH_MOVING, /* the put was sent */
+    HF_ETCD_EPOCH_MOVING, /* the put is under way */
     HF_ETCD_EPOCH_KNOWN,  /* .revision is the epoch */
 };
 
@@ -66,7 +67,7 @@ bool hf_etcd_epoch_is_known(const struct hf_etcd_session *session);
 void hf_etcd_epoch_compare(const struct hf_etcd_session *session,
                            struct hf_etcd_buffer *request);
 
-/* The key of the session, PREFIX .holdfast/LEASE.  Without a session "". */
+/* The key of the session, PREFIX .holdfast/LEASE; "" without a lease. */
 struct hf_etcd_bytes hf_etcd_epoch_key(const struct hf_etcd_session *session);
 
 /* A transaction has read that key: ${revision} is its mod_revision, 0 if it is
@@ -81,8 +82,8 @@ bool hf_etcd_epoch_check(struct hf_etcd_session *session, int64_t revision);
 /* There is a new lease: the key has to be put for the first time. */
 void hf_etcd_epoch_begin(struct hf_etcd_session *session);
 
-/* Move the epoch: a request that compared it has ended UNSURE or was cancelled,
- * or a snapshot may have been restored. */
+/* Move the epoch if it is known: a request that compared it has ended UNSURE or
+ * was cancelled after it was sent, or a snapshot may have been restored. */
 void hf_etcd_epoch_unsure(struct hf_etcd_session *session);
 
 /* The session is over. */

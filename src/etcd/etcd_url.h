@@ -25,8 +25,9 @@
 #define HF_ETCD_PORT 2379
 
 /* The range of ttl=.  Servers grant no lease shorter than one and a half
- * election timeouts, which are 2 s by default.  A lease of more than 5 minutes
- * may be shortened by a checkpoint when the leader changes. */
+ * election timeouts, rounded up to whole seconds: 2 s by default.  A lease of
+ * more than 5 minutes may be shortened by a checkpoint when the leader
+ * changes. */
 #define HF_ETCD_TTL_MIN_MS 2000
 #define HF_ETCD_TTL_MAX_MS 300000
 #define HF_ETCD_TTL_DEFAULT_MS 10000

@@ -41,8 +41,8 @@ static void look_for_restore(struct hf_etcd_session *session)
         hf_etcd_epoch_unsure(session);
 }
 
-/* The session is usable.  Its watches and the put of its key are written before
- * the listener can make calls. */
+/* The session is usable.  Its watches and the put of its key, if that is due,
+ * are written before the listener can make calls. */
 static void accept(struct hf_etcd_session *session, bool resumed)
 {
     struct hf_etcd_connected connected = {HF_FOREVER, session->now_ms, resumed};
@@ -218,7 +218,7 @@ static void resume(struct hf_etcd_session *session)
 
 /* ---------------------------------------------------------------- asking -- */
 
-/* Both answers are there: go on with the lease. */
+/* If both answers are there, go on with the lease. */
 static void go_on(struct hf_etcd_session *session)
 {
     if (!hf_etcd_call_is_idle(&session->status_call) ||

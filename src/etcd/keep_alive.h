@@ -9,8 +9,9 @@
  * not answered within a twelfth of the TTL, and at least 200 ms, is followed by
  * another one on another stream of the same connection.  The first answer
  * counts, from the sending of its keep-alive, and ends the other streams: the
- * way to the server may take longer than that twelfth.  If there is none for
- * half of the TTL, the session takes another server.
+ * way to the server may take longer than that twelfth.  If none of
+ * HF_ETCD_KEEP_ALIVE_TRIES keep-alives is answered, for half of the TTL and at
+ * least 1200 ms, the session takes another server.
  */
 #ifndef HF_ETCD_KEEP_ALIVE_H
 #define HF_ETCD_KEEP_ALIVE_H
@@ -23,7 +24,8 @@
 /* How long to wait for an answer before another stream is opened, at least. */
 #define HF_ETCD_KEEP_ALIVE_LEAST_MS 200
 
-/* Keep-alives that are sent before another server is taken. */
+/* Keep-alives that are sent without an answer before another server is
+ * taken. */
 #define HF_ETCD_KEEP_ALIVE_TRIES 6
 
 struct hf_etcd_session;

@@ -110,7 +110,8 @@ void hf_etcd_write_delete(struct hf_etcd_buffer *request,
                           const struct hf_etcd_delete *deletion);
 
 /* Append to the transaction ${request}.  Comparisons and the operations of one
- * branch keep their order.  No key may be put or deleted twice in a branch. */
+ * branch keep their order.  No key may be put twice, or both put and deleted,
+ * in a branch. */
 void hf_etcd_txn_compare(struct hf_etcd_buffer *request,
                          const struct hf_etcd_comparison *comparison);
 void hf_etcd_txn_range(struct hf_etcd_buffer *request,
@@ -346,10 +347,11 @@ bool hf_etcd_next_alarm(struct hf_etcd_list *list, struct hf_etcd_alarm *alarm);
 
 /* ------------------------------------------------------------------ keys -- */
 
-/* The end of the range of all keys that begin with ${prefix}: the prefix with
- * its last byte one higher.  It is written to ${end}, which must have room for
- * as many bytes as the prefix has, and for one at least.  An empty prefix, or
- * one of bytes 0xff only, has the end "\0", which etcd takes for no end. */
+/* The end of the range of all keys that begin with ${prefix}: the prefix
+ * without bytes 0xff at its end, and with its last byte one higher.  It is
+ * written to ${end}, which must have room for as many bytes as the prefix has.
+ * An empty prefix, or one of bytes 0xff only, has the end "\0", which etcd
+ * takes for no end; nothing is written then. */
 struct hf_etcd_bytes hf_etcd_prefix_end(struct hf_etcd_bytes prefix, void *end);
 
 #endif

@@ -28,16 +28,17 @@
  * The edge.  If the lease was about to expire while K was handled, the leader
  * may have decided to revoke it just before, and the answer is positive all the
  * same.  So K counts only if the lease certainly had not expired when the
- * answer to K came: it came before the end of what was proven, or within one
- * TTL, less the margin, of the sending of another keep-alive of the same term
- * that counts.  The second one is an induction over keep-alives that are
+ * answer to K came: the answer came within one TTL, less the margin, of the
+ * latest proven anchor, or of the sending of another keep-alive of the same
+ * term that counts.  The second case is an induction over keep-alives that are
  * not proven yet: a write of that term proves all of them.  So a session that
  * has been idle for hours is proven by its first write.
  *
- * If K does not count, because the term is another and what was proven may have
- * expired, it begins a new chain: the next keep-alive of its term counts,
- * because a revocation that was decided before K was answered would have been
- * carried out by then.  wants_keep_alive_soon() says that this is so.
+ * If K does not count, it begins a new chain.  The next keep-alive of its term
+ * counts if its answer comes within one TTL, less the margin, of the sending of
+ * K, because a revocation that was decided before K was answered would have
+ * been carried out by then.  hf_etcd_proof_wants_keep_alive_soon() says that a
+ * chain has begun.
  *
  * LeaseGrant is a write itself and proves itself, from its sending.
  *

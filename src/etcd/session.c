@@ -5,7 +5,7 @@
  * meanwhile follows them.
  *
  * The user may call back into the session from any notification, so each
- * function changes the session completely before it notifies. */
+ * function leaves the session in a valid state before it notifies. */
 #include "etcd/session.h"
 
 #include <assert.h>
@@ -357,7 +357,8 @@ static const struct hf_etcd_session_ops ops = {
 };
 
 /* The user's policy of reconnecting.  If it has no limit of retries, pauses are
- * kept so short that a lease does not expire while there is a leader again. */
+ * kept so short that a lease does not expire in one of them after a leader has
+ * come back. */
 static struct hf_reconnect
 policy_of(const struct hf_etcd_session_config *config)
 {

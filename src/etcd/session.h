@@ -23,8 +23,8 @@
  *
  *     Status         a member that has no leader, or is a learner, is of no use
  *     Authenticate   if there is a user; at the same time
- *     LeaseRevoke    of a session that was lost, so that its tickets do not
- *                    wait for the servers
+ *     LeaseRevoke    of a session that was lost, so that its tickets go before
+ *                    its lease expires
  *     LeaseGrant     a new session; or, if there is a lease, a keep-alive for
  *                    it, whose answer resumes the session
  *
@@ -124,7 +124,7 @@ struct hf_etcd_connection_error {
 struct hf_etcd_connected {
     uint64_t timeout_ms; /* the TTL that was granted; HF_FOREVER: NO_LEASE */
     uint64_t anchor_ms;  /* the latest that is proven; of a new session the
-                            sending of LeaseGrant */
+                            sending of LeaseGrant; NO_LEASE: now */
     bool resumed;        /* the same lease as before */
 };
 
@@ -135,19 +135,22 @@ struct hf_etcd_connected {
 struct hf_etcd_listener {
     void *user;
     /* An attempt to connect failed or the connection ended.  Once for each,
-     * before .suspended. */
+     * before .suspended.  Not if the connection ends because the session was
+     * lost or is being closed. */
     void (*connection_error)(void *user,
                              const struct hf_etcd_connection_error *error);
     /* The policy of reconnecting allows no further attempt, or all servers
-     * refuse the credentials, as .connection_error has said.  ${retries} that
-     * failed in a row, ${elapsed_ms} since the first of them. */
+     * fail for reasons that waiting does not mend, as .connection_error has
+     * said (.final).  ${retries}: rounds of attempts that failed after the
+     * first round; ${elapsed_ms}: since the first round has failed. */
     void (*gave_up)(void *user, uint32_t retries, uint64_t elapsed_ms);
     /* A keep-alive that resumes the session is sent now, at ${sent_ms}.  Until
      * something is proven again, it is only known that the lease lives for
      * ${least_timeout_ms} from then if a leader has seen it. */
     void (*resuming)(void *user, uint64_t sent_ms, uint64_t least_timeout_ms);
     void (*connected)(void *user, const struct hf_etcd_connected *connected);
-    /* The connection has ended.  Calls under way end after this. */
+    /* A usable connection has ended, and the session goes on.  Calls under way
+     * end after this. */
     void (*suspended)(void *user);
     /* The lease has ended or was given up, and its keys are gone or will be
      * deleted.  All calls have ended and no watch is in the session. */
@@ -257,8 +260,8 @@ struct hf_etcd_session {
     size_t calls_under_way;      /* of them, those on the connection */
     uint64_t call_answered_ms;   /* when the last answer came, or the first of
                                     these calls was sent */
-    uint64_t leader_seen_ms;     /* when keep-alives began to count that
-                                    another leader than before has answered */
+    uint64_t leader_seen_ms;     /* when a keep-alive of another raft term than
+                                    before began to count */
     struct hf_etcd_call *ending; /* answered; .proven is being notified */
     unsigned authentication;     /* enum hf_etcd_authentication_state */
     uint64_t token_number;       /* a new one for each token */
@@ -270,7 +273,8 @@ struct hf_etcd_session {
     int64_t member_revision;   /* that this member had applied; 0: unknown */
     uint64_t lease_cluster_id; /* of the cluster that granted the lease */
     /* The highest revision that the grant of the lease or a write since was
-     * answered with.  Only a restored snapshot takes it back. */
+     * answered with.  Later writes are answered with a lower one only if a
+     * snapshot was restored. */
     int64_t revision;
 
     unsigned end;                /* enum hf_etcd_session_end */
@@ -351,8 +355,10 @@ void hf_etcd_session_written(struct hf_etcd_session *session, size_t count);
 /* --------------------------------------------------------------- closing -- */
 
 /* Close the session: revoke the lease.  .closed of the listener follows when
- * the server has answered, when that times out, or at once if there is no lease
- * or no usable connection.  May be called once. */
+ * the server has answered, when that times out, or when the connection or the
+ * lease ends before.  It follows at once if there is no lease or no usable
+ * connection, or for lack of memory; during a loss of the connection or the
+ * session, when that was notified.  May be called once. */
 void hf_etcd_session_close(struct hf_etcd_session *session);
 
 /* ------------------------------------------------------------------ time -- */

@@ -56,9 +56,10 @@ static void notify(struct hf_etcd_call *call,
 }
 
 /* If somebody has to see to the reason of the failure (there is advice), log
- * it, once for each server and connection.  Before the session is usable
- * nothing is logged here, because the failure is then logged as the reason why
- * there is no connection. */
+ * it, unless it was also the last reason that was logged about this server on
+ * this connection.  Before the session is usable nothing is logged here,
+ * because the failure is then logged as the reason why there is no
+ * connection. */
 static void warn_of_refusal(struct hf_etcd_session *session, const char *detail)
 {
     const struct hf_etcd_cause *cause = hf_etcd_cause_of(detail);
@@ -92,7 +93,7 @@ static void describe_failure(enum hf_grpc_status status, const char *text,
                        cause->advice);
 }
 
-/* ${call} ends without an answer. */
+/* ${call} ends, and not DONE. */
 static void end_failed(struct hf_etcd_call *call, enum hf_etcd_end end,
                        enum hf_grpc_status status, const char *text)
 {
@@ -135,8 +136,8 @@ static bool note_revision(struct hf_etcd_call *call, int64_t revision)
 }
 
 /* What the answer of ${call} proves.  Notifies the listener of a new anchor.
- * False if the call has ended by that: the listener has cancelled it or closed
- * the session, or the session was lost. */
+ * False if the call has ended by that: the listener has cancelled it, or the
+ * session was closed or lost. */
 static bool prove(struct hf_etcd_call *call, struct hf_etcd_result *result)
 {
     struct hf_etcd_session *session = call->session;

@@ -34,7 +34,8 @@ static void move(struct hf_etcd_keep_alive *keep_alive,
     hf_state_machine_move(&table, &keep_alive->state, state);
 }
 
-/* When the last keep-alive was sent, or LeaseGrant if there was none yet. */
+/* SENT: when the last keep-alive was sent.  IDLE: when the last one that was
+ * answered was sent, or LeaseGrant if there was none yet. */
 static uint64_t sent_ms(const struct hf_etcd_keep_alive *keep_alive)
 {
     size_t last = keep_alive->count > 0 ? keep_alive->count - 1 : 0;

@@ -35,7 +35,8 @@ bool hf_etcd_session_is_current(const struct hf_etcd_session *session,
                                 uint64_t number);
 
 /* Give the current connection up because of ${status} and the text, and connect
- * to another server. */
+ * to the next server when the policy of reconnecting says so.  While the
+ * session is being closed this completes the close. */
 void hf_etcd_session_disconnect(struct hf_etcd_session *session,
                                 hf_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -51,12 +52,14 @@ void hf_etcd_session_refused(struct hf_etcd_session *session, hf_status status,
  * that the server ends it, or lack of memory. */
 void hf_etcd_session_not_begun(struct hf_etcd_session *session);
 
-/* As hf_etcd_session_disconnect(), but the next tick does it: for callers that
- * must not end the connection now.  ${why} is static. */
+/* As hf_etcd_session_disconnect(), but later, when the bytes in hand were
+ * handled or by the next tick: for callers that must not end the connection
+ * now.  ${why} is static.  Only the first reason counts. */
 void hf_etcd_session_break(struct hf_etcd_session *session, const char *why);
 
 /* The session has ended: forget it, end all calls and notify .lost.  The lease
- * is revoked on the next connection. */
+ * is revoked on the next connection.  While the session is being closed this
+ * completes the close instead. */
 void hf_etcd_session_lose(struct hf_etcd_session *session, const char *format,
                           ...) __attribute__((format(printf, 2, 3)));
 
@@ -117,8 +120,7 @@ bool hf_etcd_authentication_renew(struct hf_etcd_session *session,
 /* Ask for a token.  False if that cannot be written. */
 bool hf_etcd_session_authenticate(struct hf_etcd_session *session);
 
-/* ----------------------------------------------------------------
- * session_calls.c -- */
+/* ------------------------------------------------------- session_calls.c -- */
 
 /* As hf_etcd_call_start(), also before the session is usable. */
 bool hf_etcd_call_begin(struct hf_etcd_session *session,

@@ -3,12 +3,13 @@
  * The watches of a session: each reports the events of a key, or of a range of
  * keys, from one revision on.  All of them share one stream of the connection.
  *
- * A watch survives everything but compaction and the loss of the right to read.
- * On a new connection, and on a new stream because of a token, it is created
- * again from the revision after the last one that it has reported.  So no event
- * is missed and none comes twice.  If the server has compacted that revision,
- * .compacted says so: what has happened is not known, and the user has to read
- * the keys.  The end of a stream or of a watch never means that a key is gone.
+ * A watch survives everything but compaction, the loss of the right to read,
+ * and the end of the session.  On a new connection, and on a new stream because
+ * of a token, it is created again from the revision after the last one that it
+ * has reported.  So no event is missed and none comes twice.  If the server has
+ * compacted that revision, .compacted says so: what has happened is not known,
+ * and the user has to read the keys.  The end of a stream or of a watch never
+ * means that a key is gone.
  *
  * Events of one watch come in the order of their revisions.  Between two
  * watches there is no order.
@@ -26,9 +27,8 @@
  * past, and no answer shows that.  So the key is also read if nothing was
  * reported in the first HF_ETCD_WATCH_READ_MS.
  *
- * Each watch of a stream has a number of ours.  No number is used
- * twice by a session, so what the server still sends to a watch that was
- * removed is ignored.
+ * We number the watches.  No number is used twice by a session, so what the
+ * server still sends to a watch that was removed is ignored.
  */
 #ifndef HF_ETCD_WATCHES_H
 #define HF_ETCD_WATCHES_H
@@ -115,7 +115,7 @@ struct hf_etcd_watch {
     struct hf_etcd_call read;
     struct hf_etcd_session *session;
     struct hf_tree_node by_id;
-    struct hf_etcd_watch *next; /* in the order of their creation */
+    struct hf_etcd_watch *next; /* in the order in which they were added */
     struct hf_etcd_watch *previous;
     struct hf_etcd_watch *next_begun; /* BEGUN: in the order of .read_at_ms */
     struct hf_etcd_watch *previous_begun;
