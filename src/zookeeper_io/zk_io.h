@@ -3,11 +3,11 @@
  * Drives a session of zookeeper/zk_session.h on a libuv loop: opens the
  * connection that the session wants, passes bytes in both directions, and
  * passes time.  The user of the session makes calls and is notified by its
- * listeners; after its calls it has hf_zk_io_run_soon() send what they wrote.
- * So the calls of one loop iteration leave in one write.  A session that is
- * connected to a read-only server has a second connection now and then, on
- * which another server is asked whether it has a quorum
- * (zookeeper/zk_rw_probe.h).
+ * listeners.  After its calls the user calls hf_zk_io_run_soon(), which sends
+ * their bytes before the loop sleeps.  So the calls of one iteration of the
+ * loop leave in one write.  A session that is connected to a read-only server
+ * has a second connection now and then, on which another server is asked
+ * whether it has a quorum (zookeeper/zk_rw_probe.h).
  *
  *     hf_zk_io_init(io, &host, &user);
  *     hf_zk_io_open(io, config, error);        it has what a connection needs
@@ -65,9 +65,9 @@ struct hf_zk_io {
     struct hf_zk_io_link rw_probe;  /* asks a server whether it has a quorum */
 };
 
-/* Make ${io} ready for hf_zk_io_close().  Of ${host} the fields .now_ms,
- * .boottime_of_ms, .loop, .tls, .sasl, .log and .host are used; it must stay
- * valid until hf_zk_io_close().  ${user} is copied. */
+/* Make ${io} ready for hf_zk_io_close().  It uses the fields .now_ms,
+ * .boottime_of_ms, .loop, .tls, .sasl, .log and .host of ${host}, which must
+ * stay valid until hf_zk_io_close().  ${user} is copied. */
 void hf_zk_io_init(struct hf_zk_io *io, const struct hf_engine_host *host,
                    const struct hf_zk_io_user *user);
 

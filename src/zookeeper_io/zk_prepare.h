@@ -10,7 +10,7 @@
 /* Complete ${config}, which was read from ${url}: the policy of reconnecting,
  * credentials, random numbers, and the order in which servers are tried.  Set
  * ${description} to the URL with neither credentials nor options, to be freed
- * with hf_free().  Of ${host} the fields .reconnect, .log and .host are used.
+ * with hf_free().  Uses the fields .reconnect, .log and .host of ${host}.
  * HF_EURL, HF_EDENIED, HF_ELIMIT, HF_ENOMEM; there is then no description. */
 hf_status hf_zk_prepare(struct hf_zk_url_config *config,
                         const struct hf_url *url,
