@@ -24,8 +24,8 @@
 
 struct hf_zk_retry_create;
 
-/* The create of ${op}, which hf_zk_op_check() has accepted, with ${flags}; both
- * are copied.  ${random} is drawn from, and copied.  NULL: no memory. */
+/* The create of ${op}, which hf_zk_op_check() has accepted, with ${flags}.  All
+ * three are copied; the copy of ${random} is drawn from.  NULL: no memory. */
 struct hf_zk_retry_create *
 hf_zk_retry_create_new(const struct hf_zookeeper_op *op, unsigned flags,
                        const struct hf_random *random);

@@ -5,8 +5,10 @@
  *
  * The parent is searched for the name: at once, unless that was just done, and
  * a last time when the node can come no more.  A create is carried out once at
- * most, so the removal is done when the node was found and deleted.  Nothing
- * else ends it but the close of the handle, or a server that refuses.
+ * most, so the removal is done when the node was found and deleted, or when the
+ * last search has not found it.  Otherwise only the close of the handle ends
+ * it, or a failure that no retry mends: no permission, a list that is too long,
+ * or children of the node.
  */
 #ifndef HF_ZOOKEEPER_RETRY_RETRY_REMOVAL_H
 #define HF_ZOOKEEPER_RETRY_RETRY_REMOVAL_H

@@ -10,9 +10,9 @@
 #define PAUSE_LAST_MS 1000
 
 /* HF_ENOMEM and the two behind it say that an answer came and could not be
- * kept.  HF_EUNREACHABLE with an .error is an answer of a server, and the next
- * attempt may reach another server.  Without an .error the client has given
- * up. */
+ * kept, or not be understood.  HF_EUNREACHABLE with an .error is an answer of a
+ * server, and the next attempt may reach another server.  Without an .error the
+ * client has given up. */
 enum hf_zk_retry_answer
 hf_zk_retry_answer(const struct hf_zookeeper_result *result)
 {

@@ -27,8 +27,7 @@
 
 #include "base/random.h"
 
-/* A write that is not guaranteed ends after this many attempts in a row that
- * did not show what happened. */
+/* A write that is not guaranteed ends after this many attempts. */
 #define HF_ZK_RETRY_ATTEMPTS_MAX 30
 
 enum hf_zk_retry_event_kind {
@@ -100,7 +99,8 @@ enum hf_zk_retry_answer {
 enum hf_zk_retry_answer
 hf_zk_retry_answer(const struct hf_zookeeper_result *result);
 
-/* Attempts in a row that did not show what happened. */
+/* The attempts of a write that have not ended it; of a removal those in a row
+ * that have failed. */
 struct hf_zk_retry_attempts {
     struct hf_random random;
     uint32_t count;
