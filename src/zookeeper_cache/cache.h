@@ -107,7 +107,8 @@ void hf_cache_move(struct hf_zookeeper_cache *cache, enum hf_cache_state state);
 /* Is every change noticed, by .watch or by the watches of the nodes? */
 bool hf_cache_follows(const struct hf_zookeeper_cache *cache);
 
-/* Has everything been read of which it is known that it has changed? */
+/* Is there a connection, with the watch set and the sync answered, and has
+ * everything been read of which it is known that it has changed? */
 bool hf_cache_is_current(const struct hf_zookeeper_cache *cache);
 
 /* Everything has been read: end the waits for that.  The first time on a

@@ -193,7 +193,7 @@ static void read_ended(void *arg, hf_status status,
     go_on(cache);
 }
 
-/* Begin ${read} of ${node}.  ${error} says why it was refused. */
+/* Begin ${read}, a read of ${node} by ${kind}.  Returns why it was refused. */
 static hf_status begin_read(struct hf_zookeeper_cache *cache,
                             struct hf_cache_read *read,
                             struct hf_cache_node *node,

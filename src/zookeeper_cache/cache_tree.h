@@ -18,10 +18,10 @@
  * without its parent.
  *
  * Where the server reports every creation and deletion (.recursive), the
- * children of a node are listed once.  Then the Stat of the node may show what
- * events have said already.  After a new connection events may be missing, so
- * the next Stat of each node is compared with what was known
- * (HF_CACHE_COMPARE).
+ * children of a node are listed once.  A later Stat that shows other children
+ * causes no list, because events have named them already.  After a new
+ * connection events may be missing, so the next Stat of each node is compared
+ * with what was known (HF_CACHE_COMPARE).
  *
  * What is reported is kept as two contents of each node: what the user was
  * notified of last, and what is known.  So changes that wait cost no memory of
@@ -54,8 +54,8 @@ struct hf_cache_link {
 };
 
 /* A node.  It is in the tree while something of it is known, to be read, under
- * way or to be reported, or while it has children.  The root is always
- * there. */
+ * way or to be reported, while it is .unreadable or while it has children.  The
+ * root is always there. */
 struct hf_cache_node {
     struct hf_tree_node by_name; /* among the children of .parent */
     struct hf_cache_node *parent;
@@ -64,13 +64,13 @@ struct hf_cache_node {
     struct hf_cache_content *reported; /* to the user; NULL: not there */
     struct hf_cache_link to_read;
     struct hf_cache_link to_report;
-    /* .children has all children up to this transaction; -1: they were never
-     * listed. */
+    /* .children has all children up to this transaction; -1: they are not
+     * known. */
     int64_t children_zxid;
     void *user;      /* the user of the tree owns it */
     uint8_t wanted;  /* enum hf_cache_want, of the next read */
     uint8_t asked;   /* of the read under way; 0: none is */
-    bool unreadable; /* the server refuses to let it be read */
+    bool unreadable; /* a read has failed, and not because there is no node */
     bool listed;     /* while a list of children is compared */
     uint32_t bytes;  /* of .name */
     char name[];     /* not NUL-terminated */
