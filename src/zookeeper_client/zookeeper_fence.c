@@ -5,8 +5,8 @@
  *
  * A token fences where the guarded store compares tokens.  Where the store is
  * the ensemble that also has the lock, the servers can compare more: the node
- * of a ticket has a name of its own, is deleted with its session, and no other
- * holder is admitted while it is there.
+ * of a ticket has a name of its own and is deleted with its session, and while
+ * it is there nobody is admitted who may not hold at the same time.
  */
 #include <string.h>
 

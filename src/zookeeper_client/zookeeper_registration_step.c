@@ -3,10 +3,11 @@
  * Steps of a registration: a write and an EXISTS behind it, and when to try
  * again.
  *
- * A step has ended when both operations have.  If the EXISTS was answered, the
- * next step may begin at once.  If it was not, operations are being ended all
- * over the handle, and an operation that began now could end like that, too: so
- * the next step waits for a timer or a connection.
+ * A step has ended when both operations have.  If a server has answered the
+ * EXISTS, or the write of a step without one, the next step may begin at once.
+ * Otherwise operations may be ending all over the handle, and an operation that
+ * began now could end like that, too: so the next step waits for a timer or a
+ * connection.
  */
 #include <assert.h>
 

@@ -20,7 +20,8 @@
 
 /* What a retry waits for before its machine takes the next step. */
 enum hf_zookeeper_retry_waits_for {
-    HF_ZOOKEEPER_RETRY_NOTHING, /* it takes one, or was not begun, or ended */
+    HF_ZOOKEEPER_RETRY_NOTHING, /* the machine takes a step now, or the retry
+                                   was not begun, or has ended */
     HF_ZOOKEEPER_RETRY_ANSWER,  /* to .operation */
     HF_ZOOKEEPER_RETRY_PAUSE,   /* until .resume_at_ms */
     HF_ZOOKEEPER_RETRY_REPLY,   /* of the user, who was asked */

@@ -58,7 +58,7 @@ static void suspended(void *user)
     HF_ZK_NOTIFY(&zookeeper->parts, suspended, (listener->user));
 }
 
-/* A new session is begun at once. */
+/* The next connection begins a new session. */
 static void lost(void *user, const char *why)
 {
     struct hf_zookeeper *zookeeper = user;

@@ -49,7 +49,8 @@ struct hf_zookeeper_wait {
 
 /* Wait for ${object} of ${zookeeper} in the public call ${api_name}, which
  * errors name; or have ${done} called.  hf_zookeeper_wait_start() fails with
- * HF_ECLOSED and HF_ENOMEM, and then drops ${done}.  Without the lock. */
+ * HF_ECLOSED, HF_ENOMEM and HF_EFORKED, and then drops ${done}.  Without the
+ * lock. */
 hf_status hf_zookeeper_wait_run(struct hf_zookeeper *zookeeper,
                                 const char *api_name,
                                 const struct hf_zookeeper_wait_ops *ops,

@@ -5,8 +5,8 @@
  *
  * Each event has a callback of its own, which is allocated, so that events are
  * reported one by one and in the order in which they came among the ends of
- * operations.  A RESYNC is the callback that is embedded in the watch.  It is
- * queued where an event cannot be kept, and while it is queued no event is,
+ * operations.  If an event cannot be kept, a RESYNC is reported by the callback
+ * that is embedded in the watch.  While that is queued no event is queued,
  * because it says that everything has to be read again.
  */
 #ifndef HF_ZOOKEEPER_CLIENT_ZOOKEEPER_WATCH_H
@@ -41,8 +41,9 @@ struct hf_zookeeper_watch {
     struct hf_callback resync;             /* the RESYNC for lack of memory */
     struct hf_zk_op set_again; /* the AddWatch that sets it in a new session */
     bool setting_again;        /* .set_again is under way */
-    unsigned references;       /* the user's, and one of each event */
-    size_t events;             /* that wait to be reported */
+    unsigned references; /* the user's, and one of each event, of .resync while
+                            it is queued, and of .set_again under way */
+    size_t events;       /* that wait to be reported */
     struct hf_user_callback callback; /* around .on_event.fn */
     bool unreadable; /* the watch is set, and the handle was not allowed to read
                         the node when it last tried */
