@@ -363,8 +363,8 @@ static void ask_about_head(struct hf_zk_engine *zk,
                             hf_zk_engine_watches_flag(zk, listing->watch));
 }
 
-/* Remove a ticket of ours that is incomplete or out of range, then send the
- * calls for what the list does not show. */
+/* Forget a ticket of ours that is incomplete, and remove one that is out of
+ * range.  Otherwise send the calls for what the list does not show. */
 void hf_zk_engine_answer_list(struct hf_zk_engine *zk,
                               struct hf_zk_engine_request *req,
                               struct hf_zk_engine_own_ticket *own_ticket,

@@ -2,11 +2,11 @@
 /* HF_REQUEST_LIST: the queue as it is now.  HF_REQUEST_ENQUEUE and
  * HF_REQUEST_WATCH_QUEUE end here too, once they have the list.
  *
- * Names show the order and the ids, but not everything.  They do not show the
+ * Names show the order and the ids, but not everything.  They show neither the
  * token of a ticket that is found again after its create got no answer, nor
- * whether this session owns it; which of two nodes with the same number came
- * first; and the payload of the head, which is shown to those who wait.  These
- * are asked for, in one write, when they are needed. */
+ * whether this session owns it.  They do not show which of two nodes with the
+ * same number came first, nor the payload of the head, which is shown to those
+ * who wait.  What is needed of these is asked for, in one write. */
 #ifndef HF_ENGINES_ZOOKEEPER_ANSWER_LIST_H
 #define HF_ENGINES_ZOOKEEPER_ANSWER_LIST_H
 

@@ -322,7 +322,8 @@ static void answer_described(struct hf_zk_engine *zk,
     hf_zk_engine_notify(zk, &event);
 }
 
-/* Fail with RETRY because the version of a node is not known at the moment. */
+/* Fail with RETRY because the version of a node is not known at the moment, or
+ * nothing can be sent. */
 static void fail_unread(struct hf_zk_engine *zk,
                         struct hf_zk_engine_request *req)
 {

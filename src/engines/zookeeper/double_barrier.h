@@ -21,8 +21,9 @@
 #define HF_ZK_READY "ready"
 
 /* For a request about participants: send reads for those whose czxid is
- * unknown, and call ${then} when they are answered, or at once with .error if
- * the session is not usable.  False if there is nothing to read. */
+ * unknown, and for the barrier node if it was not read, and call ${then} when
+ * they are answered, or at once with .error if the session is not usable.
+ * False if there is nothing to read. */
 bool hf_zk_engine_participants_ask(
     struct hf_zk_engine *zk, struct hf_zk_engine_request *req,
     void (*then)(struct hf_zk_engine *zk, struct hf_zk_engine_request *req));

@@ -271,7 +271,7 @@ static int64_t known_czxid(const struct known_participants *known,
 }
 
 /* Set what is known of a child by its id.  Participants and permits are ordered
- * by their czxid; of permits of others nobody has to know the order. */
+ * by their czxid; nobody has to know the order of permits of others. */
 static void recognise(const struct hf_zk_engine *zk,
                       const struct known_participants *known,
                       struct hf_zk_engine_child *child)

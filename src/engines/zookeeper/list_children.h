@@ -32,8 +32,9 @@
  * each gone.  It is used only on the connection that it came from, and only
  * for a ticket that is watched itself.
  *
- * If a write ticket of another session goes, the cached list is not used any
- * more, because there may be a reader in its place.
+ * A mutex, a reader and an election's ticket are one node each, which leaves
+ * nothing in its place.  If another node goes, the cached list is not used any
+ * more: a writer may have become a reader, and a lease has several nodes.
  *
  * Where the cached list cannot be used, a new list is compared with it: of the
  * children ahead of the asking ticket, those that are missing in the new list

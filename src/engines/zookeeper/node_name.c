@@ -365,8 +365,9 @@ bool hf_zk_engine_pattern_of(const struct hf_zk_engine_node *node,
     return true;
 }
 
-/* Numbers of the same length compare as their texts do.  A text with a sign,
- * or that is no number, compares below. */
+/* Numbers of the same length compare as their texts do.  A text with a sign
+ * compares below.  A text that is no number may compare above; the name is then
+ * no ticket. */
 bool hf_zk_engine_pattern_precedes(const struct hf_zk_engine_pattern *pattern,
                                    const char *name, size_t bytes)
 {

@@ -134,8 +134,9 @@ bool hf_zk_engine_pattern_of(const struct hf_zk_engine_node *node,
                              const char *name,
                              struct hf_zk_engine_pattern *pattern);
 
-/* True if ${name} has the same form and a greater number, so it stands behind.
- * If false, the name must be parsed.  This costs a tenth of parsing. */
+/* True if ${name} has the same form and a greater number, so it stands behind,
+ * or if it is no ticket.  If false, the name must be parsed.  This costs a
+ * tenth of parsing. */
 bool hf_zk_engine_pattern_precedes(const struct hf_zk_engine_pattern *pattern,
                                    const char *name, size_t bytes);
 

@@ -58,9 +58,9 @@ static size_t count_parents(const struct hf_zk_engine *zk,
     return count;
 }
 
-/* The answer to the create of a parent.  What counts is the error of the lowest
- * level that is not NoNode, because NoNode only says that the level above is
- * missing. */
+/* The answer to the create of a parent.  What counts is the error of the
+ * deepest level that did not answer NoNode, because NoNode only says that the
+ * level above is missing. */
 static void parent_answered(void *user, struct hf_zk_call *call,
                             const struct hf_zk_reply *reply)
 {
@@ -73,7 +73,7 @@ static void parent_answered(void *user, struct hf_zk_call *call,
         creation->parent_level = level;
         creation->parent_error = reply->error;
     }
-    /* A server before 3.5.3, which may close the connection now. */
+    /* A server that knows no containers, and may close the connection now. */
     if (reply->error == HF_ZK_UNIMPLEMENTED &&
         creation->parents == HF_ZK_PARENTS_CONTAINERS)
         zk->containers_unsupported = true;

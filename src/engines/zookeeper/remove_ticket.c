@@ -105,8 +105,8 @@ static void delete_own(struct hf_zk_engine *zk,
 
 /* Delete the nodes that were listed with the id, from ${index} on, in one
  * transaction, at most as many as a ticket of ours can have.  Any more must be
- * somebody else's, and are deleted by a later round.  Who evicts the ticket is
- * written first, so that it is there when the owner's watch fires. */
+ * somebody else's, and stay.  Who evicts the ticket is written first, so that
+ * it is there when the owner's watch fires. */
 static void send_multi(struct hf_zk_engine *zk,
                        struct hf_zk_engine_request *req, size_t index)
 {

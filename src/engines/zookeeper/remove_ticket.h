@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HF_REQUEST_REMOVE: delete a ticket that is found by its id.  The nodes of a
  * lease are deleted in one transaction.  If somebody has removed one of them
- * before, the transaction fails, and the others are searched for.  A node that
- * was listed and is gone is also searched for once more, because another
- * client's write ticket may have become a read ticket, which has another name.
- */
+ * before, the transaction fails, and the others are searched for.  If a node
+ * that was listed is gone, the ticket is searched for again, too, because
+ * another client's write ticket may have become a read ticket, which has
+ * another name.  There are at most HF_ZK_ATTEMPTS_MAX of these searches. */
 #ifndef HF_ENGINES_ZOOKEEPER_REMOVE_TICKET_H
 #define HF_ENGINES_ZOOKEEPER_REMOVE_TICKET_H
 

@@ -70,8 +70,9 @@ hf_zk_engine_watch_first(const struct hf_zk_engine *zk);
 struct hf_zk_engine_watch *
 hf_zk_engine_watch_next(const struct hf_zk_engine_watch *watch);
 
-/* Remove the watch from the session's set, so that it is not found any more,
- * and have the server forget what only it needed. */
+/* Remove the watch from the session's set, so that it is not found any more.
+ * If an AddWatch of others serves it, the server is asked to forget what only
+ * this watch needed. */
 void hf_zk_engine_watch_remove(struct hf_zk_engine *zk,
                                struct hf_zk_engine_watch *watch);
 

@@ -5,10 +5,10 @@
  * the caller drives that session.  The simulator and the tests
  * use the same code as the real engine.
  *
- * Events and answers go to host->event(), from within calls to the session;
- * the host may call hf_zk_engine_submit() and hf_zk_engine_forget() from there.
- * .now_ms and .loop of the host are not used.  ${now_ms} is CLOCK_BOOTTIME in
- * milliseconds and never decreases.
+ * Events and answers go to host->event(), from within calls to the session and
+ * from within hf_zk_engine_submit(); the host may call hf_zk_engine_submit()
+ * and hf_zk_engine_forget() from there.  .now_ms and .loop of the host are not
+ * used.  ${now_ms} is CLOCK_BOOTTIME in milliseconds and never decreases.
  */
 #ifndef HF_ENGINES_ZOOKEEPER_ZK_ENGINE_H
 #define HF_ENGINES_ZOOKEEPER_ZK_ENGINE_H

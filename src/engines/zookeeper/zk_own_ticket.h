@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tickets of this session, from the answer to their create until no node
- * of them is left.
+/* The tickets of this session, from the answer to their create until they are
+ * gone.  A lease is gone as soon as one of its nodes is.
  *
  * What is known of them does not depend on any list: under which names the
  * server has their nodes, and their czxid.  So a ticket of ours can be
@@ -30,8 +30,7 @@ struct hf_zk_engine_own_ticket {
      * ticket's, but the node may have the read ticket's already. */
     bool downgrading;
     size_t prefix_bytes; /* 0 for kazoo's permits and for participants */
-    char prefix[HF_ZK_NODE_BYTES]; /* the common start of its nodes' names;
-                                      no NUL */
+    char prefix[HF_ZK_NODE_BYTES]; /* the common start of its nodes' names */
 };
 
 /* All tickets of this session. */
@@ -55,7 +54,7 @@ struct hf_zk_engine_own_ticket *hf_zk_engine_own_ticket_add(
     const struct hf_zk_engine_node *node, struct hf_jute_piece name,
     uint32_t weight, int64_t czxid);
 
-/* Free ${own_ticket}, of which no node is left.  May free its queue. */
+/* Free ${own_ticket}, which is gone.  May free its queue. */
 void hf_zk_engine_own_ticket_free(struct hf_zk_engine *zk,
                                   struct hf_zk_engine_own_ticket *own_ticket);
 

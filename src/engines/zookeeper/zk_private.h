@@ -65,8 +65,8 @@ static inline const char *hf_zk_engine_root(const struct hf_zk_engine *zk)
 
 /* -------------------------------------------------------------- requests -- */
 
-/* Each begins one kind of request and answers it later, exactly once.  The
- * session must be usable. */
+/* Each begins one kind of request and answers it exactly once, at once or
+ * later.  The session must be usable. */
 
 void hf_zk_engine_enqueue(struct hf_zk_engine *zk, struct hf_request *request);
 void hf_zk_engine_list_queue(struct hf_zk_engine *zk,

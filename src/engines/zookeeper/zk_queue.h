@@ -80,7 +80,7 @@ struct hf_zk_engine_queue {
     struct hf_ticket_id head;
     bool head_known;
     char head_payload[HF_PAYLOAD_BYTES];
-    bool permits;     /* its children are kazoo's permits, see zk_queue.h */
+    bool permits;     /* its children are kazoo's permits, see node_name.h */
     const char *name; /* points behind .path */
     char path[];
 };
@@ -106,7 +106,8 @@ void hf_zk_engine_queue_release(struct hf_zk_engine *zk,
 
 /* With layout=kazoo the two queues of a semaphore are not at the paths that
  * their names say, so kazoo would not find a lock of such a name.  True if
- * ${request}, which creates a ticket or a flag, uses such a name. */
+ * ${request}, which creates a ticket or a flag, uses such a name and is not
+ * for a semaphore. */
 bool hf_zk_engine_name_is_reserved(enum hf_zk_engine_dialect layout,
                                    const struct hf_request *request);
 

@@ -13,7 +13,8 @@
 
 /* --------------------------------------------------------------- failure -- */
 
-/* Every failure of a request goes through here. */
+/* Every failure of a request goes through here, except that of an EXAMINE,
+ * which examine_servers.c reports. */
 void hf_zk_engine_fail(struct hf_zk_engine *zk, struct hf_request *request,
                        enum hf_failure failure, hf_status status,
                        const char *format, ...)

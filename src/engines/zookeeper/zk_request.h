@@ -93,8 +93,8 @@ enum hf_zk_engine_parents {
 enum hf_zk_engine_refused {
     HF_ZK_REFUSED_CREATE,
     HF_ZK_REFUSED_DELETE,      /* see parent_nodes.h */
-    HF_ZK_REFUSED_ENTRY_MUTEX, /* the check of our ticket there, see zk_queue.h
-                                */
+    HF_ZK_REFUSED_ENTRY_MUTEX, /* the check of our ticket there, see
+                                  node_name.h */
 };
 
 /* HF_ZK_CREATING. */

@@ -92,7 +92,7 @@ void hf_zk_engine_watches_cancel(struct hf_zk_engine *zk,
 
 /* Set ${version} to that of the node's data as last read by a watch.  All
  * requests that wait have been notified of a revoke request in that version.
- * False while the version is not known. */
+ * False if no request waits, or the version is not known yet. */
 bool hf_zk_engine_watches_version(const struct hf_zk_engine *zk,
                                   const char *path, int32_t *version);
 

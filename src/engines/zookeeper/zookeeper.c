@@ -92,8 +92,9 @@ free_memory:
 
 /* ------------------------------------------------------------- functions -- */
 
-/* Each of these has an idle handle started (hf_zk_io_run_soon()), so that what
- * was written is sent when the loop next runs. */
+/* Those that may write to the session have an idle handle started
+ * (hf_zk_io_run_soon()), so that what was written is sent when the loop next
+ * runs. */
 static void handle_request(struct hf_engine *engine, struct hf_request *request)
 {
     if (request->kind == HF_REQUEST_EXAMINE) {
