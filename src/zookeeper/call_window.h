@@ -18,10 +18,10 @@
  *
  * The operations of a handle of the public client (op_queue.h) wait in a queue
  * of the handle, and share the window with the work of locks on one session.
- * They stand back: while work of locks waits here, or has just begun, at most
- * one operation of a handle is in flight, because each one delays what a lock
- * sends next.  Work that waits goes first when there is room: otherwise a
- * handle would always fill a window of one call.
+ * They stand back: while work of locks waits here, or has just begun, a handle
+ * sends no operation while one of its own is in flight, because each one delays
+ * what a lock sends next.  Work that waits goes first when there is room:
+ * otherwise a handle would always fill a window of one call.
  */
 #ifndef HF_ZOOKEEPER_CALL_WINDOW_H
 #define HF_ZOOKEEPER_CALL_WINDOW_H

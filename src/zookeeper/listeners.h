@@ -39,9 +39,10 @@ struct hf_zk_listener {
      * Called once for each, before .suspended. */
     void (*connection_error)(
         void *user, const struct hf_zk_connection_error *connection_error);
-    /* The reconnect policy allows no further attempt, or all servers refuse the
-     * credentials.  .connection_error was called before.  ${retries}: attempts
-     * in a row that failed; ${elapsed_ms}: time since the first of them. */
+    /* The reconnect policy allows no further attempt, or all servers fail for
+     * reasons that waiting does not mend.  .connection_error was called before.
+     * ${retries}: rounds of attempts that failed after the first round;
+     * ${elapsed_ms}: time since the first round has failed. */
     void (*gave_up)(void *user, uint32_t retries, uint64_t elapsed_ms);
     /* A ConnectRequest that resumes the session is sent now.  The server will
      * grant a timeout of at least ${least_timeout_ms}.  Not called before the

@@ -23,9 +23,9 @@ enum fields {
     MODE = 1 << 4,
     OPS = 1 << 5,
     SCHEME = 1 << 6,
-    IN_MULTI = 1 << 7,      /* may be in .ops of a MULTI, */
-    IN_MULTI_READ = 1 << 8, /* of a MULTI_READ, */
-    NOT_ALONE = 1 << 9,     /* and nowhere else */
+    IN_MULTI = 1 << 7,      /* may be in .ops of a MULTI */
+    IN_MULTI_READ = 1 << 8, /* may be in .ops of a MULTI_READ */
+    NOT_ALONE = 1 << 9,     /* may be only there */
     ENSEMBLE = 1 << 10,
 };
 

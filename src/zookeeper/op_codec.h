@@ -30,9 +30,8 @@ struct hf_zk_op_context {
  *   HF_EINVAL        a field that no server takes, or a request of more than
  *                    .max_request_bytes
  *   HF_EUNSUPPORTED  a .reserved is not zero
- * It is the caller who checks that .watch of a single operation has the right
- * kind and path, and who sets .path of an ADD_WATCH to the path of its watch
- * before. */
+ * Before, the caller checks that .watch of a single operation has the right
+ * kind and path, and sets .path of an ADD_WATCH to the path of its watch. */
 hf_status hf_zk_op_check(const struct hf_zookeeper_op *op,
                          const struct hf_zk_op_context *context,
                          struct hf_error *error);
@@ -98,8 +97,10 @@ void hf_zk_op_end(struct hf_zookeeper_result *reserved, hf_status status,
  *
  * Any status is possible.  HF_ENOMEM: there is no memory for what the answer
  * says.  HF_EPROTOCOL: the answer does not fit the request, has a path outside
- * of ${chroot}, or a name with a NUL in it.  A write that ends with one of
- * these, or with HF_ELIMIT, was carried out; a MULTI may have been, or not.
+ * of ${chroot}, or a name with a NUL in it; or the server has answered with an
+ * error for which there is no other status, and .error has it.  A write that
+ * ends with one of these and with .error 0, or with HF_ELIMIT, was carried out;
+ * a MULTI may have been, or not.
  * Bytes behind a record are ignored, as other clients do.  .watching is left
  * false.
  *

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each event ends or moves operations first, and calls send_waiting() last.
- * Only send_waiting() sends operations that have waited. */
+/* An event that may make room ends or moves operations first, and calls
+ * send_waiting() last.  Only send_waiting() sends operations that have
+ * waited. */
 #include "zookeeper/op_queue.h"
 
 #include <assert.h>
@@ -403,7 +404,7 @@ static void take_answer(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
     } else {
         finish(queue, op, reply);
     }
-    /* After a cut the session is about to report why; nothing can be sent. */
+    /* After a cut there is no connection on which anything could be sent. */
     if (cut_off)
         return;
     if (refused_watch && hf_zk_session_usable(queue->session))
@@ -528,7 +529,7 @@ static void gave_up(void *user, uint32_t retries, uint64_t elapsed_ms)
 
     queue->given_up = true;
     /* The same test as in connection_error(), because reads that had been sent
-     * wait only since then. */
+     * began to wait only after that. */
     if (ends_all(queue, hf_connectivity_is_final(connectivity), status)) {
         end_all(queue, status, connectivity->error);
         return;
@@ -539,8 +540,8 @@ static void gave_up(void *user, uint32_t retries, uint64_t elapsed_ms)
     end_all(queue, HF_EUNREACHABLE, why);
 }
 
-/* What waits may rest on what the session held, so it ends with it.  A session
- * that only a read-only server knew held nothing. */
+/* What waits may rest on what the session held, so it ends with the session.
+ * A session that only a read-only server knew held nothing. */
 static void lost(void *user, const char *why)
 {
     struct hf_zk_op_queue *queue = user;
@@ -705,7 +706,8 @@ static void wait_to_be_sent(struct hf_zk_op_queue *queue, struct hf_zk_op *op)
 }
 
 /* ${op} was added: it is sent, or waits.  It ends now if the server has no
- * quorum to carry it out, or if it is only tried and there is no connection. */
+ * quorum to carry it out, or if it is only tried and there is no connection
+ * any more. */
 static void begin(struct hf_zk_op_queue *queue, struct hf_zk_op *op)
 {
     const struct hf_zk_session *session = queue->session;

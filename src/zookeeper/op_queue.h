@@ -12,8 +12,10 @@
  * be cut by that, as by any end of a connection.
  *
  * When a connection ends, reads that were sent come back to the front of their
- * queue, in order.  Writes end with HF_EUNSURE, because they may have been
- * carried out.
+ * queue, in order.  They end instead if they are only tried, if they travelled
+ * alone and were cut off too often, if the handle is closing or if the session
+ * is over.  Writes end with HF_EUNSURE, because they may have been carried
+ * out.
  *
  * On a connection to a server without a quorum writes and syncs end at once
  * with HF_EREADONLY, as the server would answer.
@@ -83,7 +85,8 @@ hf_status hf_zk_op_queue_add(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
                              uint64_t now_ms, struct hf_error *error);
 
 /* Send ${op} at once, ahead of everything that waits.  The session must be
- * usable.  For requests of which the session has noted that they were sent. */
+ * usable.  For requests that the watches of the session count as sent already:
+ * hf_zk_watch_set_unwatch(). */
 void hf_zk_op_queue_send(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
                          uint64_t now_ms);
 
@@ -93,8 +96,7 @@ void hf_zk_op_queue_cancel(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
                            uint64_t now_ms);
 
 /* End with HF_ECLOSED all operations that wait to be sent, and start no others.
- * Those that were sent end with their answers, or when the session is closed.
- */
+ * Those that were sent end with their answers, or when the connection ends. */
 void hf_zk_op_queue_close(struct hf_zk_op_queue *queue, uint64_t now_ms);
 
 /* After hf_zk_op_queue_close(): end the operations that were sent, without

@@ -22,10 +22,11 @@
  * eighth is for the round trip, so that of heartbeats D apart each can be the
  * R of the next.
  *
- * D is a quarter of the timeout, and at least 1.5 s where that fits, because
- * leaders ping every half tickTime (1 s by default).  This assumes that the
- * leader's ping loop runs once within 7/8 D.  The URL option proof=strict
- * assumes less, see below.
+ * D is a quarter of the timeout, and at least 1.5 s where that fits (3/4 of the
+ * tickTime if that is known), because leaders ping every half tickTime (1 s by
+ * default).  It fits in 3/8 of the timeout.  This assumes that the leader's
+ * ping loop runs once within 7/8 D.  The URL option proof=strict assumes less,
+ * see below.
  *
  * A ping may also be held up on its way to the follower while R and W get
  * through, and arrive after W.  Then the answer to W takes the same way behind
@@ -54,8 +55,8 @@
 /* The proofs of the current connection.  Only the functions below write to
  * it. */
 struct hf_zk_proof {
-    uint64_t connect_sent_at_ms; /* when the accepted ConnectRequest was
-                                    sent; it proves itself */
+    uint64_t connect_sent_at_ms; /* when the accepted ConnectRequest was sent;
+                                    each committed write proves it */
     uint64_t spacing_ms;         /* D, see above */
     uint64_t timeout_ms;
     bool strict; /* option proof=strict: a write proves only what the
@@ -96,8 +97,8 @@ void hf_zk_proof_begin(struct hf_zk_proof *proof, uint64_t timeout_ms,
 void hf_zk_proof_answered(struct hf_zk_proof *proof, uint64_t sent_at_ms,
                           uint64_t now_ms);
 
-/* A watch event has arrived, which means that another client's write has come
- * through from the leader. */
+/* A watch event has arrived, which means that a write has come through from the
+ * leader. */
 void hf_zk_proof_event(struct hf_zk_proof *proof);
 
 /* What is remembered with a request when it is sent. */
@@ -115,8 +116,8 @@ struct hf_zk_proof_sent hf_zk_proof_sent(const struct hf_zk_proof *proof,
 /* The write ${sent} was committed, and its answer came at ${now_ms}.  Returns
  * the anchor that this proves, which is at least the connect request's.  It is
  * no more than the previous write's anchor if the proof is strict, if the
- * answer took more than a quarter of D, or if this is the first write after a
- * pause. */
+ * answer took more than a quarter of D, if the write was sent before an answer
+ * that late came, or if this is the first write after a pause. */
 uint64_t hf_zk_proof_committed(struct hf_zk_proof *proof,
                                const struct hf_zk_proof_sent *sent,
                                uint64_t now_ms);

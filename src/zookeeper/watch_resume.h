@@ -2,13 +2,14 @@
 /*
  * What becomes of watches when a connection or the session has ended.
  *
- * A new connection that resumes the session sets each path again once, with
- * SetWatches.  The server then reports what one-shot watches have missed.  Of
- * other watches it reports nothing that was missed, so each of these watchers
- * is notified once of HF_ZK_RESYNC.
+ * A new connection that resumes the session sets the watches again with
+ * SetWatches.  The server then reports what one-shot watches have missed.  It
+ * does not report what other watches have missed, so each of these watchers is
+ * notified once of HF_ZK_RESYNC.
  *
- * A new session has no watches.  The watchers that were one-shot end with
- * HF_ZK_RESYNC.  For the others the owner sends AddWatch again.
+ * A new session has no watches.  One-shot watchers that were armed are notified
+ * of HF_ZK_RESYNC and are not armed any more.  For the others the owner sends
+ * AddWatch again.
  */
 #ifndef HF_ZOOKEEPER_WATCH_RESUME_H
 #define HF_ZOOKEEPER_WATCH_RESUME_H
@@ -28,9 +29,9 @@ void hf_zk_watch_set_resume(struct hf_zk_watch_set *set,
 void hf_zk_watch_set_resume_answered(struct hf_zk_watch_set *set);
 
 /* The session has ended.  Armed one-shot watchers are not armed any more and
- * are notified of HF_ZK_RESYNC.  The others stay in the set, as lost.  To be
- * called from .lost of a listener, or later.  Watchers that must not be
- * notified have to be removed before, by a listener that was added earlier. */
+ * are notified of HF_ZK_RESYNC.  Other armed watchers are lost.  To be called
+ * from .lost of a listener, or later.  Watchers that must not be notified have
+ * to be removed before, by a listener that was added earlier. */
 void hf_zk_watch_set_session_lost(struct hf_zk_watch_set *set);
 
 /* The first lost watcher, or with ${previous}, which must be in the set, the

@@ -273,7 +273,7 @@ static enum hf_zk_unwatch unwatch_one_shot(const struct hf_zk_watch_set *set,
 }
 
 /* The watch of an AddWatch serves all watchers at its path, so it is removed
- * only when none of them is armed.  .answered_mode then stays as it is, and
+ * only when none of them needs it.  .answered_mode then stays as it is, and
  * that is harmless: a one-shot watcher that is armed later is notified of a
  * change only once. */
 static enum hf_zk_unwatch unwatch_added(struct hf_zk_watch_set *set,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The watchers of a session, by mode and path.  A server keeps one watch of
- * each mode for a path and connection, no matter how many requests set it.  So
- * each watcher that an event concerns is notified of it, and the set says what
- * the server must be asked for, so that watchers of several modes at one path
- * do not end each other.  Servers before 3.9 have one mode for each path and
- * connection, so where AddWatch was sent for a path, its watch serves the
- * one-shot watchers of that path too.
+ * The watchers of a session, by mode and path.  A server keeps at most one
+ * watch of each mode for a path and connection, no matter how many requests set
+ * it.  So each watcher that an event concerns is notified of it, and the set
+ * says what the server must be asked for, so that watchers of several modes at
+ * one path do not end each other.  Servers before 3.9 have one mode for each
+ * path and connection, so where AddWatch was sent for a path, its watch serves
+ * the one-shot watchers of that path too.
  *
  * The owner of a watcher writes the requests: for a one-shot watch one that
  * reads the node, for the others AddWatch.  It calls the set just before it
@@ -88,10 +88,10 @@ enum hf_zk_unwatch {
 
 /* The read that arms the one-shot ${watcher}, which is in the set, is sent now.
  * Must it carry watch=true?  False if AddWatch was sent for its path on this
- * connection.  A watcher that is not armed is notified of nothing until the
- * answer, hf_zk_watcher_read_answered(), because an event that arrives before
- * is older than what is read.  A watcher that is armed already is notified
- * meanwhile, and the answer arms it anew. */
+ * connection and not undone.  A watcher that is not armed is notified of
+ * nothing until the answer, hf_zk_watcher_read_answered(), because an event
+ * that arrives before is older than what is read.  A watcher that is armed
+ * already is notified meanwhile, and the answer arms it anew. */
 bool hf_zk_watch_set_begin_read(const struct hf_zk_watch_set *set,
                                 struct hf_zk_watcher *watcher);
 

@@ -51,7 +51,7 @@ enum hf_zk_watcher_state {
     HF_ZK_WATCHER_ARMED_MISSING, /* the same; it was set by an exists that found
                                     no node */
     HF_ZK_WATCHER_LOST, /* the session of its AddWatch has ended, and the next
-                           session needs one too */
+                           session needs another AddWatch */
 };
 
 /* What the server may still have because of removed one-shot watchers at the
@@ -63,7 +63,7 @@ enum hf_zk_leftover {
                              after an event */
 };
 
-/* What the answer to a read says, by which a one-shot watch was to be set. */
+/* What the answer says to a read that was to set a one-shot watch. */
 enum hf_zk_read_answer {
     HF_ZK_READ_SET_NOTHING, /* it failed, or there is no node */
     HF_ZK_READ_FOUND_NODE,

@@ -425,8 +425,8 @@ void hf_zk_session_tick(struct hf_zk_session *session, uint64_t now_ms)
         connect_timed_out(session);
 }
 
-/* The first of: a ping or a dead connection, the end of an attempt, the loss
- * of the session. */
+/* The first of: a ping or a dead connection, the next attempt or its end, the
+ * probe for a quorum, the loss of the session. */
 uint64_t hf_zk_session_wake_at_ms(const struct hf_zk_session *session)
 {
     uint64_t at_ms = hf_connectivity_wake_at_ms(&session->connectivity);

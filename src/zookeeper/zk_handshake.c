@@ -101,9 +101,10 @@ static void send_tls_probe(struct hf_zk_session *session)
     hf_connectivity_handshaking(&session->connectivity);
 }
 
-/* The request always asks for the same timeout: another value would change how
- * a resume affects the session.  For a lost session that is to be ended it asks
- * for 1 ms, so that the server grants its shortest timeout. */
+/* Each request for a session asks for the same timeout: another value would
+ * change how a resume affects the session.  Only the request for a lost session
+ * that is to be ended asks for 1 ms, so that the server grants its shortest
+ * timeout. */
 void hf_zk_session_begin_handshake(struct hf_zk_session *session)
 {
     struct hf_zk_connect_request request = {
@@ -314,9 +315,9 @@ void hf_zk_session_sasl_stepped(struct hf_zk_session *session, uint64_t number,
         send_token(session, result);
 }
 
-/* The server's token is empty where the mechanism expects one.  So a server
- * answers that knows no SASL, or that serves clients although it refuses
- * them. */
+/* The server's token is empty where the mechanism expects one.  A server
+ * answers like this if it knows no SASL, or if it serves clients although it
+ * refuses them. */
 static void refused_in_silence(struct hf_zk_session *session)
 {
     hf_zk_session_refused(

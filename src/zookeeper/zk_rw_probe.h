@@ -11,7 +11,8 @@
  * The server of the session's connection is not asked: when it gets a quorum it
  * closes its connections.
  *
- * Nothing here does I/O or has a clock; zk_server_change.c passes both on.
+ * Nothing here does I/O or has a clock: the session passes answers and the time
+ * on.
  */
 #ifndef HF_ZOOKEEPER_ZK_RW_PROBE_H
 #define HF_ZOOKEEPER_ZK_RW_PROBE_H

@@ -3,8 +3,9 @@
  * with a quorum, or because it is asked to.  After a connection that failed,
  * hf_zk_session_connect_next() in zk_session.c chooses the server.
  *
- * What is known of a server goes with it to its new index.  The current server
- * keeps an index behind the list, until its connection has ended. */
+ * What is known of a server goes with it to its new index.  A current server
+ * that is not in the new list has an index behind the list until its connection
+ * has ended. */
 #include <assert.h>
 #include <string.h>
 

@@ -6,7 +6,7 @@
  * and a close that was asked for meanwhile follows them.
  *
  * Listeners may call back into the session from any notification, so each
- * function changes the session completely before it notifies. */
+ * function leaves the session in a valid state before it notifies. */
 #include "zookeeper/zk_session.h"
 
 #include <assert.h>
@@ -474,9 +474,8 @@ void hf_zk_session_change_connection(struct hf_zk_session *session)
 
 /* ----------------------------------------------- the loss of the session -- */
 
-/* The session has ended: forget it, fail all calls and notify .lost.  A
- * connection that carried it is replaced, and the next one begins a new
- * session. */
+/* A connection that carried the session is replaced, and the next one begins a
+ * new session. */
 void hf_zk_session_lose(struct hf_zk_session *session, const char *format, ...)
 {
     char why[HF_ERROR_TEXT_BYTES];
@@ -508,8 +507,8 @@ void hf_zk_session_lose(struct hf_zk_session *session, const char *format, ...)
     end_loss(session);
 }
 
-/* .alive_until_ms has passed, so the session may be over.  Its id is kept, so
- * that a later connection can close it. */
+/* .alive_until_ms has passed, so the session may be over.  Its id and password
+ * are kept, so that a later connection can close it. */
 void hf_zk_session_lose_for_silence(struct hf_zk_session *session)
 {
     keep_lost(session);

@@ -30,8 +30,8 @@
  * how long it is safe, for how often it sends, and for when it counts as lost.
  *
  * A session that is lost because no server answers is ended before the next one
- * begins, so that what it held does not wait for the servers
- * (enum hf_zk_lost_state).
+ * begins, so that what it held does not stay until the servers expire it
+ * (enum hf_zk_lost_state has the exceptions).
  *
  * A server without a quorum may serve readers (readonlymode.enabled).  If
  * .read_only of the configuration is set, the session accepts such a server:
@@ -164,15 +164,17 @@ enum hf_zk_tls_probe {
 
 /* The session that was lost last because no server answered, as long as it is
  * to be ended.  Its servers may keep it, with its ephemeral nodes: after an
- * outage a new leader gives each session that it finds another timeout.  Its
- * tickets would stand in their queues for as long, and nobody behind them would
- * be admitted.
+ * outage a new leader gives each session that it finds a whole timeout again.
+ * Its tickets would stand in their queues for as long, and nobody behind them
+ * would be admitted.
  *
  * So the client ends it before it begins the next one.  It resumes the lost
  * session, and then asks the server to close it instead of accepting it.
  * Nobody is notified of that: a session that was reported as lost stays lost.
  * The resume asks for the shortest timeout, so the servers end the session soon
- * even if the request to close it is lost.
+ * even if the request to close it is lost.  Connections that end in the
+ * handshake again and again do not keep the next session from beginning (TRIES
+ * in zk_handshake.c).
  *
  * A session whose password was handed out is left alone, because another client
  * may have taken it over.  So is one that only its read-only server knew. */
@@ -204,8 +206,7 @@ struct hf_zk_session {
     struct hf_zk_credentials credentials;
     struct hf_zk_watch_set watches; /* their owners add and remove watchers */
     struct hf_zk_proof proof;       /* of the current connection */
-    uint64_t proven_anchor_ms;      /* the latest anchor that was proven and
-                                       notified */
+    uint64_t proven_anchor_ms;      /* the latest anchor that was proven */
     /* The session; .id is 0 while there is none. */
     int64_t id;
     uint8_t password[HF_ZK_PASSWORD_BYTES];
@@ -213,13 +214,15 @@ struct hf_zk_session {
     uint64_t least_granted_ms; /* the shortest ever granted to any session of
                                   this client; HF_FOREVER: none was */
     int64_t zxid; /* all events up to this transaction have arrived */
-    /* First clock: one timeout after the last answered request was sent.  From
-     * this time on the client treats the session as lost.  HF_FOREVER for a
-     * session of another client, until a server has answered: only the servers
-     * know when it ends. */
+    /* First clock: one timeout after the last answered request was sent; with
+     * lazy proofs a margin earlier.  Answers of a server that has resumed the
+     * session without a quorum do not count.  From this time on the client
+     * treats the session as lost.  HF_FOREVER for a session of another client,
+     * until a server has answered: only the servers know when it ends. */
     uint64_t alive_until_ms;
     /* The connection: its state and when it is made again, which is not the
-     * state of the session.  HANDSHAKING: the ConnectRequest has been sent. */
+     * state of the session.  HANDSHAKING: the ConnectRequest, or the TLS probe,
+     * has been sent. */
     struct hf_connectivity connectivity;
     uint64_t connection_number; /* a new one for each attempt */
     size_t server;              /* index of the current server */
@@ -282,11 +285,12 @@ void hf_zk_session_free(struct hf_zk_session *session);
 void hf_zk_session_reconnect(struct hf_zk_session *session, uint64_t now_ms);
 
 /* Replace the servers by the ${count} of ${servers}, which are copied.  If the
- * current one is among them, the session stays there.  Otherwise it moves: to
- * the server for which it was leaving already, if that is among them, else to
- * the first of them.  It moves at once if it is not connected, else when no
- * call is in flight; see .leaving.  Nothing changes if they are the same
- * servers. */
+ * current one is among them, the session stays there, unless the current one
+ * has no quorum and was being left for one of them that has.  Otherwise the
+ * session moves: to the server for which it was leaving already, if that is
+ * among them, else to the first of them.  It moves at once if it is not
+ * connected, else when no call is in flight; see .leaving.  Nothing changes if
+ * they are the same servers. */
 void hf_zk_session_set_servers(struct hf_zk_session *session,
                                const struct hf_zk_server *servers, size_t count,
                                uint64_t now_ms);
@@ -334,13 +338,15 @@ void hf_zk_call_end(struct hf_zk_session *session, size_t begin);
 uint64_t hf_zk_call_proves_ms(struct hf_zk_session *session,
                               const struct hf_zk_call *call);
 
-/* ${call} is a multi that succeeded: notify the listeners of what it proves. */
+/* ${call} is a transaction that succeeded: notify the listeners of what it
+ * proves.  The user calls it for a multi; the session does for other calls. */
 void hf_zk_call_committed(struct hf_zk_session *session,
                           const struct hf_zk_call *call);
 
 /* The call window may have room: begin the work of locks that waits for it, as
- * far as it has, and notify the listeners.  Called for each answer; and by a
- * queue of operations that has nothing to send alone any more. */
+ * far as it has, and notify the listeners.  Called after received bytes were
+ * handled, and by a queue of operations that has nothing to send alone any
+ * more. */
 void hf_zk_session_use_room(struct hf_zk_session *session);
 
 /* ------------------------------------------------------------ connection -- */
@@ -407,16 +413,19 @@ void hf_zk_session_rw_probe_received(struct hf_zk_session *session,
 void hf_zk_session_rw_probe_down(struct hf_zk_session *session, uint64_t number,
                                  uint64_t now_ms);
 
-/* Give the current connection up and connect to another server.  The text says
- * why. */
+/* Give the current connection up, and connect to the next server when the
+ * policy of reconnecting says so.  The text says why.  While the session is
+ * being closed this completes the close. */
 void hf_zk_session_disconnect(struct hf_zk_session *session, const char *format,
                               ...) __attribute__((format(printf, 2, 3)));
 
 /* --------------------------------------------------------------- closing -- */
 
 /* Close the session.  .closed of the listeners follows when the server has
- * answered, when that times out, or at once if there is no connection.  May be
- * called once. */
+ * answered, when that times out, or when the connection or the session ends
+ * before.  It follows at once if there is no usable connection; during a loss
+ * of the connection or the session, when that was notified.  May be called
+ * once. */
 void hf_zk_session_close(struct hf_zk_session *session);
 
 /* ------------------------------------------------------------------ time -- */

@@ -21,20 +21,21 @@ void hf_zk_session_server_text(const struct hf_zk_session *session,
                                char text[HF_ZK_ADDRESS_TEXT_BYTES]);
 
 /* Begin an attempt to connect to the next server of the list, or to
- * .next_server if the session is .leaving.  From the TCP connection to the
- * accepted handshake it may take one timeout. */
+ * .next_server if the session is .leaving.  The attempt and its handshake have
+ * one timeout together (base/connectivity.h). */
 void hf_zk_session_connect_next(struct hf_zk_session *session);
 
 /* True if no server has ever accepted a session of this client. */
 bool hf_zk_session_never_accepted(const struct hf_zk_session *session);
 
-/* The least timeout that a server can grant when the session is resumed:
- * timeout_floor= of the URL, or otherwise the least that servers have granted
- * so far. */
+/* The least timeout that a server can grant when the session is resumed: the
+ * least that servers have granted so far, or timeout_floor= of the URL if that
+ * is less. */
 uint64_t hf_zk_session_least_timeout_ms(const struct hf_zk_session *session);
 
 /* A request that was sent at ${sent_at_ms} has been answered: move the first
- * clock and note it for the proof. */
+ * clock and note it for the proof.  The answer of a server that has resumed the
+ * session without a quorum does neither. */
 void hf_zk_session_answered(struct hf_zk_session *session, uint64_t sent_at_ms);
 
 /* The session that was lost is ended, or need not be. */
@@ -57,7 +58,8 @@ void hf_zk_session_refused(struct hf_zk_session *session, const char *format,
 void hf_zk_session_change_connection(struct hf_zk_session *session);
 
 /* The session has ended: forget it, fail all calls and notify .lost.  Its
- * ephemeral nodes are gone or will be deleted by the servers. */
+ * ephemeral nodes are gone or will be deleted by the servers.  While the
+ * session is being closed this completes the close instead. */
 void hf_zk_session_lose(struct hf_zk_session *session, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -76,8 +78,8 @@ void hf_zk_session_handshake_received(struct hf_zk_session *session,
                                       struct hf_zk_frame *frame);
 
 /* The server closed the connection without an answer to the ConnectRequest.
- * If there has never been a session, probe the server for TLS on the next
- * connection. */
+ * If there has never been a session, and neither TLS nor a probe before, probe
+ * the server for TLS on the next connection to it. */
 void hf_zk_session_handshake_closed(struct hf_zk_session *session);
 
 /* ---------------------------------------------------- zk_server_change.c -- */
