@@ -47,10 +47,7 @@ enum hf_etcd_end {
     HF_ETCD_RETRY,   /* it did not happen, and a repetition may succeed; of a
                         request that only reads: there was no answer */
     HF_ETCD_UNSURE,  /* it was sent, and it is not known whether it has happened
-                        or may happen yet.  If .status is RESOURCE_EXHAUSTED,
-                        there is no space left, or the answer was too long for
-                        us, and it will not happen any more: what is read from
-                        now on shows whether it has happened */
+                        or may happen yet */
 };
 
 /* The end of a call; valid during .ended only. */
@@ -59,6 +56,9 @@ struct hf_etcd_result {
     struct hf_etcd_bytes answer; /* DONE: the message */
     enum hf_grpc_status status;  /* else: what the server, or the end of the
                                     connection, says */
+    bool decided; /* UNSURE: it will not happen any more, because there is no
+                     space left, or the answer was too long for us: what is read
+                     from now on shows whether it has happened */
     const char *text; /* else: a text for people, with the name of .status;
                          never NULL */
     /* DONE of a request that writes: the anchor that this proves, see proof.h;

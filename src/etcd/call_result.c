@@ -95,6 +95,15 @@ static bool is_refusal(enum hf_grpc_status status)
     }
 }
 
+/* A proxy may have answered with a text of its own, so only the server's text
+ * counts.  A message that was too long came from the server. */
+bool hf_etcd_is_decided(const struct hf_grpc_result *result)
+{
+    return result->status == HF_GRPC_RESOURCE_EXHAUSTED &&
+           (!result->answered ||
+            strstr(result->text, "space exceeded") != NULL);
+}
+
 /* RESOURCE_EXHAUSTED has three causes.  The server's queue is full, or the
  * request is too long: it did not happen.  Or there is no space left: the write
  * that has found that out was carried out all the same, and later ones were

@@ -36,6 +36,10 @@ const struct hf_etcd_cause *hf_etcd_cause_of(const char *text);
  * found no space. */
 hf_status hf_etcd_status_of(const struct hf_etcd_result *result);
 
+/* Is the end of a write known to be final: it was carried out or was not, and
+ * will not be later? */
+bool hf_etcd_is_decided(const struct hf_grpc_result *result);
+
 /* Does the answer say that the member cannot serve us (it has no leader, for
  * example)?  It has not handled the call then. */
 bool hf_etcd_is_useless_member(const struct hf_grpc_result *result);

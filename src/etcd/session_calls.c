@@ -93,17 +93,16 @@ static void describe_failure(enum hf_grpc_status status, const char *text,
                        cause->advice);
 }
 
-/* ${call} ends, and not DONE. */
-static void end_failed(struct hf_etcd_call *call, enum hf_etcd_end end,
-                       enum hf_grpc_status status, const char *text)
+/* ${call} ends with ${result}, which is not DONE.  Its text is what the server
+ * has said. */
+static void end_failed(struct hf_etcd_call *call, struct hf_etcd_result result)
 {
     struct hf_etcd_session *session = call->session;
     char detail[DETAIL_BYTES];
-    struct hf_etcd_result result = {.end = end, .status = status};
-    bool epoch_unsure = end == HF_ETCD_UNSURE && call->message.compares_epoch &&
-                        status != HF_GRPC_RESOURCE_EXHAUSTED;
+    bool epoch_unsure = result.end == HF_ETCD_UNSURE && !result.decided &&
+                        call->message.compares_epoch;
 
-    describe_failure(status, text, detail);
+    describe_failure(result.status, result.text, detail);
     result.text = detail;
     leave(call);
     warn_of_refusal(session, detail);
@@ -237,15 +236,19 @@ static void on_ended(struct hf_grpc_call *grpc,
         hf_etcd_is_token_error(ended->status, ended->text) && repeat(call))
         return;
     if (ended->status == HF_GRPC_OK)
-        end_failed(call, call->message.writes ? HF_ETCD_UNSURE : HF_ETCD_RETRY,
-                   HF_GRPC_INTERNAL,
-                   "the server ended a call without an "
-                   "answer, or there was no memory for it");
+        end_failed(call, (struct hf_etcd_result){
+                             .end = call->message.writes ? HF_ETCD_UNSURE
+                                                         : HF_ETCD_RETRY,
+                             .status = HF_GRPC_INTERNAL,
+                             .text = "the server ended a call without an "
+                                     "answer, or there was no memory for it"});
     else
-        end_failed(
-            call,
-            hf_etcd_end_of(ended, call->message.writes, call->repetitions > 0),
-            ended->status, ended->text);
+        end_failed(call, (struct hf_etcd_result){
+                             .end = hf_etcd_end_of(ended, call->message.writes,
+                                                   call->repetitions > 0),
+                             .status = ended->status,
+                             .decided = hf_etcd_is_decided(ended),
+                             .text = ended->text});
     if (useless && hf_etcd_session_is_current(session, number))
         hf_etcd_session_break(session, "the member has no leader, or is no "
                                        "full member of the cluster");
@@ -317,11 +320,12 @@ bool hf_etcd_call_start(struct hf_etcd_session *session,
 }
 
 /* Take ${call} off the connection.  Returns whether the server may have seen
- * it. */
+ * it: it has answered one that has left the connection already, and is about to
+ * end (prove()). */
 static bool take_off(struct hf_etcd_call *call)
 {
     struct hf_etcd_session *session = call->session;
-    bool sent = false;
+    bool sent = true;
 
     if (call->state == HF_ETCD_CALL_CUT)
         return true;
@@ -383,9 +387,11 @@ void hf_etcd_calls_fail(struct hf_etcd_session *session)
     while ((call = session->calls.first) != NULL) {
         assert(call->state == HF_ETCD_CALL_CUT ||
                call->state == HF_ETCD_CALL_UNSENT);
-        end_failed(call,
-                   call->state == HF_ETCD_CALL_CUT ? HF_ETCD_UNSURE
-                                                   : HF_ETCD_RETRY,
-                   HF_GRPC_UNAVAILABLE, "the connection has ended");
+        end_failed(
+            call, (struct hf_etcd_result){.end = call->state == HF_ETCD_CALL_CUT
+                                                     ? HF_ETCD_UNSURE
+                                                     : HF_ETCD_RETRY,
+                                          .status = HF_GRPC_UNAVAILABLE,
+                                          .text = "the connection has ended"});
     }
 }

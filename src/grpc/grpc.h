@@ -69,7 +69,8 @@ struct hf_grpc_result {
     bool unprocessed;
     /* .status is what the server answered in this call.  If false, the
      * connection or the stream ended without such an answer, and .status
-     * describes that. */
+     * describes that: RESOURCE_EXHAUSTED if the server has answered with
+     * messages that are too long for us. */
     bool answered;
 };
 

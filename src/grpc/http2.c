@@ -216,7 +216,7 @@ static int on_header(nghttp2_session *http2, const nghttp2_frame *frame,
     hf_grpc_response_header(&stream->response, &header);
     if (stream->response.header_bytes <= HEADER_BYTES)
         return 0;
-    refuse(user, stream, HF_GRPC_RESOURCE_EXHAUSTED,
+    refuse(user, stream, HF_GRPC_INTERNAL,
            "the server's headers are too long; expected at most 16 KiB");
     return 0;
 }

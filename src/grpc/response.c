@@ -134,7 +134,9 @@ static enum hf_grpc_status status_of_reset(uint32_t http2_error)
     case HTTP2_CANCEL:
         return HF_GRPC_CANCELLED;
     case HTTP2_ENHANCE_YOUR_CALM:
-        return HF_GRPC_RESOURCE_EXHAUSTED;
+        /* gRPC has RESOURCE_EXHAUSTED for it; but that comes of a call that has
+         * reached a server, and this may come of a proxy. */
+        return HF_GRPC_UNAVAILABLE;
     case HTTP2_INADEQUATE_SECURITY:
         return HF_GRPC_PERMISSION_DENIED;
     default:

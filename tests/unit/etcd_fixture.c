@@ -103,7 +103,11 @@ static void on_renewed(void *user)
 
 static void on_proven(void *user, uint64_t anchor_ms)
 {
-    note(user, "proven %" PRIu64, anchor_ms);
+    struct fixture *f = user;
+
+    note(f, "proven %" PRIu64, anchor_ms);
+    if (f->closes_at_proof)
+        hf_etcd_session_close(&f->session);
 }
 
 static void on_epoch_moved(void *user)

@@ -62,10 +62,11 @@ struct fixture {
     struct fixture_call calls[FIXTURE_USER_CALLS];
     struct fixture_watch watches[FIXTURE_WATCHES];
     int64_t created_revision;
-    hf_status status;    /* for a user, of the last call that has failed */
-    char log[1024];      /* the last line of the log */
-    unsigned renewed;    /* how often .renewed was called */
-    bool closes_at_loss; /* the user closes from .suspended and .lost */
+    hf_status status;     /* for a user, of the last call that has failed */
+    char log[1024];       /* the last line of the log */
+    unsigned renewed;     /* how often .renewed was called */
+    bool closes_at_loss;  /* the user closes from .suspended and .lost */
+    bool closes_at_proof; /* and from .proven */
 };
 
 /* A session with ${servers} servers, at 1000 ms, with a TTL of 10 s. */

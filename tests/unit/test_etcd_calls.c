@@ -236,6 +236,26 @@ FIXTURE_TEST(the_key_of_the_session)
     assert_true(compares(f, 11));
 }
 
+/* A proxy in between may have sent the request before it said so. */
+FIXTURE_TEST(only_the_server_says_that_there_is_no_space)
+{
+    static const struct {
+        const char *text;
+        bool known;
+    } rows[] = {
+        {"etcdserver: mvcc: database space exceeded", true},
+        {"too much traffic", false},
+    };
+
+    fixture_up(f);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_non_null(fixture_start(f, "e", ENQUEUE));
+        fixture_refuse(f, "Txn", HF_GRPC_RESOURCE_EXHAUSTED, rows[i].text);
+        fixture_expect(f, "e UNSURE");
+        assert_int_equal(hf_etcd_epoch_is_known(&f->session), rows[i].known);
+    }
+}
+
 /* The key goes with the session: the put names the lease. */
 FIXTURE_TEST(the_key_is_attached_to_the_lease)
 {

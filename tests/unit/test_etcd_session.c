@@ -373,6 +373,21 @@ FIXTURE_TEST(keep_alives_prove_with_a_write_behind_them)
     assert_true(f->session.alive_until_ms == 14333);
 }
 
+/* The server has carried out the write, and takes no further call. */
+FIXTURE_TEST(a_close_at_a_proof_does_not_undo_the_write)
+{
+    fixture_up(f);
+    fixture_pass(f, 3333);
+    fixture_keep_alive(f, 10);
+    assert_non_null(fixture_start(f, "w", WRITE));
+    f->closes_at_proof = true;
+    fake_go_away(fake_grpc());
+    fixture_serve(f);
+    fixture_expect(f, "proven 4333");
+    fixture_expect(f, "w UNSURE");
+    fixture_expect(f, "closed");
+}
+
 /* The answer to a keep-alive comes while a write is under way: that write was
  * sent too early to prove it. */
 FIXTURE_TEST(a_write_proves_what_was_answered_before_it)

@@ -313,7 +313,7 @@ GRPC_TEST(resets)
     } resets[] = {
         {NGHTTP2_REFUSED_STREAM, HF_GRPC_UNAVAILABLE, true},
         {NGHTTP2_CANCEL, HF_GRPC_CANCELLED, false},
-        {NGHTTP2_ENHANCE_YOUR_CALM, HF_GRPC_RESOURCE_EXHAUSTED, false},
+        {NGHTTP2_ENHANCE_YOUR_CALM, HF_GRPC_UNAVAILABLE, false},
         {NGHTTP2_INADEQUATE_SECURITY, HF_GRPC_PERMISSION_DENIED, false},
         {NGHTTP2_INTERNAL_ERROR, HF_GRPC_INTERNAL, false},
         {NGHTTP2_NO_ERROR, HF_GRPC_UNKNOWN, false},
@@ -407,8 +407,7 @@ GRPC_TEST(long_headers)
     assert_ended(&callers[0], HF_GRPC_OK, "xxx");
     server_trailers_only(server, arrive(1), "0", message);
     assert_true(server_pump(server));
-    assert_ended(&callers[1], HF_GRPC_RESOURCE_EXHAUSTED,
-                 "headers are too long");
+    assert_ended(&callers[1], HF_GRPC_INTERNAL, "headers are too long");
 }
 
 /* ------------------------------------------------------------ the limits -- */

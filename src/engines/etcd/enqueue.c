@@ -57,14 +57,6 @@ value_of(const struct hf_etcd_engine_request *req,
                                            req->request->payload, value)};
 }
 
-/* Is there no space left?  Then the put was carried out or was not, but it
- * cannot happen later. */
-static bool is_full(const struct hf_etcd_result *result)
-{
-    return result->end == HF_ETCD_UNSURE &&
-           result->status == HF_GRPC_RESOURCE_EXHAUSTED;
-}
-
 /* The transaction has ended with ${result} and may have been carried out: fail
  * the removal that shares it, or carry it out alone. */
 static void fail_removal(struct hf_etcd_engine_request *req,
@@ -77,7 +69,7 @@ static void fail_removal(struct hf_etcd_engine_request *req,
     if (removal == NULL)
         return;
     /* A removal may be allowed, or have space, where an enqueue has not. */
-    if (result->end == HF_ETCD_REFUSED || is_full(result))
+    if (result->end == HF_ETCD_REFUSED || result->decided)
         hf_etcd_engine_remove_own(removal);
     else
         hf_etcd_engine_request_fail_call(removal, result,
@@ -252,7 +244,7 @@ static void answered(struct hf_etcd_engine_request *req,
             ticket_not_put(req, &answer);
         return;
     }
-    if (is_full(result)) {
+    if (result->decided) {
         fail_removal(req, result);
         hf_etcd_engine_read_own(req, own, key_read);
         return;

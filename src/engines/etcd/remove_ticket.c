@@ -187,8 +187,7 @@ static void delete_target(struct hf_etcd_engine_request *req)
  * has just ended. */
 static bool is_unsaid(const struct hf_etcd_result *result)
 {
-    return result->end == HF_ETCD_REFUSED ||
-           result->status == HF_GRPC_RESOURCE_EXHAUSTED;
+    return result->end == HF_ETCD_REFUSED || result->decided;
 }
 
 /* The transaction that removes a candidate and says by whom has ended. */
