@@ -110,7 +110,7 @@ static hf_status share_directory(struct hf_engine *engine, const char *path,
     int dir = hf_file_sys_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
 
     if (dir < 0 && errno == ENOENT)
-        return HF_OK; /* removed by somebody who left it empty */
+        return HF_OK; /* somebody has removed it as unused */
     if (dir < 0 || !hf_file_descriptors_add(&engine->descriptors, dir))
         return hf_file_error_set_errno(error, "open", path);
     status = hf_file_root_dir_set_mode(dir, mode, path, error);

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #define HF_DESCRIPTORS_PER_PAGE 32768
-#define HF_DESCRIPTORS_PAGES 64 /* two million: twice the kernel's nr_open */
+#define HF_DESCRIPTORS_PAGES 64 /* two million: twice the usual fs.nr_open */
 
 struct hf_file_descriptors_page {
     _Atomic uint64_t words[HF_DESCRIPTORS_PER_PAGE / 64];
@@ -28,8 +28,8 @@ struct hf_file_descriptors {
 };
 
 /* Add ${fd}, which is not negative.  Any thread.  False, with errno ENOMEM, if
- * memory runs out: ${fd} is closed then, so that no descriptor is open outside
- * the set. */
+ * memory runs out or ${fd} is beyond the last page: ${fd} is closed then, so
+ * that no descriptor is open outside the set. */
 bool hf_file_descriptors_add(struct hf_file_descriptors *descriptors, int fd);
 
 /* Remove ${*fd}, close it and set it to -1.  Does nothing if it is -1.  Any

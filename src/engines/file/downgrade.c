@@ -11,8 +11,8 @@
  * ticket, and a list that has both shows the writer (listing.c), so nobody
  * tests the second FIFO before it is locked.  A list that is read meanwhile
  * could pass the place of the second before it is there, and that of the first
- * when it is gone.  So the counter is raised in between, and such a list is
- * read again.
+ * when it is gone.  So the rename is noted in the page of the counter in
+ * between, and such a list is read again.
  *
  * A request to let go touches the first FIFO (removal.c) until its name is
  * gone. The time of the first FIFO is read after that, and if it was touched
@@ -154,8 +154,9 @@ static bool was_touched(const struct hf_file_ticket *writer)
 }
 
 /* Take the name of the write ticket away.  HF_ELOST if somebody else has done
- * so: for them the ticket is gone.  If it cannot be taken away, that is
- * logged, and HF_OK: the write ticket will be found dead. */
+ * so: for them the ticket is gone.  Another error if the rename cannot be
+ * noted.  If the name cannot be taken away, that is logged, and HF_OK: the
+ * write ticket will be found dead. */
 static hf_status remove_writer(struct downgrade *d)
 {
     struct hf_engine *engine = d->engine;

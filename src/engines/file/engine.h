@@ -48,7 +48,9 @@ struct hf_engine {
     struct hf_file_worker worker;
     struct hf_file_job
         *jobs; /* all that are with the worker, the newest first */
-    struct hf_file_listing *listing; /* the last one that the core was shown */
+    /* The last one that has answered an ENQUEUE or a LIST; NULL: none yet, or a
+     * ticket was looked for anew since (removal.c). */
+    struct hf_file_listing *listing;
 
     struct hf_request *end; /* HF_REQUEST_END, while it waits for the jobs */
     bool ended;             /* HF_REQUEST_END was answered */

@@ -20,7 +20,7 @@
 #define SPACE_LOW_BYTES ((uint64_t)1 << 20)
 #define INODES_LOW 100
 
-/* With fewer instances of inotify than this the next programs find none. */
+/* With fewer instances of inotify left, the next programs may find none. */
 #define INSTANCES_LOW 16
 
 /* ------------------------------------------------------------------ root -- */

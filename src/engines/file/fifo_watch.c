@@ -99,7 +99,7 @@ static void on_event(uv_poll_t *poll, int failure, int events)
 {
     struct hf_file_fifo_watch *fifo_watch = poll->data;
 
-    /* If the poll itself has failed, the core lists and watches anew. */
+    /* A poll that has failed counts as the end of the ticket, too. */
     if (failure == 0 && (events & UV_DISCONNECT) == 0 &&
         has_only_bytes(fifo_watch))
         (void)uv_poll_start(poll, UV_DISCONNECT, on_event);

@@ -151,7 +151,7 @@ void hf_file_new_payload_name_format(const struct hf_ticket *ticket,
     memcpy(file + strlen(file), HF_NEW_SUFFIX, sizeof(HF_NEW_SUFFIX));
 }
 
-/* Read twenty digits; false if they are none, or too great. */
+/* Read twenty digits; false if they are not digits, or too great. */
 static bool parse_sequence(const char *file, uint64_t *sequence)
 {
     uint64_t value = 0;

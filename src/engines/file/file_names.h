@@ -6,7 +6,8 @@
  *     NNNNNNNNNNNNNNNNNNNN-K-UUID          a ticket: a FIFO
  *     NNNNNNNNNNNNNNNNNNNN-K-UUID.payload  its payload: the text of a symlink
  *     NNNNNNNNNNNNNNNNNNNN-K-UUID.payload.new  one about to replace that
- *     .new                                 a ticket or READY, not yet renamed
+ *     .new                                 a ticket, READY or a success, not
+ *                                          yet renamed
  *     name                                 the name of the lock, where
  *                                          DIR_NAME has a digest of it
  *     barrier                              there while a barrier is set: a

@@ -29,9 +29,9 @@
 /* How often one call reads; the loop calls again for the rest. */
 #define READS_MAX 16
 
-/* Pass one event on.  A move of a directory above all tickets, and an overflow,
- * concern everything.  IN_IGNORED only says that a watch descriptor has ended.
- */
+/* Pass one event on.  A move of a directory above all tickets, an unmount, and
+ * an overflow concern everything.  IN_IGNORED only says that a watch descriptor
+ * has ended. */
 static void handle_event(struct hf_engine *engine,
                          const struct inotify_event *event)
 {

@@ -62,13 +62,15 @@ struct hf_file_watch *hf_file_inotify_next(const struct hf_engine *engine,
                                            int wd,
                                            const struct hf_file_watch *after);
 
-/* Watch the root directory and its "locks": at the start, and when the root
- * directory was opened anew.  Does nothing without an instance. */
+/* Watch the root directory and its "locks": when the instance was made, and
+ * when the root directory was opened anew.  Does nothing without an instance.
+ */
 void hf_file_inotify_watch_root(struct hf_engine *engine);
 
-/* Pass on what inotify has reported so far.  A part that is about to answer
- * HF_EVENT_GONE calls this first, because that answer must not admit a ticket
- * of ours that was removed before. */
+/* Pass on what inotify has reported so far, up to 64 KiB; the loop passes on
+ * the rest.  Called when a ticket of another session has hung up, before that
+ * is answered: the answer must not admit a ticket of ours that was removed
+ * before. */
 void hf_file_inotify_read(struct hf_engine *engine);
 
 /* Have the timer report a change of everything once a second.  False if it

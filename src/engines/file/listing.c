@@ -108,7 +108,7 @@ static hf_status add_file(struct hf_file_listing *listing, const char *file,
     case HF_FILE_NAME_NEW_PAYLOAD:
         return append(&listing->new_payloads, &ticket, path, error);
     case HF_FILE_NAME_OTHER:
-        break; /* no file of this engine: ignored */
+        break; /* not of a ticket: ignored */
     }
     return HF_OK;
 }

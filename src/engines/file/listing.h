@@ -64,7 +64,7 @@ void hf_file_listing_unref(struct hf_file_listing *listing); /* NULL: nothing */
  * the second name before that is made, and the place of the first name after
  * that is gone; it would miss the ticket.  So the directory is read again if
  * ${counter} says that a ticket was renamed meanwhile.  Without a counter
- * (NULL) a ticket may be missed.
+ * (NULL), or if a copied one cannot be read, a ticket may be missed.
  *   Fails     HF_ENOMEM HF_ELIMIT HF_EDIR; HF_EUNREACHABLE if tickets are
  *             renamed faster than the directory can be read. */
 hf_status hf_file_listing_read(struct hf_file_listing *listing, int dir,
@@ -86,18 +86,18 @@ hf_status hf_file_listing_read_texts(struct hf_file_listing *listing, int dir,
                                      struct hf_error *error);
 
 /* Remove from ${dir} the payloads that belong to no ticket, and those that are
- * to replace another: processes that ended in the middle have left them.  Under
- * the directory's lock, because a ticket that is being made would lose its
- * payload. An owner that is replacing its payload just then fails and tries
- * again. */
+ * to replace another, of the kinds in .scope: processes that ended in the
+ * middle have left them.  Under the directory's lock, because a ticket that is
+ * being made would lose its payload.  An owner that is replacing its payload
+ * just then fails and tries again. */
 void hf_file_listing_remove_orphans(struct hf_file_listing *listing, int dir);
 
 /* Take the ticket at ${index} out of ${listing}. */
 void hf_file_listing_drop(struct hf_file_listing *listing, size_t index);
 
 /* If the ticket at ${own_index} waits in a queue, leave in ${listing} the
- * tickets that decide on it and count the others in .more; else change
- * nothing. */
+ * tickets that decide on it and count the others ahead of it in .more; else
+ * change nothing. */
 void hf_file_listing_trim(struct hf_file_listing *listing, size_t own_index);
 
 /* Set ${ticket} to the one with this ${id}, without its payload.  False if

@@ -28,8 +28,10 @@ struct hf_file_lock_dir {
 void hf_file_lock_dir_unlock(struct hf_file_root_dir *root_dir,
                              const char *dir_name, int dir, bool current);
 
-/* Remove the directory, open as ${dir}, if no living owner has a ticket in it
- * and nobody has its lock.  Tickets of dead owners are removed with it. */
+/* Remove the directory, open as ${dir}, if no living owner has a ticket in it,
+ * nobody has its lock, and no other file is in it, such as a barrier or a
+ * success.  The tickets of dead owners ahead of the first living one are
+ * removed in any case. */
 void hf_file_lock_dir_remove_unused(struct hf_file_root_dir *root_dir,
                                     const char *dir_name, int dir);
 

@@ -3,9 +3,9 @@
  * Requests that need the lock of a directory: HF_REQUEST_ENQUEUE,
  * HF_REQUEST_NEW_GENERATION, HF_REQUEST_CLEAR_FLAG of READY,
  * HF_REQUEST_WRITE_SUCCESS, and HF_REQUEST_READ_SUCCESS of a holder.  The
- * calling thread carries them out where it need not wait; else they become
- * jobs of the worker thread.  And HF_REQUEST_END, which waits for the last
- * job.
+ * calling thread carries them out where it need neither wait nor open the root
+ * directory anew; else they become jobs of the worker thread.  And
+ * HF_REQUEST_END, which waits for the last job.
  */
 #include <assert.h>
 #include <errno.h>

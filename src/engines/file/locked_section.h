@@ -52,8 +52,12 @@ enum hf_file_locked_section_answer {
     /* It would have to wait: run it on a thread that may, or, with
      * HF_FLOCK_WAIT_SLICE, run it again. */
     HF_LOCKED_SECTION_BUSY,
-    HF_LOCKED_SECTION_STALE,  /* the root directory is another: open it anew */
-    HF_LOCKED_SECTION_FAILED, /* ${error} says why; nothing is left behind */
+    /* The root directory was removed or replaced, or its counter is damaged:
+     * open it anew. */
+    HF_LOCKED_SECTION_STALE,
+    /* ${error} says why.  No ticket and no READY is left behind, but a success
+     * may be in STATE already. */
+    HF_LOCKED_SECTION_FAILED,
 
     /* Between the functions of locked_section.c; hf_file_locked_section_run()
      * returns neither. */

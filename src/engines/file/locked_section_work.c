@@ -208,8 +208,8 @@ hf_file_locked_section_enqueue(struct hf_file_locked_section *s)
 }
 
 /* Take the ticket at ${index}, which has just been removed, out of the listing.
- * A writer may have become a reader in its place, so the directory is read
- * again for one. */
+ * If it was a writer's, a read ticket may be in its place by now, so the
+ * directory is read again. */
 static hf_status drop_dead_at(struct hf_file_locked_section *s, size_t index)
 {
     struct hf_file_listing *listing = s->result->listing;
@@ -301,8 +301,8 @@ static hf_status probe_participant(struct hf_file_locked_section *s,
     return HF_OK;
 }
 
-/* Count in .participants, up to ${max}, the living participants other than that
- * at ${own_index}; SIZE_MAX: all. */
+/* Add to .participants, up to ${max}, the living participants other than that
+ * at ${own_index}; SIZE_MAX: all of them. */
 static hf_status count_others(struct hf_file_locked_section *s,
                               size_t own_index, uint32_t max)
 {

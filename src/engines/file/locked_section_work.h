@@ -3,7 +3,8 @@
  * A locked section that is being run, and the work that is done in it.
  *
  * An answer that is not HF_LOCKED_SECTION_DONE ends it.  With _FAILED the error
- * is set, and the function that failed has undone what it did.
+ * is set, and the function that failed has undone what it did of a ticket or of
+ * READY.
  */
 #ifndef HF_ENGINES_FILE_LOCKED_SECTION_WORK_H
 #define HF_ENGINES_FILE_LOCKED_SECTION_WORK_H

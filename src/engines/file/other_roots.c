@@ -22,7 +22,7 @@
 #define BUFFER_BYTES 32768
 
 /* How much is looked at: directories that may be roots, entries of the
- * directories in which they may be, and locks of each. */
+ * directories in which they may be and of each lock's, and locks of each. */
 #define ROOTS_MAX 64
 #define ENTRIES_MAX 100000
 #define LOCKS_MAX 1000

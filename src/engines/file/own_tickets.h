@@ -35,8 +35,8 @@ struct hf_file_ticket {
     /* The modification time of .fifo when it was made.  Any other time means
      * that somebody has touched the ticket to ask its owner to let go. */
     struct timespec created_mtime;
-    /* Of the last check by hf_file_ticket_presence(): the time of the FIFO, and
-     * whether it was at its path for certain. */
+    /* The time of the FIFO when hf_file_ticket_presence() last found it; and
+     * whether the last check found it at its path. */
     struct timespec last_mtime;
     bool present;
     /* Of the last list that the core was shown (predecessor.c): the ticket
@@ -45,7 +45,8 @@ struct hf_file_ticket {
     struct hf_ticket predecessor;
     bool predecessor_gone;
     /* What was in the way when this ticket was made, and its FIFO, open for
-     * reading and found alive.  -1: nothing was, or a watch uses the FIFO. */
+     * reading and found alive.  -1: there is no such FIFO, or a watch has taken
+     * it. */
     struct hf_ticket_id probed;
     int probed_fifo;
     struct hf_ticket_id blocker;    /* all zero: nothing is in the way */

@@ -208,7 +208,7 @@ void hf_file_list(struct hf_engine *engine, struct hf_request *request)
         hf_file_fail(engine, request, HF_FAILURE_RETRY, &error);
         return;
     }
-    /* Nobody waits for a single participant, so nobody else finds dead ones. */
+    /* Nobody waits for a single participant, so no waiter finds dead ones. */
     if (request->detailed || listing->scope == HF_LISTING_PARTICIPANTS)
         remove_dead(engine, listing);
     hf_file_answer_queue(engine, request, own_ticket, HF_EVENT_LISTED, listing);

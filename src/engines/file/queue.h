@@ -16,16 +16,16 @@ hf_file_request_scope(const struct hf_request *request);
  * directory.  The payloads of the first ${payloads} are read as well and, of
  * participants, READY; but neither with HF_LISTING_ALL.
  *   Ownership  ${listing} has one reference, which is the caller's.
- *   Fails      what hf_file_listing_read() does; HF_EDENIED for a directory of
- *              another user. */
+ *   Fails      what hf_file_listing_read() does; HF_EDENIED for a directory
+ *              that hf_file_root_dir_check_lock_dir() refuses. */
 hf_status hf_file_read_queue(struct hf_engine *engine, const char *queue,
                              enum hf_file_listing_scope scope, size_t payloads,
                              struct hf_file_listing **listing,
                              struct hf_error *error);
 
-/* Find the ticket ${id} of ${queue}, in the last listing that the core was
- * shown, else in the directory.  HF_OK with ${found}; and with ${ticket} if it
- * was found, without its payload. */
+/* Find the ticket ${id} of ${queue}, in .listing of the engine, else in the
+ * directory.  HF_OK with ${found}; and with ${ticket} if it was found, without
+ * its payload. */
 hf_status hf_file_find_ticket(struct hf_engine *engine, const char *queue,
                               const struct hf_ticket_id *id,
                               struct hf_ticket *ticket, bool *found,

@@ -7,7 +7,7 @@
  *
  * Leases: only the head of a semaphore's locks asks for its leases, so it is
  * one process that waits for all of them.  No ticket waits behind a lease, so
- * nobody else finds dead ones: they are removed here, before the list is shown.
+ * no waiter finds dead ones: they are removed here, before the list is shown.
  *
  * Participants of a double barrier: all of them ask, to learn of new
  * participants too.  So the directory is watched too, for the names that appear

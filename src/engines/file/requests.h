@@ -4,8 +4,9 @@
  * these files do when a directory has changed.  The watch of a ticket is in
  * ticket_watch.h, and lists are in queue.h.
  *
- * Each is answered by one event, at once from inside the call, or later when it
- * is with the worker thread.
+ * Each is answered at once from inside the call, or later if it has become a
+ * job of the worker thread.  A watch of a queue is answered HF_EVENT_LISTED at
+ * once, and HF_EVENT_QUEUE_CHANGED later.
  */
 #ifndef HF_ENGINES_FILE_REQUESTS_H
 #define HF_ENGINES_FILE_REQUESTS_H
@@ -20,7 +21,7 @@ void hf_file_enqueue(struct hf_engine *engine, struct hf_request *request);
 /* locked_requests.c: a request that needs the lock of its directory, and no
  * preparation: HF_REQUEST_NEW_GENERATION, HF_REQUEST_CLEAR_FLAG of
  * HF_TICKET_READY, HF_REQUEST_WRITE_SUCCESS, and HF_REQUEST_READ_SUCCESS of a
- * holder.  hf_file_enqueue() ends here too. */
+ * holder.  hf_file_enqueue() ends here too, for a ticket that is not there. */
 void hf_file_run_locked(struct hf_engine *engine, struct hf_request *request);
 
 /* name_queues.c: HF_REQUEST_NAMES. */

@@ -40,8 +40,9 @@ hf_status hf_file_root_dir_open(const struct hf_file_root_settings *settings,
                                 struct hf_file_root_dir **root_dir,
                                 struct hf_error *error);
 
-/* The same, but make no directory.  HF_OK with ${root_dir} NULL if the root or
- * its "locks" is not there; the way to the root is checked all the same. */
+/* The same, but make neither the root nor its "locks": HF_OK with ${root_dir}
+ * NULL if one is not there; the way to the root is checked all the same.  If
+ * both are there, a counter and a token floor that are missing are made. */
 hf_status
 hf_file_root_dir_open_existing(const struct hf_file_root_settings *settings,
                                struct hf_file_descriptors *descriptors,
@@ -64,13 +65,13 @@ hf_status hf_file_root_dir_check_filesystem(uint64_t magic, const char *path,
 const char *hf_file_root_dir_filesystem_name(uint64_t magic);
 
 /* May the lock's directory at ${path}, open as ${fd}, be used?
- *   Fails     HF_EDENIED if somebody else owns it or can write it; HF_EDIR. */
+ *   Fails     what hf_file_safe_path_check() does; HF_EDIR. */
 hf_status
 hf_file_root_dir_check_lock_dir(const struct hf_file_root_dir *root_dir, int fd,
                                 const char *path, struct hf_error *error);
 
-/* Give the directory ${fd} exactly ${mode}, from which the umask took bits when
- * it was made.  One of another user is left as it is. */
+/* Give the directory ${fd} ${mode}, from which the umask took bits when it was
+ * made; a set-group-id bit stays.  One of another user is left as it is. */
 hf_status hf_file_root_dir_set_mode(int fd, mode_t mode, const char *path,
                                     struct hf_error *error);
 

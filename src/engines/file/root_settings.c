@@ -197,8 +197,8 @@ hf_status hf_file_root_settings_choose(const struct hf_url *url,
         status = choose_root(url, settings, error);
     (void)snprintf(settings->counter_path, sizeof(settings->counter_path),
                    "%s/counter", settings->root);
-    /* Without the sticky bit: with it nobody could remove the ticket of a dead
-     * process of another user. */
+    /* Without the sticky bit: with it a user could not remove the ticket that a
+     * dead process of another user has left. */
     settings->dir_mode = inner_mode(settings) & (mode_t)~S_ISVTX;
     settings->file_mode = inner_mode(settings) & 0666;
     return status;

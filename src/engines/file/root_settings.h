@@ -29,7 +29,7 @@ struct hf_file_root_settings {
     char state[HF_TOKEN_FLOOR_DIR_BYTES]; /* the directory of the token floor */
     bool by_default;     /* neither the URL nor $HOLDFAST_DIR named .root */
     bool state_required; /* ?state= named .state: without it, fail */
-    bool shared; /* ?mode= was given: what is made has exactly its mode */
+    bool shared; /* ?mode= was given: the modes below hold despite the umask */
     enum hf_file_sharing sharing; /* with whom, by that mode */
     mode_t mode;                  /* of the root directory when it is made */
     mode_t dir_mode;  /* of the directories that are made below it */

@@ -269,7 +269,8 @@ hf_status hf_file_safe_path_open_parent(const char *path, int *dir,
 
 /* ------------------------------------------------------------- the files -- */
 
-/* Without ?mode=, or with no write bit for others: this user alone. */
+/* Without ?mode=, or with no write bit for group or others: root and this user
+ * alone. */
 static hf_status check_unshared(const struct hf_file_path_policy *policy,
                                 const struct stat *status, const char *path,
                                 struct hf_error *error)

@@ -5,11 +5,11 @@
  *
  * A user who made the directory of a queue, or who can replace it, decides
  * which ticket holds the lock.  So every component from "/" to the root
- * directory, and every file below that, is checked on an open descriptor, as
- * sshd does with authorized_keys ("StrictModes", safe_path()) and sudo with its
- * modules.  A file that passes can be changed only by root, by this user, and
- * by those with whom ?mode= shares the root.  So a path that was checked once
- * stays safe.
+ * directory, the directories below that, the counter, and STATE with its files
+ * are checked on an open descriptor, as sshd does with authorized_keys
+ * ("StrictModes", safe_path()) and sudo with its modules.  What passes can be
+ * changed only by root, by this user, by the owner of "/", and by those with
+ * whom ?mode= shares the root.  So a path that was checked once stays safe.
  *
  * The group's bits of a mode are also the mask of an access control list, so a
  * list that lets anybody write shows there.
@@ -42,7 +42,7 @@ struct hf_file_path_policy {
  * the owner of "/" (who can replace all the others anyway); and nobody else can
  * write there, unless the sticky bit keeps them from what is not theirs.
  *   Ownership ${dir} is the caller's to close; it was opened with O_PATH.
- *   Time      three calls for each component.
+ *   Time      three calls for each component, more for a symbolic link.
  *   Fails     HF_EDENIED for what others could replace; HF_EDIR for what is
  *             missing or no directory; HF_ELIMIT HF_ENOMEM. */
 hf_status hf_file_safe_path_open_parent(const char *path, int *dir,
@@ -50,14 +50,16 @@ hf_status hf_file_safe_path_open_parent(const char *path, int *dir,
                                         struct hf_error *error);
 
 /* May the file or directory ${path} be used?  ${status} is from fstat().
- *   Fails     HF_EDENIED if somebody else owns it or can write it. */
+ *   Fails     HF_EDENIED.  Unshared: if neither root nor this user owns it, or
+ *             others can write it.  Shared with a group: if everybody or
+ *             another group can write it. */
 hf_status hf_file_safe_path_check(const struct hf_file_path_policy *policy,
                                   const struct stat *status, const char *path,
                                   struct hf_error *error);
 
 /* The same for the root directory, whose parent has ${parent}.  If it is shared
- * with a group, only a member of the group may have made it, and files that are
- * made in it must get the group.
+ * with a group, only a member of the group, root or this user may have made it,
+ * and files that are made in it must get the group.
  *   Fails     HF_EDENIED; HF_EDIR without the set-group-id bit. */
 hf_status hf_file_safe_path_check_root(const struct hf_file_path_policy *policy,
                                        const struct stat *parent,
@@ -65,8 +67,8 @@ hf_status hf_file_safe_path_check_root(const struct hf_file_path_policy *policy,
                                        const char *path,
                                        struct hf_error *error);
 
-/* May those with whom the root is not shared open the file or directory
- * ${path}?  Then they could lock it, and keep everybody waiting.
+/* Check that those with whom the root is not shared cannot open the file or
+ * directory ${path}: they could lock it, and keep everybody waiting.
  *   Fails     HF_EDENIED. */
 hf_status
 hf_file_safe_path_check_readers(const struct hf_file_path_policy *policy,

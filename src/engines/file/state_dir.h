@@ -37,7 +37,7 @@ hf_status hf_file_state_read(int dir, const char *path, const char *name,
 
 /* Put ${text} in the place of the file ${name}.  After HF_OK it is on the disk.
  * The caller excludes other writers of this file.
- *   Time       two syncs of a small file.
+ *   Time       a sync of a small file, and one of its directory.
  *   Fails      HF_EDIR HF_EDENIED HF_EFULL HF_ELIMIT. */
 hf_status hf_file_state_write(int dir, const char *path, const char *name,
                               const char *text, struct hf_error *error);

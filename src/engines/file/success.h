@@ -27,12 +27,14 @@ hf_status hf_file_success_read(const struct hf_file_root_settings *settings,
                                struct hf_error *error);
 
 /* Write ${token} and the present time as the success of ${queue}, unless there
- * is one with a greater token: ${written} says so.  The caller has the lock of
- * the directory, which is open as ${dir} and at ${path}.
+ * is one with a greater token, and set ${written} to whether it was written.
+ * The caller has the lock of the directory, which is open as ${dir} and at
+ * ${path}.
  *   Time      some syncs of small files.
  *   Thread    any that may wait.
  *   Fails     HF_EDIR HF_EDENIED HF_EFULL HF_ELIMIT; if STATE cannot be used,
- *             only where it is required or could be used before. */
+ *             only where it is required, or while this process has not found
+ *             that it cannot (.not_durable of the counter). */
 hf_status hf_file_success_write(struct hf_file_root_dir *root_dir, int dir,
                                 const char *path, const char *queue,
                                 uint64_t token, bool *written,

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The system calls of this engine.  Each function makes exactly the call that
- * it is named after, and sets close-on-exec if it opens a descriptor.  A test
- * can have the n-th call fail, or kill the process just before it, by a hook.
- * The last function turns errno into a status and a text that says what to do
- * about it.
+ * The system calls of this engine.  Each function makes the call that it is
+ * named after, or the nearest to it (fstatat() for lstatat).  A descriptor that
+ * it opens is close-on-exec, and is moved above 2 if it is less.  A test can
+ * have the n-th call fail, or kill the process just before it, by a hook.  The
+ * last function turns errno into a status and a text that says what to do about
+ * it.
  */
 #ifndef HF_ENGINES_FILE_SYSCALLS_H
 #define HF_ENGINES_FILE_SYSCALLS_H

@@ -97,8 +97,8 @@ hf_status hf_file_fifo_and_payload_remove(const char *path, bool *found,
 
 /* ----------------------------------------------------- writing a payload -- */
 
-/* How often somebody may remove the new payload as an orphan before it is
- * renamed. */
+/* How often the replacement of a payload is tried: somebody may remove the new
+ * one as an orphan before it is renamed. */
 #define TRIES 8
 
 /* An empty payload is none, because a symbolic link cannot be empty. */

@@ -147,8 +147,9 @@ static struct hf_file_watch *first_gone(struct hf_engine *engine,
     return w;
 }
 
-/* Has somebody touched the ticket since ${watch} last reported it?  The time is
- * that of the last check.  A touch asks the owner to let go: see removal.c. */
+/* Has somebody touched the ticket since ${watch} last reported a touch?  By the
+ * time that the last check has found, which counts as reported from now on.  A
+ * touch asks the owner to let go: see removal.c. */
 static bool was_touched(struct hf_file_watch *watch)
 {
     struct timespec seen = watch->as.own.reported_mtime;
@@ -280,9 +281,9 @@ void hf_file_own_watch_blocker_gone(struct hf_engine *engine,
 }
 
 /* The core has forgotten the watch of another's ticket in ${dir_name}.  Have
- * the watches armed soon that were deferred on account of it.  This is the one
- * walk over all watches of own tickets.  It is rare: a watch of another's
- * ticket is forgotten where a wait is cancelled, and not at a handoff. */
+ * the watches armed soon that were deferred on account of it.  This walks over
+ * all watches of own tickets, but is rare: a watch of another's ticket is
+ * forgotten where a wait is cancelled, and not at a handoff. */
 static void other_forgotten(struct hf_engine *engine, const char *dir_name)
 {
     for (struct hf_file_watch *w = engine->watches[HF_FILE_WATCH_OWN];

@@ -27,7 +27,7 @@ void hf_file_own_watch_blocker_gone(struct hf_engine *engine,
 
 /* Somebody has evicted the ticket ${id}.  If it is of this session and is
  * watched, answer its watches and give it up, as if inotify had reported that.
- * One that nobody watches yet stays until its owner does. */
+ * One that its owner does not watch yet stays until it is watched. */
 void hf_file_own_watch_evicted(struct hf_engine *engine,
                                const struct hf_ticket_id *id);
 

@@ -20,7 +20,7 @@
 #include "base/error.h"
 #include "engines/file/syscalls.h"
 
-/* How often hf_file_flock_try() gives the holder a chance to run. */
+/* How often hf_file_flock_try() tries again; between, the holder can run. */
 #define YIELDS 4
 
 /* Sleeps without a futex: the first, and the longest. */

@@ -89,7 +89,8 @@ enum hf_file_flock_answer hf_file_flock_lock(int fd, const char *path,
 void hf_file_flock_wake(_Atomic uint32_t *futex);
 
 /* Fill ${error} with HF_EUNREACHABLE: the lock of ${path}, open as ${fd}, could
- * not be had in time.  The text names the process that has it. */
+ * not be had in time.  The text names the process that has it, if /proc/locks
+ * shows one. */
 void hf_file_flock_set_timeout(int fd, const char *path,
                                struct hf_error *error);
 

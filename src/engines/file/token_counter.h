@@ -8,6 +8,8 @@
  * before, also across reboots and loss of the file.  For that numbers are
  * reserved in blocks in a durable place (token_floor.h), and a new counter
  * starts above the reserved ones and above the microseconds of the wall clock.
+ * Where no floor can be written, and none is required, that clock alone keeps
+ * numbers from coming again after a reboot.
  *
  * The page also has what processes share without a lock: which tickets were
  * first, whether one was renamed, and who waits for a lock.  In a root that
@@ -50,8 +52,9 @@ struct hf_file_token_counter {
         *policy;         /* who may own the file; borrowed */
     const char *state;   /* the directory of the token floor; borrowed */
     bool state_required; /* fail if that directory cannot be used */
-    /* Tokens would not survive a reboot, because no floor can be written.  Set
-     * once, by any thread, after .cause, which says why. */
+    /* This process had to reserve a block and could not write a floor, so
+     * tokens may come again after a reboot.  Set once, by any thread, after
+     * .cause, which says why. */
     atomic_bool not_durable;
     struct hf_error cause;
     /* When the floor has to be looked at again before a number is taken,
@@ -69,12 +72,12 @@ struct hf_file_token_counter {
  * never given another mode, and in a shared root only a counter is written to:
  * others may have put any file of ours there.  .fd, .threads, .descriptors,
  * .policy, .state and .state_required are set before.
- *   Time      four calls, four more for the lock of one that is not mapped,
- *             and those that look at the floor; the first open after a boot
- *             syncs a file.
+ *   Time      some calls, more for the lock of one that is not mapped, and
+ *             those that look at the floor; the first open after a boot syncs a
+ *             file.
  *   Thread    any that may wait.
- *   Fails     HF_EDIR HF_EDENIED HF_EFULL HF_ELIMIT HF_EUNREACHABLE; it is
- *             closed then. */
+ *   Fails     HF_EDIR HF_EDENIED HF_EFULL HF_ELIMIT HF_ENOMEM HF_EUNREACHABLE;
+ *             it is closed then. */
 hf_status hf_file_token_counter_open(struct hf_file_token_counter *counter,
                                      int root, const char *path, mode_t mode,
                                      bool shared, struct hf_error *error);
@@ -112,8 +115,10 @@ hf_file_token_counter_take(struct hf_file_token_counter *counter,
  * from cleaners, or make it again if one has removed it.  A copied page that is
  * damaged is left alone.
  *   Thread    any that may wait.
- *   Fails     HF_EUNREACHABLE if the lock of the file cannot be had; with
- *             .state_required what hf_file_token_floor_reserve() fails with. */
+ *   Fails     HF_EUNREACHABLE if the lock of the file cannot be had; what
+ *             reading and writing a copied page fail with; and what
+ *             hf_file_token_floor_reserve() fails with: any of that with
+ *             .state_required, else only a want of descriptors or memory. */
 hf_status hf_file_token_counter_reserve(struct hf_file_token_counter *counter,
                                         const char *path,
                                         struct hf_error *error);

@@ -117,7 +117,8 @@ hf_file_token_counter_note_rename(struct hf_file_token_counter *counter,
                                   uint64_t number, const char *path,
                                   struct hf_error *error);
 /* A value that is another one after each
- * hf_file_token_counter_note_rename(). */
+ * hf_file_token_counter_note_rename(); 0 if the file of a copied page cannot be
+ * read. */
 uint64_t
 hf_file_token_counter_renames(const struct hf_file_token_counter *counter);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The token floor: DIR/floor holds a number in decimal, and no token handed out
- * so far is greater.  The counter itself may live on a tmpfs or be lost; a new
- * counter starts above the floor, so tokens rise across a reboot.
+ * so far is greater, unless the floor could not be written (.not_durable of the
+ * counter).  The counter itself may live on a tmpfs or be lost; a new counter
+ * starts above the floor, so tokens rise across a reboot.
  */
 #ifndef HF_ENGINES_FILE_TOKEN_FLOOR_H
 #define HF_ENGINES_FILE_TOKEN_FLOOR_H
@@ -20,8 +21,9 @@ void hf_file_token_floor_default(char dir[HF_TOKEN_FLOOR_DIR_BYTES]);
  * ${start} to that maximum.  After HF_OK the reservation is on the disk, and
  * the numbers in (start, start + count] are the caller's to hand out.  Those
  * that an earlier caller of the same root reserved stay good.
- *   Time      two syncs of a small file, a third the first time; up to
- *             HF_FLOCK_TIMEOUT_MS for the lock of ${dir}.
+ *   Time      a sync of a small file and one of its directory, the first time
+ *             also one of the parent; up to HF_FLOCK_TIMEOUT_MS for the lock of
+ *             ${dir}.
  *   Thread    any that may wait.
  *   Fails     HF_EDIR HF_EDENIED HF_EFULL HF_ELIMIT HF_EUNREACHABLE; ${start}
  *             is then the greatest of ${above} and what could be read, and

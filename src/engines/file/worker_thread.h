@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The worker thread: it runs the locked sections that have to wait for the lock
- * of a directory or for the disk, so that the thread of the loop never waits.
+ * of a directory or for the disk, or for which the root directory has to be
+ * opened anew, so that the thread of the loop never waits.
  *
  * Its jobs take turns of HF_FLOCK_SLICE_MS, so that one directory that stays
  * locked keeps nobody from the others.  The thread is started with the first
@@ -17,7 +18,8 @@
 
 /* One locked section for the worker.  The engine uses .request,
  * .remove_request, .cancelled and .next_of_engine at any time, and everything
- * when the job is done; in between the rest is the worker's. */
+ * when the job is done; in between the rest is the worker's, but .args does not
+ * change and both may read it. */
 struct hf_file_job {
     struct hf_request *request;
     /* A HF_REQUEST_REMOVE of the ticket that the job makes, to be carried out
