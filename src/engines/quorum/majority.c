@@ -172,11 +172,11 @@ static void answer_found(struct hf_quorum *quorum,
     hf_quorum_request_answer(quorum, request, &answer);
 }
 
-/* A removal is answered when a majority has done it, so a server that has not
- * received it yet may still find the ticket.  A ticket counts as found unless
- * the answers show that no majority has it.  The other servers get a grace
- * period to answer, except if the ticket is our own: then the answer does not
- * matter to anybody. */
+/* A removal, a REVOKE or a DESCRIBE is answered when a majority has done it, so
+ * a server that has not received it yet may still find the ticket.  A ticket
+ * counts as found unless the answers show that no majority has it.  The other
+ * servers get a grace period to answer, except for the removal of our own
+ * ticket: then the answer does not matter to anybody. */
 static void decide_found(struct hf_quorum *quorum,
                          struct hf_quorum_request *request, bool is_own)
 {

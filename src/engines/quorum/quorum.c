@@ -428,7 +428,7 @@ static struct hf_quorum_request *find_due(const struct hf_quorum *quorum)
 /* The timer step of the requests: one whose grace period is over is answered
  * with what the servers have said so far, and one that a quorum does not
  * support is refused, here and not inside hf_quorum_call().  Each is answered,
- * so this ends. */
+ * so this ends, unless memory runs out. */
 static void tick_requests(struct hf_quorum *quorum)
 {
     struct hf_quorum_request *request;

@@ -132,14 +132,15 @@ void hf_quorum_server_up(struct hf_quorum *quorum, size_t server,
 void hf_quorum_server_down(struct hf_quorum *quorum, size_t server,
                            hf_status status, const char *why, uint64_t now_ms);
 /* ${call} was answered.  An answer that hf_store_answer_check() refuses ends
- * that server's link. */
+ * that server's link.  It is not checked if the request has its answer already.
+ */
 void hf_quorum_server_answered(struct hf_quorum *quorum,
                                struct hf_store_call *call,
                                const struct hf_store_answer *answer,
                                uint64_t now_ms);
-/* A server sent ${notice}.  It is passed on if the quorum is up, except a GONE
- * of a ticket of ours that has no number yet or that a majority may still
- * have. */
+/* A server sent ${notice}.  It is passed on if the quorum is up, except the
+ * notice that a ticket of ours is gone, if that has no number yet or a majority
+ * may still have it. */
 void hf_quorum_server_notice(struct hf_quorum *quorum, size_t server,
                              const struct hf_store_notice *notice,
                              uint64_t now_ms);

@@ -7,8 +7,8 @@
 #include "engines/quorum/quorum_answer.h"
 
 /* If a server has committed another ticket with our number, we try a greater
- * one, at most COMMIT_ROUNDS_MAX times.  The step is random up to STRIDE_MAX,
- * so that two clients that want the same number soon differ. */
+ * one, in COMMIT_ROUNDS_MAX rounds in all.  The step is random up to
+ * STRIDE_MAX, so that two clients that want the same number soon differ. */
 #define COMMIT_ROUNDS_MAX 16
 #define STRIDE_MAX 64
 
@@ -24,7 +24,9 @@ static void send_commit(struct hf_quorum *quorum,
     hf_quorum_request_send_all(quorum, request, &call, &args);
 }
 
-/* Begin again with new proposals, which are greater than all numbers before. */
+/* Begin, or begin again, with proposals.  A server that has not got the ticket
+ * proposes a number greater than all before, any other one the number that the
+ * ticket has there. */
 static void send_propose(struct hf_quorum *quorum,
                          struct hf_quorum_request *request,
                          struct hf_quorum_ticket *ticket)

@@ -88,9 +88,9 @@ struct hf_quorum_request {
      * other rounds are outdated */
     unsigned round;
     unsigned commit_rounds; /* rounds of COMMIT so far */
-    /* ENQUEUE: the number to be committed, the greatest that was proposed so
-     * far; LIST: the greatest of our tickets in the queue, 0: we have none;
-     * REVOKE: the new .revoked, 0 in the first round */
+    /* ENQUEUE: the greatest number that was proposed so far, then the one to be
+     * committed, which may be raised; LIST: the greatest of our tickets in the
+     * queue, 0: we have none; REVOKE: the new .revoked, 0 in the first round */
     uint64_t number;
     size_t pending;          /* server calls without an answer, of all rounds */
     size_t pending_in_round; /* the same of this round, of servers that count */
@@ -98,7 +98,8 @@ struct hf_quorum_request {
     uint32_t ok_servers;
     uint32_t found_servers; /* of these: that had the ticket */
     uint32_t committed;     /* of these: that committed it with .number */
-    bool number_taken;      /* a server has another ticket with .number */
+    /* a server has the ticket and did not commit it with .number */
+    bool number_taken;
     /* from then on the request does not wait for more answers of this round;
      * HF_FOREVER: no grace period has begun */
     uint64_t grace_ends_at_ms;
