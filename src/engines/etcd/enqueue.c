@@ -57,8 +57,9 @@ value_of(const struct hf_etcd_engine_request *req,
                                            req->request->payload, value)};
 }
 
-/* The transaction has ended with ${result} and may have been carried out: fail
- * the removal that shares it, or carry it out alone. */
+/* The transaction has ended with ${result} and was not answered: fail the
+ * removal that shares it; or carry it out alone, if it was refused or there was
+ * no space for the put. */
 static void fail_removal(struct hf_etcd_engine_request *req,
                          const struct hf_etcd_result *result)
 {

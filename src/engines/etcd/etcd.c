@@ -123,8 +123,9 @@ free_memory:
 
 /* ------------------------------------------------------------- functions -- */
 
-/* Each of these calls hf_etcd_io_run_soon(), so that what was asked for is sent
- * when the loop next runs. */
+/* The first three call hf_etcd_io_run_soon(), so that what was asked for is
+ * sent when the loop next runs; except for an EXAMINE, which has its own
+ * connections. */
 void hf_etcd_request(struct hf_engine *engine, struct hf_request *request)
 {
     if (request->kind == HF_REQUEST_EXAMINE) {

@@ -28,7 +28,8 @@
 /* Tickets that are compared by one request.  With more they take turns. */
 #define COMPARED_MAX 32
 
-/* Append the comparisons, and move those tickets behind all others. */
+/* Append the comparisons, and move all tickets that were looked at behind the
+ * others. */
 static void compare_tickets(struct hf_etcd_engine *engine,
                             struct hf_etcd_buffer *buffer)
 {

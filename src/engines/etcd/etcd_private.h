@@ -41,7 +41,7 @@ struct hf_etcd_engine {
     struct {
         struct hf_etcd_engine_watch *first;
         struct hf_etcd_engine_watch *last;
-    } watches; /* all that have not ended, see ticket_watch.c */
+    } watches; /* all that have not ended, see watches.h */
     struct hf_etcd_engine_reports reports;
 };
 
@@ -58,7 +58,7 @@ static inline void hf_etcd_engine_notify(struct hf_etcd_engine *engine,
 /* Each begins one kind of request and answers it later, or at once, exactly
  * once. */
 
-/* Those that keep an order: queue_order.h. */
+/* Those that keep an order: queue_order.h.  So do some lists. */
 void hf_etcd_engine_enqueue(struct hf_etcd_engine *engine,
                             struct hf_request *request);
 void hf_etcd_engine_remove_ticket(struct hf_etcd_engine *engine,

@@ -147,7 +147,7 @@ void hf_etcd_engine_request_fail_memory(struct hf_etcd_engine_request *req);
 /* Fail because others have changed the ticket at each attempt. */
 void hf_etcd_engine_request_fail_busy(struct hf_etcd_engine_request *req);
 
-/* The same for a request that has no state yet. */
+/* hf_etcd_engine_request_fail() for a request that has no state yet. */
 void hf_etcd_engine_fail(struct hf_etcd_engine *engine,
                          struct hf_request *request, enum hf_failure failure,
                          hf_status status, const char *format, ...)
@@ -167,7 +167,8 @@ void hf_etcd_engine_read_own(struct hf_etcd_engine_request *req,
                              const struct hf_etcd_engine_own_ticket *own,
                              hf_etcd_engine_step *step);
 
-/* Append to a transaction that the target was created when it was found. */
+/* Append to a transaction the comparison that the target is still the key that
+ * was found, by its create revision. */
 void hf_etcd_engine_compare_target(const struct hf_etcd_engine_request *req,
                                    struct hf_etcd_buffer *buffer);
 

@@ -12,8 +12,8 @@
  *
  * for the last candidate of the session that was evicted.  The transaction that
  * deletes the ticket puts it, and it belongs to the lease of the candidate, so
- * it goes with the session.  The owner reports its loss first, and then reads
- * the key and logs what it says: the loss waits for nothing.
+ * it goes with the session.  The owner reports its loss at once, and reads the
+ * key beside that and logs what it says: the loss waits for nothing.
  */
 #ifndef HF_ENGINES_ETCD_EVICTION_H
 #define HF_ENGINES_ETCD_EVICTION_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See examine_members.h.  A timer looks every TICK_MS whether all servers have
- * answered and the client's own session is usable; after HF_EXAMINE_SERVER_MS
- * it goes on with what is there.  Only the timer goes on, so nothing is freed
- * within a notification of a session. */
+ * answered and the client's own session is usable; after HF_EXAMINE_SERVER_MS,
+ * or if no server can be used, it goes on with what is there.  Only the timer
+ * goes on, so nothing is freed within a notification of a session. */
 #include "engines/etcd/examine_members.h"
 
 #include <inttypes.h>

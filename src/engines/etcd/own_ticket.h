@@ -75,7 +75,7 @@ hf_etcd_engine_queue_range(const struct hf_etcd_engine_queue *queue,
 
 /* ----------------------------------------------------------- own tickets -- */
 
-/* A ticket of somebody else that a list for one of ours has shown. */
+/* Another ticket, also of ours, that a list for one of ours has shown. */
 struct hf_etcd_engine_seen_ticket {
     struct hf_ticket_id id;
     enum hf_ticket_kind kind;

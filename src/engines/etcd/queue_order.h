@@ -5,12 +5,13 @@
  * etcd carries out the calls of one connection in any order: of 64 transactions
  * that are written together, one in thirty is committed before the one in front
  * of it.  So requests that take effect in the order in which they were made are
- * begun one at a time, each when the one before it was answered: enqueues, and
- * what sets, clears and watches the flag of a barrier.  The latter may join the
- * one in front of them, and share its call (flags.c).  All of them also wait
- * for the session's epoch (etcd/epoch.h), because an enqueue is of one.
+ * begun one at a time, each when the one before it was answered: enqueues;
+ * lists for a ticket of ours whose enqueue was not answered, and its removal;
+ * and what sets, clears and watches a flag.  The last may join the one in front
+ * of them, and share its call (flags.c).  All of them also wait for the
+ * session's epoch (etcd/epoch.h), because an enqueue is of one.
  *
- * A removal of a ticket of ours keeps no order with them, but waits for
+ * Any other removal of a ticket of ours keeps no order with them, but waits for
  * hf_etcd_engine_flush(): an enqueue that begins then takes one into its own
  * transaction.  So a cohort replaces its ticket by one commit.  Two enqueues
  * never share a transaction: their keys would have one create revision.

@@ -6,15 +6,17 @@
  *     all      all keys, from the oldest on
  *     nearest  of a lock: the ticket itself, the nearest three ahead that may
  *              block it, and the first of all
+ *     first    the first ticket alone
  *
  * The newest key below a queue is a ticket that was just put.  So the range in
  * descending order of creation, of four keys, is that ticket and those three,
  * unless other things are between them; then older keys are read.  A queue of
  * ten thousand tickets costs no more bytes than one of five.
  *
- * The first pages come with the transaction that the request begins with.  The
- * others are read at its revision: a server that has not come so far refuses
- * that, so no page is older than the first one, and nobody ahead is missing.
+ * The first pages come with the transaction that the request begins with, or
+ * from hf_etcd_engine_read_now().  The others are read at the revision of the
+ * first: a server that has not come so far refuses that, so no page is older
+ * than the first one, and nobody ahead is missing.
  */
 #ifndef HF_ENGINES_ETCD_QUEUE_READING_H
 #define HF_ENGINES_ETCD_QUEUE_READING_H

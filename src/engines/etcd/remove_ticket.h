@@ -8,9 +8,10 @@
  * A ticket of ours is known by both.  If its enqueue got no answer, its key is
  * read first.  Any other ticket is looked for in its queue.  When somebody says
  * by whom it is evicted, that is put into its value first.  The owner's watch
- * shows the two in this order, so he learns the reason together with the loss.
- * An election's value belongs to its candidate, and other programs' to them, so
- * these learn no reason.
+ * shows the two in this order, so it learns the reason together with the loss.
+ * The value of an election's ticket belongs to its candidate, who finds the
+ * reason in another key (eviction.h).  Tickets of other programs keep their
+ * values, so these learn no reason.
  */
 #ifndef HF_ENGINES_ETCD_REMOVE_TICKET_H
 #define HF_ENGINES_ETCD_REMOVE_TICKET_H

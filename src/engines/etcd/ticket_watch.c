@@ -159,7 +159,8 @@ static void start(struct hf_etcd_engine_watch *watch, const char *suffix,
     watch->watch.event = event;
     watch->watch.compacted = compacted;
     /* Of our own ticket every put matters: a request to release, or the reason
-     * of an eviction.  Of another one it matters only whether it is there. */
+     * of an eviction.  Of another one it matters only whether it is there,
+     * and of which kind, in the end. */
     watch->watch.extent =
         own != NULL ? HF_ETCD_WATCH_ALL_EVENTS : HF_ETCD_WATCH_LAST_STATE;
     if (!hf_etcd_engine_watch_start(watch, revision))

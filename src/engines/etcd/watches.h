@@ -55,7 +55,7 @@ hf_etcd_engine_watch_of(struct hf_etcd_engine_request *req);
 bool hf_etcd_engine_watch_start(struct hf_etcd_engine_watch *watch,
                                 int64_t revision);
 
-/* Report GONE or QUEUE_CHANGED, with ${text} or NULL, and end. */
+/* Report GONE or QUEUE_CHANGED, with ${text} or NULL, and end ${watch}. */
 void hf_etcd_engine_watch_end(struct hf_etcd_engine_watch *watch,
                               enum hf_event_kind kind, const char *text);
 
