@@ -102,9 +102,9 @@ static bool may_send(const struct hf_leased *leased)
     return leased->calls.sent_count < HF_LEASED_CALLS_SENT_MAX;
 }
 
-/* Does ${call} go ahead of the calls that wait?  A CLOSE_SESSION removes the
- * tickets of all calls that were sent; the calls that wait have enqueued none,
- * and are not sent any more. */
+/* Does ${call} go ahead of the calls that wait?  The session's own
+ * CLOSE_SESSION removes the tickets of all calls that were sent; the calls that
+ * wait have enqueued none, and are not sent any more. */
 static bool skips_the_wait(const struct hf_leased_call *call)
 {
     return call->store_call.kind == HF_STORE_RENEW ||
@@ -125,8 +125,8 @@ void hf_leased_call_begin(struct hf_leased *leased, struct hf_leased_call *call,
         append(&calls->waiting, call);
 }
 
-/* Send waiting calls while there is room.  After a CLOSE_SESSION nothing is
- * sent, so that the session stays closed. */
+/* Send waiting calls while there is room.  After the session's own
+ * CLOSE_SESSION nothing is sent, so that the session stays closed. */
 static void send_waiting(struct hf_leased *leased)
 {
     struct hf_leased_calls *calls = &leased->calls;

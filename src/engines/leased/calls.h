@@ -53,9 +53,9 @@ struct hf_leased_calls {
     uint64_t server_clock_at_ms;
 };
 
-/* The most calls that are sent and not answered.  They are enough to fill a
- * link, and few enough that the last one is answered well within the timeout
- * of a call. */
+/* A call waits while this many are sent and not answered.  They are enough to
+ * fill a link, and few enough that the last one is answered well within the
+ * timeout of a call. */
 #define HF_LEASED_CALLS_SENT_MAX 32
 
 /* Make a call of ${kind} about ${queue} (a name; NULL: about none) for

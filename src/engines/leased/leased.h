@@ -106,7 +106,8 @@ void hf_leased_up(struct hf_leased *leased, uint64_t server_ms,
 const char *hf_leased_session_name(const struct hf_leased *leased);
 
 /* The server has sent something while the link is made: the timeout of the
- * attempt begins again.  Ignored at any other time. */
+ * attempt begins again, HF_CONNECTIVITY_ANSWERS_MAX times at most.  Ignored at
+ * any other time. */
 void hf_leased_making_progress(struct hf_leased *leased, uint64_t now_ms);
 
 /* The link could not be made or has ended.  ${why} is a text for people; it

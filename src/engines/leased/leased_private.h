@@ -5,7 +5,8 @@
  * and the beginning of a ticket watch, queue_watches.c and ticket_watches.c the
  * watches, calls.c the calls under way, queue_table.c the queues and our
  * tickets, and core_events.c the events to the core.  Each calls only those
- * behind it; a renewal reaches the session by pointers. */
+ * behind it; a renewal reaches the session by pointers.  session_close.c has
+ * the close of a session, and ticket_sets.c copies of its tickets. */
 #ifndef HF_ENGINES_LEASED_LEASED_PRIVATE_H
 #define HF_ENGINES_LEASED_LEASED_PRIVATE_H
 

@@ -121,7 +121,8 @@ const char *hf_leased_queue_of(const struct hf_request *request,
 
 /* ------------------------------------------------ when a queue is polled -- */
 
-/* The longest time that a lost notice can go unnoticed. */
+/* The longest time between two polls of a queue in which something is watched.
+ */
 #define POLL_MAX_MS UINT64_C(5000)
 
 static uint64_t poll_ms(const struct hf_leased *leased)

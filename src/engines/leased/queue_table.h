@@ -85,7 +85,7 @@ const char *hf_leased_queue_of(const struct hf_request *request,
 
 /* Plan the next poll of ${queue}, whose tickets ${answer} has just shown: when
  * the first of their leases may have expired, or after the usual interval if
- * that is sooner. */
+ * that is sooner.  Does nothing if nothing is watched there. */
 void hf_leased_poll_plan(struct hf_leased *leased,
                          struct hf_leased_queue *queue,
                          const struct hf_store_answer *answer);

@@ -32,8 +32,9 @@ struct hf_leased_renewal_listener {
      * with that proof, so that no PROVE waits for it. */
     bool (*renewed)(struct hf_leased *leased, uint64_t sent_at_ms);
     /* The renewal was answered in full and proves nothing new, because a
-     * ticket was lost.  A link that waits for its first RENEW is usable all
-     * the same: what was proven before still holds. */
+     * ticket was lost and no event reports that (.lost_unseen).  A link that
+     * waits for its first RENEW is usable all the same: what was proven before
+     * still holds. */
     void (*proved_nothing)(struct hf_leased *leased);
     /* The renewal failed as ${answer} says.  Not called if the link has
      * ended. */

@@ -4,10 +4,10 @@
  *
  * A session may have thousands of tickets, and no fixed time is right for
  * these: a busy server needs ten times as long as an idle one, and it is no
- * use to wait for a server that is gone.  So the tickets go in pieces, and
- * each answer restarts the timeout of the close.  If the server is silent for
- * that long, the close ends, and each ticket that is left stays until its
- * lease runs out.
+ * use to wait for a server that is gone.  So the tickets go in pieces, and each
+ * answer that is no failure restarts the timeout of the close.  If the server
+ * is silent for that long, the close ends, and each ticket that is left stays
+ * until its lease runs out.
  *
  * The pieces of the session's own close are sent all at once, because nothing
  * follows them, and because the tickets at the nodes of a Redis Cluster that
@@ -51,8 +51,8 @@ void hf_leased_session_close_keep(struct hf_leased *leased,
 void hf_leased_session_close_old(struct hf_leased *leased);
 
 /* Begin to remove all that the session has: its connectivity is CLOSING from
- * now on.  False, and nothing changes, if memory runs out for the first
- * piece. */
+ * now on.  False, and nothing changes, if memory runs out for the copy of its
+ * tickets or for the first piece. */
 bool hf_leased_session_close_begin(struct hf_leased *leased);
 
 /* A copy of all that the session has now, cut into the pieces of a

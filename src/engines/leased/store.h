@@ -25,7 +25,8 @@
  *    carried out, but not yet that the change is durable, does not answer yet.
  *    If it can never know, it answers UNSURE.  The answer to a RENEW covers all
  *    calls that were carried out before it.  A LIST, an EXISTS, a NAMES, an
- *    EXAMINE and a READ_SUCCESS only read, so their answers confirm nothing.
+ *    EXAMINE and a READ_SUCCESS change no ticket, so their answers confirm
+ *    nothing.
  *  - Calls of one session about one queue take effect in the order in which
  *    they were made.  RENEW and CLOSE_SESSION keep that order with all of them.
  *  - A store reports nothing from inside connect(), disconnect(), call() and
@@ -267,7 +268,8 @@ bool hf_store_is_double_barrier_kind(enum hf_ticket_kind kind);
 #define HF_STORE_TICKETS_MAX 65536
 
 /* The payload at ${text}, ${bytes} long and followed by a NUL.  "" if it is not
- * valid UTF-8 or too long, because other programs can write there. */
+ * valid UTF-8, has a NUL in it or is too long, because other programs can write
+ * there. */
 const char *hf_store_payload(const char *text, size_t bytes);
 
 /* What an answer says of a ticket beyond hf_ticket, at the time of the
@@ -367,9 +369,9 @@ struct hf_store_ops {
     void (*disconnect)(struct hf_store *store);
     /* Carry out ${call}; hf_leased_answered() reports the answer. */
     void (*call)(struct hf_store *store, struct hf_store_call *call);
-    /* While connect() is in progress: what has not arrived yet, for the text
-     * "no ... within 2000 ms".  Returns NULL for "connection".  The pointer may
-     * be NULL. */
+    /* When connect(), the first RENEW or the close has timed out: what has not
+     * arrived yet, for the text "no ... within 2000 ms".  Returns NULL for
+     * "connection".  The pointer may be NULL. */
     const char *(*awaited)(const struct hf_store *store);
 
     /* The rest is for leased_engine.h.  The leased client does not call it: */

@@ -23,8 +23,9 @@ struct hf_leased_ticket_sets {
 };
 
 /* Copy all that the session has now, for pieces of at most ${max} tickets, and
- * as many queues.  A queue of more tickets has several sets.  To be freed by
- * hf_free(), when no call points into it any more.  NULL if memory runs out. */
+ * as many queues.  A queue whose tickets are in several pieces has a set in
+ * each.  To be freed by hf_free(), when no call points into it any more.  NULL
+ * if memory runs out. */
 struct hf_leased_ticket_sets *
 hf_leased_ticket_sets_new(const struct hf_leased *leased, size_t max);
 
