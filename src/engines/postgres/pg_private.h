@@ -3,9 +3,10 @@
  * under way, call.c sends calls as SQL, result.c reads their results, examine.c
  * makes findings, notice.c reads notifications, setup.c prepares the
  * connection, successor.c looks at the other servers of the URL,
- * pg_connection.c makes and ends a connection, and pg_failure.c says what
- * errors mean.  Each calls only those behind it; what the loop reports goes up
- * by three pointers.  Only the loop waits for anything. */
+ * pg_connection.c makes and ends a connection, definition.c compares the
+ * definitions of schemas, and pg_failure.c says what errors mean.  Each calls
+ * only those behind it; what the loop reports goes up by three pointers.  Only
+ * the loop waits for anything. */
 #ifndef HF_ENGINES_POSTGRES_PG_PRIVATE_H
 #define HF_ENGINES_POSTGRES_PG_PRIVATE_H
 
@@ -32,7 +33,9 @@ enum hf_pg_state {
     HF_PG_RESOLVING,  /* the name of the host is being looked up */
     HF_PG_CONNECTING, /* libpq connects */
     HF_PG_PREPARING,  /* setup.c prepares it */
-    HF_PG_UP,         /* hf_leased_up() was called */
+    /* It can be called.  hf_leased_up() follows, after the first look at the
+     * other servers (successor.c). */
+    HF_PG_UP,
 };
 
 /* The steps of setup.c, in this order. */

@@ -31,11 +31,11 @@ extern const char hf_pg_examine[];
 
 /*
  * A query that returns the version of the tables, the definition of both
- * schemas, and whether the functions are there.  The definition is
- * hf_pg_definition if nobody has changed a schema.  It has one line for each
- * table, column, function and whatever else decides what these do, sorted by
- * bytes.  The lines of the functions contain HF_PG_FUNCTIONS, the others do
- * not.
+ * schemas, whether the functions are there, and whether this role may create
+ * them for all.  The definition is hf_pg_definition if nobody has changed a
+ * schema.  It has one line for each table, column, function and whatever else
+ * decides what these do, sorted by bytes.  The lines of the functions contain
+ * HF_PG_FUNCTIONS, the others do not.
  *
  * A change to sql/ after a release needs a new number, one more than the last:
  * sed -i 's/holdfast_4/holdfast_5/' over sql/ and this file.  If it changes

@@ -68,7 +68,7 @@ static void update_highest(struct hf_pg_look *look)
     }
 }
 
-/* All servers were asked. */
+/* All servers were asked, or the time of the round is over. */
 static void end_round(struct hf_pg_look *look)
 {
     struct hf_store *ours = look->ours;

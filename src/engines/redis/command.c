@@ -47,8 +47,8 @@ void hf_redis_key(const char *queue, const char *word,
 /* operation, not_after with ttl, session with the ticket */
 #define ARGUMENTS 3
 
-/* The script compares not_after with the server's clock as texts; until the
- * year 2286 both have this many digits. */
+/* The script compares not_after with the server's clock as texts.  Until the
+ * year 2286 a time in milliseconds has this many digits. */
 #define NOT_AFTER_DIGITS 13
 
 /* Before the operation, with layout=redis-py. */

@@ -24,8 +24,9 @@ local now = math.floor(micros / 1000)
 local MUTEX, READ, WRITE, LEASE = '1', '2', '3', '4'
 local PARTICIPANT, READY = '8', '9'
 
--- The keys of a queue expire this long after its last ticket, if all sessions
--- have ended without removing their tickets.
+-- The keys of a queue but the last number and the success expire, at the
+-- earliest this long after its last ticket, if all sessions have ended without
+-- removing their tickets.
 local ABANDONED_MS = 60000
 
 local function text(number)

@@ -23,7 +23,7 @@
 
 /* A slot is given up 5/8 of a ttl after its last renewal.  A renewal that
  * begins just before that must end before the session is lost; the timeout of a
- * node is 1/4 of a ttl. */
+ * node is 1/4 of a ttl at most. */
 #define GIVE_UP_TTL_EIGHTHS 5
 
 /* The call, and the answer that the parts are put into. */

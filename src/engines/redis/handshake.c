@@ -275,7 +275,7 @@ static bool lacks_optional(const struct hf_redis_link *link, const char *others)
 /* The reply of the script about the rights of the user, which holdfast doctor
  * asks for as well.  A user that may run nothing with the key that was tried
  * may be meant for other locks, and is not refused.  A server before 7.0
- * cannot say. */
+ * can say only whether the user may publish. */
 static void handle_rights(struct hf_redis_link *link,
                           const struct redisReply *reply)
 {

@@ -15,7 +15,8 @@
 #include "engines/redis/config.h"
 #include "engines/redis/redis_quorum.h"
 
-/* Options without a reader are read with the URL of each server. */
+/* Options without a reader are read with the URL of each server; reconnect= by
+ * hf_reconnect_choose(). */
 static const struct hf_url_option_row rows[] = {
     {.key = "ttl"},
     {.key = "clock_drift"},

@@ -54,7 +54,8 @@ struct hf_redis_slot_owners {
 /* What is known of the hash slots. */
 struct hf_redis_slot_map {
     struct hf_redis_slot_owners owners;
-    /* When the last renewal, or ENQUEUE, of each slot was sent. */
+    /* When the last renewal, or ENQUEUE, of each slot that succeeded was
+     * begun. */
     uint64_t renewed_at_ms[HF_REDIS_HASH_SLOTS];
     /* The last renewal that succeeded has given this slot up. */
     bool given_up[HF_REDIS_HASH_SLOTS];
@@ -125,9 +126,9 @@ struct hf_store {
     bool clustered;
     bool out_of_memory;
     char session[HF_STORE_SESSION_BYTES];
-    struct hf_redis_node *default_node; /* the first that was up */
+    struct hf_redis_node *default_node; /* the one that is connected to first */
     struct hf_redis_node
-        *slot_map_source; /* node that CLUSTER SLOTS was sent to, or NULL */
+        *slot_map_source; /* node that a refresh asks for the slots, or NULL */
     uint64_t slot_map_deadline_ms; /* when that node is given up */
     /* The link that looks for a server that was promoted in place of ours;
      * NULL: nothing looks, for instance on a Redis Cluster, whose nodes say so
@@ -139,8 +140,8 @@ struct hf_store {
      * look has found, until the EXAMINE is answered. */
     struct hf_store_call *examination;
     struct hf_finding_list look_findings;
-    uint64_t wake_at_ms; /* when a timeout of a node, or its next attempt, may
-                            be due; HF_FOREVER: none */
+    uint64_t wake_at_ms; /* when a timeout of a node, its next attempt, or a
+                            look may be due; HF_FOREVER: none */
     struct hf_redis_routed_calls
         buckets[HF_REDIS_ROUTED_CALL_BUCKETS]; /* calls by hash slot */
     /* Calls that .later will answer. */

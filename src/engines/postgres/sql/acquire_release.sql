@@ -4,9 +4,9 @@
 -- other client wants.  If another one does, it goes on from what the short path
 -- has read and locked.
 --
--- queue.sole decides between the two.  It is set under the lock of the queue's
--- row, and an UPDATE takes that lock before it computes.  So the UPDATE decides
--- by the row as it is, also after a wait for it.  The clock is read after that.
+-- counter.sole decides between the two.  It is set under the lock of its row,
+-- and an UPDATE takes the lock before it computes.  So the UPDATE decides by
+-- the row as it is, also after a wait for it.  The clock is read after that.
 --
 -- To set search_path for a function takes as long as two of its statements, so
 -- these do not if the connection has the right one, as a client's has.  Until
