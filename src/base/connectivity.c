@@ -80,9 +80,9 @@ static void forget_logged(struct hf_connectivity *connectivity)
 
 /* The timeout of one attempt: each server can be tried twice within a session,
  * but no attempt is shorter than a busy server may need.  The first attempts
- * are shorter than that, because a server that is starting may leave a
- * connection open that it will never answer, as ZooKeeper 3.8 does, and serve
- * the next one. */
+ * get less than their share of the session, because a server that is starting
+ * may leave a connection open that it will never answer, as ZooKeeper 3.8 does,
+ * and serve the next one. */
 static uint64_t attempt_timeout_ms(const struct hf_connectivity *connectivity)
 {
     size_t servers = connectivity->share_servers;

@@ -49,14 +49,16 @@
 #define HF_CLOSE_TIMEOUT_MS 1000
 
 enum hf_connectivity_state {
-    HF_CONNECTIVITY_IDLE,        /* the policy gave up; waits for
+    HF_CONNECTIVITY_IDLE,        /* the policy gave up, or the servers refuse
+                                    us for good; waits for
                                     hf_connectivity_resume() */
     HF_CONNECTIVITY_WAITING,     /* for the instant of the next attempt */
     HF_CONNECTIVITY_CONNECTING,  /* the transport is connecting */
     HF_CONNECTIVITY_HANDSHAKING, /* connected; the server was asked to accept
                                     or confirm the session */
     HF_CONNECTIVITY_UP,          /* requests can be sent */
-    HF_CONNECTIVITY_CLOSING,     /* what ends the session was sent */
+    HF_CONNECTIVITY_CLOSING,     /* the requests that end the session were
+                                    sent */
     HF_CONNECTIVITY_CLOSED,      /* final */
 };
 
@@ -85,12 +87,14 @@ struct hf_connectivity {
     uint64_t until_ms; /* WAITING: when the next attempt begins; CONNECTING,
                           HANDSHAKING, CLOSING: when it times out */
     uint64_t up_at_ms; /* when the state became UP */
-    size_t silent_attempts; /* attempts since the last UP that timed out */
-    size_t answers;         /* of this attempt, that gave it its time again */
+    size_t silent_attempts; /* attempts that timed out since the last UP, or
+                               since the servers were changed */
+    size_t answers;         /* how often this attempt got its time again */
     /* Why there is no connection, with the server's name; "" while UP. */
     char error[HF_ERROR_TEXT_BYTES];
-    /* A digest of each server's last text since the last UP, so that servers
-     * that stay dead do not fill the log with the same lines. */
+    /* A digest of each server's last text since the last UP, or since the
+     * servers were changed, so that servers that stay dead do not fill the log
+     * with the same lines. */
     uint64_t logged[HF_CONNECTIVITY_SERVERS_MAX];
 };
 
@@ -120,18 +124,21 @@ void hf_connectivity_handshaking(struct hf_connectivity *connectivity);
 void hf_connectivity_answered(struct hf_connectivity *connectivity,
                               uint64_t now_ms);
 
-/* The server has accepted the session: the last error is forgotten.
+/* The server has accepted the session: the text of the last error is forgotten.
  * HANDSHAKING. */
 void hf_connectivity_up(struct hf_connectivity *connectivity, uint64_t now_ms);
 
-/* GIVE_UP was due: the attempt was silent, so the next ones may take longer.
- * Returns the timeout that has passed, for the text of the error.
- * hf_connectivity_disconnected() must follow. */
+/* GIVE_UP was due: the attempt counts as silent, so the next ones may take
+ * longer.  Returns the timeout of the attempt, for the text of the error; in
+ * CLOSING it is not the limit that has passed.  hf_connectivity_disconnected()
+ * must follow, in CLOSING hf_connectivity_closed(). */
 uint64_t hf_connectivity_timed_out(struct hf_connectivity *connectivity);
 
 /* The connection has ended, or the attempt has failed, with ${status}.  The
  * next attempt is due when the policy says so, or never (IDLE).  The end of a
- * steady connection is no failed attempt.  CONNECTING, HANDSHAKING or UP. */
+ * steady connection is no failed attempt: the next one is due at once if there
+ * are other servers, else after a short pause, whatever the policy says.
+ * CONNECTING, HANDSHAKING or UP. */
 void hf_connectivity_disconnected(struct hf_connectivity *connectivity,
                                   hf_status status, uint64_t now_ms,
                                   struct hf_random *random);
@@ -151,8 +158,8 @@ void hf_connectivity_refused(struct hf_connectivity *connectivity,
 void hf_connectivity_restart(struct hf_connectivity *connectivity,
                              uint64_t now_ms);
 
-/* Begin again after the policy gave up: an attempt is due at once.  False, and
- * nothing changes, in other states than IDLE. */
+/* Begin again: an attempt is due at once.  False, and nothing changes, in other
+ * states than IDLE. */
 bool hf_connectivity_resume(struct hf_connectivity *connectivity,
                             uint64_t now_ms);
 
@@ -193,8 +200,8 @@ bool hf_connectivity_set_error(struct hf_connectivity *connectivity,
 bool hf_connectivity_text_changed(struct hf_connectivity *connectivity,
                                   size_t server, const char *text);
 
-/* The status of the error: why there is no connection, if all servers agree,
- * else HF_EUNREACHABLE. */
+/* The status of the error: why there is no connection, if all servers agree; if
+ * they refuse us for different reasons, the last one; else HF_EUNREACHABLE. */
 hf_status hf_connectivity_status(const struct hf_connectivity *connectivity);
 
 /* Is it an error that waiting does not change? */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an engine, and what drives a session with a server, has from the program
- * around it: time, a loop, filters, a log.  Only .event is about locks; what
- * makes no events does not use it. */
+/* What an engine, and the code that drives a session with a server, has from
+ * the program around it: time, a loop, filters, a log.  Only .event and
+ * .list_only are about locks; code that is no engine does not use them. */
 #ifndef HF_BASE_ENGINE_HOST_H
 #define HF_BASE_ENGINE_HOST_H
 
@@ -21,8 +21,8 @@ struct hf_engine_host {
     /* Hand an event to the core; ${event}->now_ms is filled in. */
     void (*event)(void *host, struct hf_event *event);
     /* CLOCK_BOOTTIME in milliseconds, corrected while it is slewed to be slow:
-     * monitor/clock.h.  So what is called CLOCK_BOOTTIME in the core and in
-     * engines is this clock. */
+     * monitor/clock.h.  Comments of the core and of engines call this clock
+     * CLOCK_BOOTTIME. */
     uint64_t (*now_ms)(void *host);
     /* For a timer: what CLOCK_BOOTTIME itself shows when .now_ms is ${at_ms};
      * HF_FOREVER stays what it is.  The pointer is NULL if the two clocks are
@@ -49,8 +49,8 @@ struct hf_engine_host {
      * which one the program has set; NULL: the one of that copy. */
     const struct hf_allocator *allocator;
     void *host;
-    /* Only LIST, NAMES, EXAMINE and READ_SUCCESS will be requested, and REMOVE
-     * and REVOKE of tickets of others; the engine creates nothing at its
+    /* Only LIST, NAMES, EXAMINE and READ_SUCCESS will be requested, REMOVE and
+     * REVOKE of tickets of others, and END; the engine creates nothing at its
      * server. */
     bool list_only;
 };

@@ -6,14 +6,14 @@
 #include <holdfast/status.h>
 
 /* Set ${error} (may be NULL) to ${status} and the formatted text, cut at a
- * UTF-8 boundary and made printable.  Returns ${status}, so that a failing path
- * is one line. */
+ * UTF-8 boundary, made printable and with its passwords hidden.  Returns
+ * ${status}, so that a failing path is one line. */
 hf_status hf_error_set(struct hf_error *error, hf_status status,
                        const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Put "${context}: " in front of the text, where an error crosses to a caller.
- * Nothing if ${error} is NULL or has no failure. */
+/* Put "${context}: " in front of the text.  Nothing happens if ${error} is NULL
+ * or has no failure. */
 void hf_error_prefix(struct hf_error *error, const char *context);
 
 /* What ${number}, a value of errno, means: never NULL, and in English in any

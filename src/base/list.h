@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Doubly linked lists of objects, by fields of theirs, as in uthash's utlist.h:
- * a list is any struct with .first and .last, both NULL while it is empty, and
- * an object of it has .next and .previous.  So a walk needs no macro:
+ * Doubly linked lists of objects, linked by fields of the objects, as in
+ * uthash's utlist.h: a list is any struct with .first and .last, both NULL
+ * while it is empty, and an object of it has .next and .previous.  So a walk
+ * needs no macro:
  *
  *     for (item = list->first; item != NULL; item = item->next)
  *

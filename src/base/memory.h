@@ -22,10 +22,10 @@ void *hf_alloc(size_t bytes) __attribute__((malloc, warn_unused_result));
 void *hf_realloc(void *memory, size_t bytes)
     __attribute__((warn_unused_result));
 
-/* Have the array at ${array} (a T **) hold ${count} elements or more: ${room}
- * is the number that it has room for.  It is doubled, so that an array that
- * grows one by one is seldom moved; new elements are not zeroed.  False: there
- * is no memory, and nothing has changed. */
+/* Have the array at ${array} (a T **) hold ${count} elements or more.  ${*room}
+ * is the number that it has room for; this number is doubled, so that an array
+ * that grows one by one is seldom moved.  New elements are not zeroed.  False:
+ * there is no memory, and nothing has changed. */
 #define HF_ARRAY_ROOM(array, room, count)                                      \
     hf_array_room(array, room, count, sizeof **(array))
 

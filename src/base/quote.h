@@ -11,12 +11,12 @@ struct hf_quoted {
     char text[HF_QUOTE_BYTES];
 };
 
-/* Return the ${bytes} of ${text} in double quotes.  Each byte of what cannot be
- * shown (hf_utf8_unprintable()) or is no character becomes \xNN; a quote or
- * backslash gets a backslash in front of it; the password of what looks like a
- * URL becomes "***".  Text that does not fit is cut, and "..." follows the
- * closing quote.  Returned by value: hf_quote(name, n).text lives until the
- * statement ends. */
+/* Return the ${bytes} of ${text} in double quotes.  A character that cannot be
+ * shown (hf_utf8_unprintable()), or a byte that is part of none, becomes \xNN
+ * for each of its bytes; a quote or backslash gets a backslash in front of it;
+ * the first password of what looks like a URL becomes "***".  Text that does
+ * not fit is cut, and "..." follows the closing quote.  Returned by value:
+ * hf_quote(name, n).text lives until the statement ends. */
 struct hf_quoted hf_quote(const char *text, size_t bytes);
 
 /* Room for one character as it stands in quotes: \xNN for each of four bytes.

@@ -207,7 +207,7 @@ static uint64_t next_round_ms(struct hf_reconnect_backoff *backoff,
     return at_ms;
 }
 
-/* Does waiting not mend what has this status? */
+/* Is ${status} that of a failure that waiting does not mend? */
 static bool is_refusal(hf_status status)
 {
     return status == HF_EDENIED || status == HF_EURL ||

@@ -5,8 +5,8 @@
  * arithmetic of connectivity.h.
  *
  *     retry=forever          the default
- *     retry=never            one attempt
- *     retry=once             one retry, after a second
+ *     retry=never            one attempt at each server
+ *     retry=once             once more at each, after a second
  *     retry=[Nx]PAUSE[..PAUSE][/TOTAL]
  *
  * At most N retries, each after PAUSE, or after pauses that double from the
@@ -62,7 +62,8 @@ struct hf_reconnect_backoff {
     uint64_t first_failed_ms; /* when the first round had failed */
     hf_status status;         /* of the last failed attempt */
     size_t same_status;       /* attempts in a row that failed with it */
-    size_t refusals;          /* attempts in a row that waiting does not mend */
+    size_t refusals;          /* attempts in a row that failed for a reason
+                                 that waiting does not mend */
 };
 
 /* Set up ${backoff}.  ${policy} is copied; NULL: hf_reconnect_default. */

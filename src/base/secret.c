@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What looks like a URL has ":/" in it, or one of our schemes and ':'.
- * Its password is between the second ':' and the last '@', because the first
- * ':' is that of the scheme; or it is the value of an option with such a key.
+ * A text that looks like a URL has ":/" in it, or one of our schemes and ':' at
+ * its beginning or behind a '/' or '='.  Its password is between the second ':'
+ * and the last '@', because the first ':' is that of the scheme; or it is the
+ * value of an option with such a key.
  */
 #include "base/secret.h"
 

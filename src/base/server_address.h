@@ -12,8 +12,8 @@ bool hf_is_host_name(const char *text, size_t bytes);
 
 /* Read the ${bytes} of ${text}: the host, without brackets, into the
  * ${host_bytes} of ${host}, and the port, if there is one, into ${port}, which
- * has the default.  Returns what is wrong with ${text}, or NULL.  What is
- * returned never quotes ${text}, because a password may stand there. */
+ * has the default.  Returns what is wrong with ${text}, or NULL.  The returned
+ * text never quotes ${text}, because a password may stand there. */
 const char *hf_server_address_parse(const char *text, size_t bytes, char *host,
                                     size_t host_bytes, uint16_t *port);
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A text of any length with a reference count.  Many objects get the same text:
- * all waits that end with their session, all that wait behind one ticket.  If a
- * text is wanted that is equal to the one that was made last, that one gets
- * another reference.
+ * all waits that end with their session, all that wait behind one ticket.  The
+ * text that was made last gets another reference if an equal text is wanted.
  *
  * All functions are called with the lock of whatever contains the struct
  * hf_shared_texts.

@@ -3,7 +3,7 @@
  * Engine URLs: SCHEME:REST?KEY=VALUE&KEY=VALUE, where REST is empty, a path
  * ("file:/run/holdfast"), or "//" with servers and path
  * ("zk://h1:2181,h2/chroot").  Behind "quorum:" stand other URLs, which the
- * engine parses.  Every part is percent-decoded after it was cut out.  An
+ * engine parses.  Every other part is percent-decoded after it was cut out.  An
  * engine has a table of its options (url_options.h) and refuses others.
  *
  * The parser is stricter than RFC 3986 where a mistake would put a piece of a
@@ -27,7 +27,7 @@ struct hf_url_option {
     const char *value; /* percent-decoded, valid UTF-8, no NUL */
 };
 
-/* All text points into .memory. */
+/* All text points into .memory, but for a .path of "". */
 struct hf_url {
     const char *scheme;    /* lower case */
     const char *user;      /* decoded; NULL if there is none */

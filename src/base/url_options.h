@@ -53,8 +53,8 @@ hf_url_option_reader hf_url_read_choice;
 /* An absolute path; the field is a char[.max + 1]. */
 hf_url_option_reader hf_url_read_path;
 
-/* The row of clock_drift=, see time_math.h, which every engine has whose leases
- * another machine counts; the field is a uint64_t. */
+/* The row of clock_drift= (time_math.h), for every engine whose leases another
+ * machine counts; the field is a uint64_t. */
 #define HF_CLOCK_DRIFT_OPTION(type, field)                                     \
     {                                                                          \
         .key = "clock_drift", .read = hf_url_read_number,                      \

@@ -32,8 +32,8 @@ bool hf_utf8_control(uint32_t code);
 bool hf_utf8_unprintable(uint32_t code);
 
 /* Replace in ${text} each byte of an unprintable character, or of no character,
- * by '?'.  ${was_cut}: a character that the end of ${text} splits is removed
- * instead. */
+ * by '?'.  ${was_cut}: if one of the last three bytes is of no character, the
+ * text ends before it, because the cut may have split a character there. */
 void hf_utf8_make_printable(char *text, bool was_cut);
 
 /* Why ZooKeeper's PathUtils refuses the character ${code}, as a text such as "a
