@@ -16,7 +16,7 @@
 #include <sys/types.h>
 #include <uv.h>
 
-/* Written by hf_descriptor_guard_open(); read by any thread. */
+/* Written by hf_descriptor_guard_open() and _end(); read by any thread. */
 struct hf_descriptor_guard {
     int ends[2]; /* the reading one first; -1: nothing is left to guard */
     dev_t device;
@@ -33,8 +33,8 @@ bool hf_descriptor_guard_is_intact(const struct hf_descriptor_guard *guard);
 /* Close it, if it is intact.  Async-signal-safe. */
 void hf_descriptor_guard_close(const struct hf_descriptor_guard *guard);
 
-/* We have closed what it stood for: close it too.  It counts as intact from now
- * on.  No other thread uses it. */
+/* We have closed the descriptors that ${guard} stood for: close it too.  It
+ * counts as intact from now on.  No other thread uses it. */
 void hf_descriptor_guard_end(struct hf_descriptor_guard *guard);
 
 /* uv_async_send(), from a thread that does not have the lock of the loop of

@@ -27,9 +27,10 @@ int hf_high_descriptor(int fd)
     return moved;
 }
 
-/* A child may open a client of its own, so it must not find .reserving locked
- * by a thread that it does not have.  A fork does not take it, because a thread
- * that reserves has the lock of a monitor, and a fork holds all of these. */
+/* A child may open a client of its own, so it must not find ${reserving} locked
+ * by a thread that it does not have.  A fork does not lock ${reserving}: a
+ * thread that reserves has the lock of a monitor, and a fork has all of
+ * these. */
 static void in_child(void)
 {
     reserving = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
