@@ -20,7 +20,8 @@ enum hf_background_state {
     HF_BACKGROUND_BUSY, /* it works, and checks everything before it sleeps */
     HF_BACKGROUND_POLLING, /* in poll(): wake it by .wake_fd */
     HF_BACKGROUND_STANDBY, /* callers poll; it checks again in a moment */
-    HF_BACKGROUND_PARKED,  /* one caller polls for long; wake it by .wake */
+    HF_BACKGROUND_PARKED,  /* one caller polls for long, or the descriptors are
+                              gone; wake it by .wake */
 };
 
 /* All fields under the monitor's lock. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A borrowed uv loop, which belongs to the user.  It polls the descriptor of
- * our own loop as any other poller does, and so it can run callbacks.  Only two
+ * our own loop as any other poller does, and callbacks run on it.  Only two
  * handles of ours are on it.
  */
 #ifndef HF_MONITOR_BORROWED_LOOP_H
@@ -21,8 +21,8 @@ struct hf_borrowed_loop {
     _Atomic bool in_use;
     uv_poll_t poll;   /* polls the descriptor of our loop */
     uv_async_t async; /* wakes the loop from any thread */
-    /* How many of the two are not closed yet.  It falls on the loop's thread,
-     * without the lock. */
+    /* How many of the two handles are not closed yet.  The loop's thread
+     * decrements it without the lock; 0 once the loop was abandoned. */
     _Atomic unsigned handles;
 
     /* Our loop has something, or the loop was woken. */

@@ -20,7 +20,7 @@
 #define NS_PER_MS INT64_C(1000000)
 
 /* A thread that lost its processor between two readings knows too little: it
- * reads again, READINGS times at most. */
+ * reads again, up to READINGS times in all. */
 #define READINGS 4
 #define CLOSE_NS INT64_C(20000)
 

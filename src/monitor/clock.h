@@ -7,9 +7,9 @@
  * ends no later than the lease that another machine counts, unless the clock of
  * that machine is fast.
  *
- * Its instants compare within this process alone, because each process
- * corrects by what it has seen.  What others read is converted to
- * CLOCK_BOOTTIME, and so is what a timer is set to.
+ * Its instants compare within this process alone, because each process corrects
+ * by what it has seen.  Instants that others read, and those of timers, are
+ * converted to CLOCK_BOOTTIME.
  *
  * Any thread; async-signal-safe.
  */
@@ -34,7 +34,7 @@ uint64_t hf_boottime_ms(void);
 uint64_t hf_boottime_us(void);
 
 /* How far CLOCK_MONOTONIC_RAW is ahead of CLOCK_MONOTONIC, in nanoseconds, at
- * least and at most: the three clocks are not read at once.  Its rise is what
+ * least and at most: the two clocks are not read at once.  Its rise is what
  * CLOCK_BOOTTIME has lost by slewing. */
 struct hf_slew {
     int64_t least_ns;

@@ -7,7 +7,8 @@
  * - Every callback that is queued runs.
  * - Our handles are taken off a borrowed loop.
  * - The user is notified (.ended), and the call that waits for the end is
- *   answered.
+ *   answered.  (If no poller runs callbacks, that call was answered when the
+ *   owner reached its end, and has run the callbacks itself.)
  * - When the last thread has left the loop, the owner's handles on it
  *   (.leave_loop) and the loop are closed.
  * - With the last reference the memory is freed (.destroy).
@@ -43,7 +44,8 @@ static void emit_last_lines(struct hf_monitor *m)
 }
 
 /* All callbacks have run: notify the user, stop the background thread, and
- * answer the thread that waits. */
+ * answer the thread that waits; without one, drop the reference of the owner's
+ * handle. */
 static void end_monitor(struct hf_monitor *m)
 {
     bool somebody_waits = m->close_is_awaited;
@@ -163,7 +165,7 @@ hf_status hf_monitor_close(struct hf_monitor *m)
     return await_end(m, &waiter);
 }
 
-/* No thread joins the background thread, because the last callback runs on
+/* No thread joins the background thread, because the last callback may run on
  * it. */
 void hf_monitor_close_start(struct hf_monitor *m)
 {

@@ -54,7 +54,8 @@ void hf_deputy_rest(struct hf_deputy *deputy);
  * meanwhile. */
 void hf_deputy_stop(struct hf_deputy *deputy, pthread_mutex_t *lock);
 
-/* The descriptor is gone.  The thread ends, and nobody waits for that. */
+/* The descriptor is gone.  The thread ends by itself; only an hf_deputy_stop()
+ * that has begun waits for that.  By any thread. */
 void hf_deputy_abandon(struct hf_deputy *deputy);
 
 /* By the deputy.  Sleep until its timer fires or ${guard}, a descriptor, is

@@ -3,8 +3,8 @@
  * A program that closes our descriptors.  Once that is noticed, nothing touches
  * their numbers, which may be those of other files by now, and the monitor is
  * as one that was closed: the owner ends everything that is under way,
- * callbacks run, and calls are refused.  What was on the loop stays in memory
- * until the process ends, because other threads may still refer to it.
+ * callbacks run, and calls are refused.  The handles on the loop stay in memory
+ * until the process ends, because other threads may still refer to them.
  *
  * It is noticed by the next call, and by a thread that sleeps in poll(), which
  * the end of the guard wakes.  A thread that was just about to sleep notices it

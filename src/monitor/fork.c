@@ -72,10 +72,9 @@ static void in_parent(void)
 }
 
 /* In the child.  Only async-signal-safe calls, because other threads may have
- * held any lock but ours.  Every monitor and client of the parent is marked
- * as the parent's and forgotten.  Their mutexes are released, because a
- * callback may have forked, and the child returns from it through code that
- * unlocks. */
+ * held any lock but ours.  Every monitor of the parent is marked as the
+ * parent's and forgotten.  Their mutexes are released, because a callback may
+ * have forked, and the child returns from it through code that locks. */
 static void in_child(void)
 {
     struct hf_fork_entry *entry;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Forks.  A child closes its copies of our descriptors, so that it cannot keep
- * the ticket of a dead parent alive.  It does nothing else, because an unlock
- * or a closing message would act for the parent.  Every call compares a
- * generation that each fork increments; so handles of the parent are unusable
- * in the child.
+ * the ticket of a dead parent alive.  It sends nothing, because an unlock or a
+ * closing message would act for the parent.  Every call compares a generation
+ * that each fork increments; so handles of the parent are unusable in the
+ * child.
  */
 #ifndef HF_MONITOR_FORK_H
 #define HF_MONITOR_FORK_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each line is one write(2), so that the lines of several threads and processes
- * do not mix.  No line waits for its reader, because the thread that writes it
- * may be the one that renews a lease: lines that find no room are counted, and
- * the next one that finds room says how many they were.
+ * Each line is one system call, so that the lines of several threads and
+ * processes do not mix.  No line waits for its reader, because the thread that
+ * writes it may be the one that renews a lease: lines that find no room are
+ * counted, and the next one that finds room says how many they were.
  */
 #include "monitor/log_default.h"
 

@@ -164,7 +164,7 @@ void hf_loop_arm(struct hf_loop *loop, uint64_t at_ms)
 
     if (!hf_loop_is_there(loop))
         return;
-    /* What the last run left undone must wake threads that sleep already. */
+    /* Work that the last run left must wake threads that sleep already. */
     if (hf_loop_is_asked(loop))
         at_ms = 0;
     at_ms = hf_boottime_of_ms(hf_min_ms(at_ms, next_timer_ms(loop)));

@@ -28,7 +28,7 @@ enum hf_loop_state {
 /* All fields under the monitor's lock. */
 struct hf_loop {
     enum hf_loop_state state;
-    /* What shows other threads whether its descriptors are there.  Set once. */
+    /* Shows other threads whether its descriptors are there.  Set once. */
     struct hf_descriptor_guard *guard;
     bool unfinished; /* the last run left something to do */
     uv_loop_t uv;
@@ -58,8 +58,8 @@ static inline bool hf_loop_is_over(const struct hf_loop *loop)
 /* Are its descriptors, if it is there, still those of the loop? */
 bool hf_loop_is_intact(const struct hf_loop *loop);
 
-/* The descriptors are gone: never touch the loop again.  What is on it stays in
- * memory. */
+/* The descriptors are gone: never touch the loop again.  The handles on it stay
+ * in memory. */
 void hf_loop_abandon(struct hf_loop *loop);
 
 /* Run once what is ready, without sleeping.  True if something may be left:

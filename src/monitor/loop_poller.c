@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A borrowed loop as a poller: it runs what is ready, and callbacks, while no
- * caller polls.
+ * A borrowed loop as a poller: it runs what is ready, and callbacks, also while
+ * a caller polls.
  */
 #include "monitor/monitor_private.h"
 

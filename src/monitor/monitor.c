@@ -89,8 +89,8 @@ hf_status hf_monitor_enter(struct hf_monitor *m, const char *api_name)
         return hf_fork_fail(api_name);
     hf_monitor_disable_cancel();
     hf_monitor_lock(m);
-    /* See .due_at_ms: without a loop what is due can wait, and often this call
-     * makes it needless. */
+    /* See .due_at_ms: without a loop the work that is due can wait, and often
+     * this call makes it needless. */
     if (hf_monitor_has_descriptors(m) && hf_loop_is_there(&m->loop) &&
         m->ops->due_at_ms(m->owner) <= hf_now_ms())
         m->ops->run_due(m->owner);

@@ -52,10 +52,10 @@ struct hf_deferred_free {
  * beginning.  All fields under the monitor's lock. */
 struct hf_waiter {
     bool done;  /* it was answered; .status is the answer */
-    bool waits; /* its caller sleeps, or polls */
+    bool waits; /* its caller has begun to sleep, or to poll */
     bool polls; /* its caller is in poll(), and not on .wake */
     hf_status status;
-    pthread_cond_t wake; /* initialised while .waits */
+    pthread_cond_t wake; /* initialised while it is in the list */
     struct hf_waiter *next;
     struct hf_waiter **link; /* the pointer that points to this one */
 };
@@ -64,8 +64,8 @@ struct hf_waiter {
  * where nothing else is said, and none of them sleeps. */
 struct hf_monitor_ops {
     /* The instant at which .run_due wants to be called next, in milliseconds of
-     * hf_now_ms(); HF_FOREVER: not at all.  What is due before the first use of
-     * the loop may wait until the lock is released. */
+     * hf_now_ms(); HF_FOREVER: not at all.  Work that is due before the first
+     * use of the loop may wait until the lock is released. */
     uint64_t (*due_at_ms)(const void *owner);
     /* Do everything that is due by now. */
     void (*run_due)(void *owner);
@@ -93,7 +93,8 @@ struct hf_monitor_ops {
     void (*abandon)(void *owner);
 };
 
-/* A state is followed by a later one only; an open that fails ends at once. */
+/* A state is followed by a later one only; after an open that failed, ENDED may
+ * follow OPEN. */
 enum hf_monitor_state {
     HF_MONITOR_OPEN,
     HF_MONITOR_CLOSING, /* the end has begun: .close or .abandon was called */
@@ -125,9 +126,10 @@ struct hf_monitor {
     uint64_t events;
     uint64_t events_run; /* .events when the loop was last run */
     /* What the thread that has the lock has done since it took it: it has run
-     * the loop; it has looked whether .descriptors is true.  That costs two
-     * system calls, so it looks once.  A program that closes them meanwhile, on
-     * another thread, is noticed when the lock is next taken (safety.md). */
+     * all that was ready (hf_monitor_run_ready()); it has looked whether
+     * .descriptors is still true.  To look costs two system calls, so it looks
+     * once.  A program that closes descriptors meanwhile, on another thread, is
+     * noticed when the lock is next taken (safety.md). */
     bool loop_was_run;
     bool descriptors_checked;
     /* How many calls hf_monitor_leave_later() has ended since the loop was last
@@ -184,8 +186,9 @@ bool hf_monitor_init(struct hf_monitor *monitor,
                      enum hf_callback_runner runner, struct hf_on_log on_log);
 
 /* Have ${loop}, a loop of the user's, be the poller.  With the lock, on the
- * thread that runs ${loop}.  HF_ELIMIT if it takes no more handles: the caller
- * then still calls hf_monitor_abandon(). */
+ * thread that runs ${loop}.  HF_ELIMIT if it takes no more handles, or if there
+ * are no descriptors for a loop of our own: the caller then still calls
+ * hf_monitor_abandon(). */
 hf_status hf_monitor_borrow_loop(struct hf_monitor *monitor, uv_loop_t *loop);
 
 /* Keep the monitor, and its owner, alive.  With the lock, or before the owner
@@ -219,27 +222,32 @@ hf_status hf_monitor_explain_closed(const struct hf_monitor *monitor,
 
 /* Undo an open that failed, so that the user never got the handle: end the
  * monitor, wait for that, and drop the reference of the handle.  With the lock,
- * which it releases as hf_monitor_leave() does.  ${opened}: the owner has
- * something that .close must end. */
+ * which it releases, and cancellation disabled, which it restores.  ${opened}:
+ * the owner has something that .close must end.  Without that the end is not
+ * waited for if a borrowed loop has handles of ours: it comes when the loop has
+ * closed these. */
 void hf_monitor_abandon(struct hf_monitor *monitor, bool opened);
 
 /* ------------------------------------------------------ enter and leave -- */
 
-/* Take the lock, and do first what is due.  So a thread that was frozen learns
- * of a loss before it does anything else.  HF_EFORKED in a child: then the lock
- * is not taken, nothing may be touched or freed, and hf_last_error() has it as
- * the failure of the public call ${api_name}, as hf_fork_fail(). */
+/* Take the lock, and do first what is due, if there is a loop (.due_at_ms).  So
+ * a thread that was frozen learns of a loss before it does anything else.
+ * HF_EFORKED in a child: then the lock is not taken, nothing may be touched or
+ * freed, and hf_last_error() has it as the failure of the public call
+ * ${api_name}, as hf_fork_fail(). */
 hf_status hf_monitor_enter(struct hf_monitor *monitor, const char *api_name);
 
-/* Process what is ready, release the lock, and destroy what was deferred. */
+/* Process what is ready, see to a poller if one is needed, release the lock,
+ * and destroy what was deferred.  In a callback, and if the loop was run since
+ * the lock was taken, only what was asked for and what is due is processed. */
 void hf_monitor_leave(struct hf_monitor *monitor);
 
 /* For a call whose requests may leave together with those of others: in a
  * callback that others wait behind, release the lock, do nothing else, and
- * return true.  What was asked for is then done after the last of these
- * callbacks, or after an earlier one if a millisecond has passed or 16 such
- * calls were made.  False elsewhere, and nothing is done: hf_monitor_leave()
- * has to follow. */
+ * return true.  The requests are then sent after the last of these callbacks,
+ * or after an earlier one if a millisecond has passed or 16 such calls were
+ * made.  False elsewhere, and nothing is done: hf_monitor_leave() has to
+ * follow. */
 bool hf_monitor_leave_later(struct hf_monitor *monitor);
 
 /* Take the lock and do nothing else; release it and emit the log lines that
@@ -256,12 +264,13 @@ void hf_monitor_unlock(struct hf_monitor *monitor);
 void hf_monitor_disable_cancel(void);
 void hf_monitor_restore_cancel(void);
 
-/* Process everything that is ready and arm the timer for what is not.  With the
- * lock.  No thread may sleep on the loop without it. */
+/* Process what is ready and arm the timer for what is due later.  With the
+ * lock.  A thread may sleep on the loop only after this or
+ * hf_monitor_run_asked(). */
 void hf_monitor_run_ready(struct hf_monitor *monitor);
 
-/* Process only what was asked for, and what is due.  What the kernel has is
- * left to the thread that polls next, or was processed before. */
+/* Process only what was asked for, and what is due.  Events that the kernel has
+ * are left to the thread that polls next, or were processed before. */
 void hf_monitor_run_asked(struct hf_monitor *monitor);
 
 /* Have .destroy of ${object} called after the lock is released.  With the
@@ -303,8 +312,8 @@ void hf_waiter_answer(struct hf_monitor *monitor, struct hf_waiter *waiter,
 /* Wait until ${waiter} is answered, and return that status.  With the lock,
  * which is released while the thread sleeps.  HF_ELIMIT, and its text in
  * ${error}, with .done false, if there is neither a descriptor to poll with nor
- * a poller.  What was waited for then goes on, and the caller must see that
- * nothing refers to ${waiter} any more. */
+ * a poller.  The work that was waited for then goes on, and the caller must see
+ * that nothing refers to ${waiter} any more. */
 hf_status hf_monitor_wait(struct hf_monitor *monitor, struct hf_waiter *waiter,
                           struct hf_error *error);
 
@@ -321,6 +330,7 @@ void hf_monitor_await_callback(struct hf_monitor *monitor,
 /* -------------------------------------------------------------- pollers -- */
 
 /* Would something be left undone, or unnoticed, if no caller came any more?
+ * False while a caller waits, because it polls, and asks again when it leaves.
  * With the lock. */
 bool hf_monitor_needs_poller(const struct hf_monitor *monitor);
 

@@ -22,9 +22,9 @@ void hf_monitor_locked(struct hf_monitor *monitor);
  * held. */
 bool hf_monitor_has_descriptors(struct hf_monitor *monitor);
 
-/* Release the lock, sleep until the loop's descriptor or ${fd} is readable or
- * the descriptors are closed, and take the lock again.  The loop must be
- * created, and may be gone afterwards. */
+/* Release the lock, sleep until the loop's descriptor or ${fd} is readable, the
+ * descriptors are closed, or it is time to look whether they are, and take the
+ * lock again.  The loop must be created, and may be gone afterwards. */
 void hf_monitor_sleep(struct hf_monitor *monitor, int fd);
 
 /* Emit the log lines that were written.  Releases the lock meanwhile. */

@@ -9,23 +9,23 @@
 #include "base/time_math.h"
 #include "monitor/monitor_private.h"
 
-/* How often the loop is run before other threads get the lock.  What is left
- * wakes the next sleep at once. */
+/* How often the loop is run before other threads get the lock.  If something is
+ * left, the next sleep ends at once. */
 #define LOOP_RUNS_MAX 16
 
-/* The same while callbacks wait for this thread: enough runs to pass the kernel
- * what was asked for.  With more, answers that keep coming would delay the
- * first callback until the last of many answers. */
+/* The same while callbacks wait for the background thread: enough runs to pass
+ * the kernel what was asked for.  With more, answers that keep coming would
+ * delay the first callback until the last of many answers. */
 #define LOOP_RUNS_WITH_CALLBACKS 2
 
-/* Calls in callbacks leave their requests to a later one, which sends them in
- * one write: at most this many calls. */
+/* Calls in callbacks leave their requests to a later run of the loop, which
+ * sends them in one write: at most this many calls. */
 #define DELAYED_MAX 16
 
 /* A thread that sleeps looks whether the descriptors are still ours after this
  * long, and then after twice as long each time.  If the program closes them
  * just before poll(2), and has others with their numbers by then, nothing else
- * wakes it.  What is idle is woken by this some 20 times in the first day. */
+ * wakes it.  An idle thread is woken by this some 20 times on the first day. */
 #define DESCRIPTORS_CHECK_MS 10000
 #define DESCRIPTORS_CHECK_DOUBLINGS 10
 
@@ -52,7 +52,7 @@ static void run_loop(struct hf_monitor *m)
     m->events_run = m->events;
 }
 
-/* What is due is done after the loop was run, because an answer that has
+/* Work that is due is done after the loop was run, because an answer that has
  * arrived may make it needless. */
 static void run_due_and_arm(struct hf_monitor *m)
 {
