@@ -35,8 +35,8 @@ struct hf_state_listeners {
     struct hf_listener *first;
     struct hf_listener of_options; /* the one of the handle's options */
     bool unlogged; /* another handle on the session logs its states */
-    /* The last state that was reported.  Written with the lock; any thread
-     * reads it. */
+    /* The state of the last hf_state_listeners_notify(), whose callbacks may
+     * not have run yet.  Written with the lock; any thread reads it. */
     _Atomic unsigned state;
 };
 
@@ -47,8 +47,8 @@ void hf_state_listeners_init(struct hf_state_listeners *listeners,
                              struct hf_monitor *monitor,
                              struct hf_on_state on_state);
 
-/* The session is ${state} now: publish it, log it, and queue the callbacks.
- * With the lock. */
+/* The session is ${state} now: publish it, log it unless .unlogged, and queue
+ * the callbacks.  With the lock. */
 void hf_state_listeners_notify(struct hf_state_listeners *listeners,
                                enum hf_state state);
 
@@ -65,7 +65,7 @@ void hf_state_listeners_abandon(struct hf_state_listeners *listeners);
 
 /* What the public calls of a handle consist of.  All without the lock. */
 
-/* The last state that was reported.  Any thread. */
+/* The last state that was published.  Any thread. */
 enum hf_state
 hf_state_listeners_state(const struct hf_state_listeners *listeners);
 

@@ -55,9 +55,10 @@ bool hf_user_callback_leave(struct hf_user_callback *callback,
 void hf_user_callback_retire(struct hf_user_callback *callback);
 
 /* After that: if the function runs on another thread, wait until it has
- * returned.  Returns the .drop that the caller has to call; an empty one if the
- * function runs on this thread, which calls .drop when the function has
- * returned.  With the lock, as hf_monitor_wait(). */
+ * returned.  Returns the .drop that the caller has to call.  It is an empty one
+ * if this thread may not wait (hf_monitor_may_block()), for instance because it
+ * runs the function: then the thread that runs the function calls .drop when
+ * the function has returned.  With the lock, as hf_monitor_wait(). */
 struct hf_user_drop hf_user_callback_await(struct hf_user_callback *callback,
                                            struct hf_monitor *monitor);
 

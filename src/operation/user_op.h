@@ -28,7 +28,7 @@ struct hf_user_op_ops {
     /* The user does not want it any more.  Also called after the end. */
     void (*cancel)(struct hf_user_op *op);
     /* The end is reported: give what it brought to ${result}, whose .status is
-     * set, and set ${why} unless that is HF_OK. */
+     * set, and set ${why} unless this status is HF_OK. */
     void (*take)(struct hf_user_op *op, struct hf_result *result,
                  struct hf_error *why);
     /* Call the function of the user that hf_user_op_ask() is about, with the
@@ -75,13 +75,13 @@ void hf_user_op_init(struct hf_user_op *op, const struct hf_user_op_ops *ops,
 /* Drop a reference; the last one destroys the object. */
 void hf_user_op_dereference(struct hf_user_op *op);
 
-/* It begins: ${completion} gets its end, and keeps it alive until then.  An
- * object may begin anew once the end was reported. */
+/* ${op} begins: ${completion} gets its end, and keeps ${op} alive until then.
+ * An object may begin anew once the end was reported. */
 void hf_user_op_begin(struct hf_user_op *op,
                       const struct hf_completion *completion);
 
-/* It has ended with ${status}: answer the call that waits or the operation that
- * it is a step of, or queue the callback. */
+/* ${op} has ended with ${status}: answer the call that waits or the operation
+ * that ${op} is a step of, or queue the callback. */
 void hf_user_op_end(struct hf_user_op *op, hf_status status);
 
 /* Have .ask called before the end: on the thread of the call that waits, or
