@@ -32,7 +32,7 @@ struct hf_engine_loop_ops {
     /* Do all work that there is.  Return when there may be more, by the
      * client's clock in ms, or HF_FOREVER. */
     uint64_t (*run)(void *arg);
-    /* That time has come, or nearly; .run follows. */
+    /* The timer has expired, at that time or earlier; .run follows. */
     void (*timer_due)(void *arg);
     /* The uv loop has closed the handles: the memory can be freed. */
     void (*closed)(void *arg);
