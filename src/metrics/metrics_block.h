@@ -5,9 +5,9 @@
  *
  * One process writes, with its client's lock held, in memory that is its own.
  *
- *  - What the names have that are in no entry is not stored.  It is .named less
- *    the sum of the entries.  So an entry passes to another name by being
- *    cleared, and not by being moved.
+ *  - The numbers of names without an entry are not stored: together they are
+ *    .named less the sum of the entries.  So an entry that passes to another
+ *    name is only cleared.
  *  - An entry is no entry while its .id is 0.
  *
  * Which names have an entry is decided by Space-Saving (Metwally, Agrawal and
@@ -115,8 +115,8 @@ struct hf_metrics_name_ref {
  * too long is cut, and ends with '~' and its id in hex. */
 uint64_t hf_metrics_name_id(const char *name, char text[HF_METRICS_NAME_BYTES]);
 
-/* Can ${name} be that of a lock in metrics?  It is UTF-8 without control
- * characters, and not what all others share. */
+/* Can ${name} be that of a lock in metrics?  Such a name is UTF-8 without
+ * control characters, not empty, and not the one that all others share. */
 bool hf_metrics_name_valid(const char *name);
 
 /* A duration, and its bucket in every histogram.  All zero: none. */

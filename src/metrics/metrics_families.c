@@ -14,7 +14,7 @@
 
 static const struct hf_metric_label no_label;
 
-/* A counter of all acquires. */
+/* A counter of the client, for all names together. */
 static const struct {
     struct hf_metric_family family;
     size_t offset; /* in struct hf_metrics_sum */
@@ -43,7 +43,7 @@ static const struct {
 #undef COUNTER
 };
 
-/* A histogram of all acquires. */
+/* A histogram of the client, for all names together. */
 static const struct {
     struct hf_metric_family family;
     size_t offset; /* in struct hf_metrics_sum */
@@ -61,7 +61,7 @@ static const struct {
 #undef HISTOGRAM
 };
 
-/* The same for each name. */
+/* A counter or a histogram of each name. */
 static const struct {
     struct hf_metric_family family;
     size_t offset; /* in struct hf_lock_stats */

@@ -4,10 +4,10 @@
  * `holdfast metrics --dir` reads.
  *
  * The client counts in memory of its own and writes what has changed, because
- * what counts must not be able to kill what it counts: a page of a mapped file
- * that somebody truncates, or for which the disk has no room, kills the process
- * that touches it.  For the same reason nothing is written beyond the limit of
- * the size of files (SIGXFSZ), nor to a descriptor that became another file.
+ * counting must not be able to kill the program: a page of a mapped file that
+ * somebody truncates, or for which the disk has no room, kills the process that
+ * touches it.  For the same reason nothing is written beyond the limit of the
+ * size of files (SIGXFSZ), nor to a descriptor that became another file.
  *
  * Others read the file meanwhile, and the writer may be killed between any two
  * writes.  So nothing is locked, and the order of writes is chosen so that what
@@ -15,8 +15,8 @@
  *
  *  - .sequence is odd while the file is being written.  A reader of a living
  *    writer reads again (a sequence lock: Lameter, "Effective Synchronization
- *    on Linux/NUMA Systems", 2005).  Of a dead writer at most the last event is
- *    counted in part.
+ *    on Linux/NUMA Systems", 2005).  If the writer is dead, at most its last
+ *    event is counted in part.
  *  - The sum of all names is written before the entries, because an entry must
  *    never have more than the sum.
  *  - An entry that has another name is no entry until all of it is written.
@@ -41,7 +41,8 @@ struct hf_metrics_file {
     int fd;                         /* -1: no file */
     dev_t device;                   /* of the file that .fd is */
     ino_t inode;
-    uint64_t changed; /* entries that the file does not have, a bit for each */
+    uint64_t changed; /* entries that the file does not have as they are now, a
+                         bit for each */
     uint64_t renamed; /* of .changed: they have another name in the file */
     bool behind;      /* the last write failed */
 };
@@ -51,9 +52,10 @@ bool hf_metrics_file_in_memory(struct hf_metrics_file *file);
 
 /* Set ${file} to a block in a new file in the directory ${path}, which is made
  * if it does not exist; the one above it must exist.
- *   Fails     HF_EDIR if it is no directory, or one that everybody may write
- *             to and that is not sticky; HF_EDENIED HF_EFULL HF_ELIMIT
- *             HF_ENOMEM.  There is then no block. */
+ *   Fails     HF_EDENIED HF_EFULL HF_ELIMIT HF_ENOMEM; HF_EDIR if it is a
+ *             symbolic link or no directory, if everybody may write to it and
+ *             it is not sticky, or for another error.  There is then no
+ *             block. */
 hf_status hf_metrics_file_create(struct hf_metrics_file *file, const char *path,
                                  struct hf_error *error);
 
@@ -62,12 +64,12 @@ hf_status hf_metrics_file_create(struct hf_metrics_file *file, const char *path,
 void hf_metrics_file_take(struct hf_metrics_file *file, size_t index,
                           const struct hf_metrics_name_ref *name);
 
-/* Write to the file what has changed, if there is a file.  What could not be
- * written is written with the next call.
+/* Write to the file what has changed, if there is a file.  Changes that could
+ * not be written are written with the next call.
  *   Fails     only the first of several calls that could not write: HF_EFULL,
  *             also for the limit of the size of files; HF_EDIR HF_EDENIED
- *             HF_ELIMIT.  After HF_ESTATE the descriptor was closed by the
- *             program, and nothing is written any more. */
+ *             HF_ELIMIT.  HF_ESTATE: the program has closed the descriptor, and
+ *             nothing is written any more. */
 hf_status hf_metrics_file_write(struct hf_metrics_file *file,
                                 struct hf_error *error);
 

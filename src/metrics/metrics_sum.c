@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Adding, and the conversion between counters that somebody writes meanwhile
- * and plain numbers.
+ * Adding blocks to a sum, and the conversion between the two.
  */
 #include "metrics/metrics_sum.h"
 

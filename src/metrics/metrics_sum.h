@@ -10,8 +10,8 @@
 
 #include "metrics/metrics_block.h"
 
-/* A sum has at most this many names.  The others, those with the least weight,
- * are counted together. */
+/* hf_metrics_sum_trim() leaves at most this many names.  The others, those with
+ * the least weight, are counted together. */
 #define HF_METRICS_SUM_NAMES 1024
 
 /* A name of a sum. */
@@ -53,12 +53,11 @@ bool hf_metrics_sum_add(struct hf_metrics_sum *sum,
 void hf_metrics_sum_trim(struct hf_metrics_sum *sum);
 
 /* Write ${sum} to ${block}, which is all zero and has room for .count entries.
- * Of the header only .used is set. */
+ * Only .used of the header is set. */
 void hf_metrics_sum_write(const struct hf_metrics_sum *sum,
                           struct hf_metrics_block *block);
 
-/* Set ${others} to what the names have together that have no numbers of their
- * own. */
+/* Set ${others} to the sum of the names that have no numbers of their own. */
 void hf_metrics_sum_others(const struct hf_metrics_sum *sum,
                            struct hf_lock_stats *others);
 
