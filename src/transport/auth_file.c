@@ -155,7 +155,8 @@ static bool is_credentials_url(const struct hf_url *line)
                    : line->path[0] == '\0' && are_servers(line->authority));
 }
 
-/* Is the line for the same scheme and servers as the URL? */
+/* Is the line for the scheme of the URL and, perhaps among others, for all its
+ * servers? */
 static bool is_for_url(const struct auth_search *search,
                        const struct hf_url *line)
 {

@@ -41,16 +41,16 @@ struct hf_auth {
 
 /* What credentials are wanted for. */
 struct hf_auth_wanted {
-    const struct hf_url *url; /* valid except for its credentials */
+    const struct hf_url *url; /* checked, but for its credentials */
     const char *prefix;       /* first word of a line for any server, such as
                                  "digest" */
     unsigned port;            /* the default port of a server */
 };
 
 /* Find the credentials for the servers of the URL.  HF_OK with "" as password
- * if no file is named, or if HOLDFAST_AUTH_FILE has no line for them.  HF_EURL
- * or HF_EDENIED with a text that names the file; a file named by auth_file=
- * must have a line for these servers.  The caller wipes ${auth}. */
+ * if no file is named, or if HOLDFAST_AUTH_FILE has only lines for others.
+ * HF_EURL or HF_EDENIED with a text that names the file; a file named by
+ * auth_file= must have a line for these servers.  The caller wipes ${auth}. */
 hf_status hf_auth_find(const struct hf_auth_wanted *wanted,
                        struct hf_auth *auth, struct hf_error *error);
 

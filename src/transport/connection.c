@@ -150,8 +150,8 @@ static void set_why_of_break(struct hf_connection *connection, int failure)
         set_why_of_system(connection, failure);
 }
 
-/* Stop polling and callbacks.  If the connection was not up by then, the
- * resolver skips the address next time. */
+/* Stop polling and callbacks.  If an address was being connected to and was not
+ * up by then, the resolver skips it next time. */
 static void end(struct hf_connection *connection)
 {
     if (connection->config.path == NULL &&
@@ -165,7 +165,8 @@ static void end(struct hf_connection *connection)
 }
 
 /* End the connection and call .down with .why.  The callback may close the
- * connection, so nothing may be used after that. */
+ * connection.  After that only .phase may be used, and only if there are
+ * handles, because the memory is freed when these are closed. */
 static void fail(struct hf_connection *connection)
 {
     char why[HF_CONNECTION_TEXT_BYTES];

@@ -77,7 +77,8 @@ enum hf_connection_close_mode {
     /* Drop unsent bytes and send a reset, because a request that was given up
      * must not arrive later. */
     HF_CONNECTION_ABORT,
-    /* Send what was taken, then close. */
+    /* Have the system send what it has taken, and close.  With TLS the bytes
+     * that the socket had no room for are dropped, although they were taken. */
     HF_CONNECTION_FINISH,
 };
 
@@ -89,10 +90,10 @@ hf_connection_open(const struct hf_connection_config *config,
                    hf_status *status, char why[HF_CONNECTION_TEXT_BYTES]);
 
 /* Send as much of ${bytes} as there is room for and set ${taken} to that
- * amount; it is 0 unless the connection is up.  If it is less than ${count},
- * .writable will be called.  False if the connection has failed: .down is not
- * called then; see hf_connection_status() and hf_connection_why(), and close
- * it. */
+ * amount; it is 0 unless the connection is up.  If it is less than ${count} and
+ * the connection is up, .writable will be called.  False if the connection has
+ * failed: .down is not called then; see hf_connection_status() and
+ * hf_connection_why(), and close it. */
 bool hf_connection_send(struct hf_connection *connection, const void *bytes,
                         size_t count, size_t *taken);
 hf_status hf_connection_status(const struct hf_connection *connection);

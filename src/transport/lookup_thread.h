@@ -32,12 +32,12 @@ struct hf_lookup {
  * until the list is closed.  NULL for lack of memory. */
 struct hf_lookup_completions *hf_lookup_completions_new(uv_async_t *async);
 
-/* Stop signalling and release the resolver's reference.  Threads still running
- * free their results themselves. */
+/* Stop signalling and release the resolver's reference.  If threads still run,
+ * the last of them frees the list and all results. */
 void hf_lookup_completions_close(struct hf_lookup_completions *completions);
 
 /* Start a thread that looks ${host} up.  False, with errno set, if no thread
- * can be started. */
+ * can be started, or for lack of memory. */
 bool hf_lookup_start(struct hf_lookup_completions *completions,
                      const char *host);
 

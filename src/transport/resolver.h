@@ -73,10 +73,11 @@ struct hf_resolver *hf_resolver_new(uv_loop_t *loop,
 void hf_resolver_free(struct hf_resolver *resolver);
 
 /* Find an address of ${host}, a name or a numeric address, which is always
- * known.  If there are several addresses, they are used in turn; see
- * hf_resolver_address_failed().  If the name was looked up less than
- * HF_RESOLVER_INTERVAL_MS ago, the answer is FOUND or FAILED at once, from what
- * is known. */
+ * known.  If there are several, one of them is used until
+ * hf_resolver_address_failed().  The answer is FOUND or FAILED at once, from
+ * what is known, if a lookup of the name that began less than
+ * HF_RESOLVER_INTERVAL_MS ago has ended, or if none can be started.  It is
+ * FOUND at once with a known address while another lookup is under way. */
 enum hf_resolver_result hf_resolver_find(struct hf_resolver *resolver,
                                          const char *host,
                                          struct hf_resolver_request *request,

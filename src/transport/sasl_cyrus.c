@@ -10,7 +10,7 @@
  * second lock, because they are made while the lock of a client is held.
  *
  * No security layer is negotiated, because ZooKeeper has none: what follows the
- * rounds is protected by TLS, or by nothing.
+ * exchange is protected by TLS, or by nothing.
  */
 #include <pthread.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The exchange of one connection by SASL, whose steps run on threads, because
- * a step may wait for a server of its own for minutes.  What came of a step is
+ * The exchange of one connection by SASL, whose steps run on threads, because a
+ * step may wait for a server of its own for minutes.  The result of a step is
  * reported on the loop.
  *
  * All functions are called with the client's lock held, by the thread that
@@ -15,10 +15,11 @@
 #include "transport/sasl.h"
 
 /* The most threads at a time: one for the step that runs, and those of
- * exchanges that were ended during a step.  With as many no step begins. */
+ * exchanges that were ended during a step.  While this many run, no step
+ * begins. */
 #define HF_SASL_THREADS_MAX 4
 
-/* What came of a step.  The pointers are valid until the callback returns. */
+/* The result of a step.  The pointers are valid until the callback returns. */
 struct hf_sasl_outcome {
     hf_status status;
     const char *why; /* it failed */

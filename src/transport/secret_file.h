@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening a file that contains a secret, a password or a private key, and that
- * no other user may read or write. */
+/* Opening a file that contains a secret, a password or a private key, which
+ * others may neither read nor write. */
 #ifndef HF_TRANSPORT_SECRET_FILE_H
 #define HF_TRANSPORT_SECRET_FILE_H
 
@@ -21,8 +21,8 @@ struct hf_secret_kind {
  * the user with mode 0600 or less, or of root with mode 0640 or less.  Root
  * gives such files to the group that may read them: Kubernetes and systemd do
  * so with secrets, and Debian with the keys of its group ssl-cert.  libpq has
- * the same rule.  HF_EDENIED if that is not so or permission is missing,
- * otherwise HF_EURL. */
+ * the same rule.  HF_EDENIED if it has another owner or mode, or if permission
+ * is missing; otherwise HF_EURL, also if it is no plain file. */
 hf_status hf_secret_file_open(const char *path,
                               const struct hf_secret_kind *kind, int *fd,
                               struct hf_error *error);

@@ -12,7 +12,7 @@
 /* The longest name of a variable that is removed. */
 #define NAME_BYTES 128
 
-/* What the password database says of a user. */
+/* Room for what the password database says of a user. */
 #define PASSWD_BYTES 16384
 
 bool hf_set_user_id(void)

@@ -56,8 +56,8 @@ struct hf_tls_ops {
     unsigned abi; /* HF_TLS_ABI; a module with another number is refused */
 
     /* Read ${files} and make a context.  Fails with HF_EURL, or HF_EDENIED for
-     * a private key that others can read, and a text that names the file; or
-     * with HF_ENOMEM or HF_EUNSUPPORTED. */
+     * a private key that others can read, or that we cannot, and a text that
+     * names the file; or with HF_ENOMEM or HF_EUNSUPPORTED. */
     hf_status (*context_new)(const struct hf_tls_memory *memory,
                              const struct hf_tls_files *files,
                              struct hf_tls_context **context,

@@ -133,7 +133,7 @@ struct name_list {
 };
 
 /* Append one name, with a comma before it; without room for all of it, nothing.
- * A space and what is not printable ASCII become '?'. */
+ * Spaces and bytes that are not printable ASCII become '?'. */
 static void add(struct name_list *list, const char *name, size_t count)
 {
     const char *comma = list->used > 0 ? ", " : "";
@@ -198,9 +198,9 @@ static void add_common_name(struct name_list *list, X509 *certificate)
 }
 
 /* Write the names and addresses of ${certificate} to ${text}, or its common
- * name if it has none.  Returns whether subjectAltName has any.  Names that do
- * not fit into ${bytes} are left out.  Characters that are not plain text are
- * replaced, because the peer chose them. */
+ * name if there are none.  Returns whether any are of subjectAltName.  Names
+ * that do not fit into ${bytes} are left out and count as none.  Characters
+ * that are not plain text are replaced, because the peer chose them. */
 static bool format_names(X509 *certificate, char *text, size_t bytes)
 {
     struct name_list list = {text, bytes, 0};

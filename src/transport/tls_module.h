@@ -8,8 +8,9 @@
 #include "transport/tls.h"
 
 /* Make a ${context} for the certificates and keys of ${files}; free it with
- * ${ops}.  HF_EUNSUPPORTED if there is no TLS, with a text that names
- * ${plain}, the scheme without it; HF_EURL, HF_EDENIED, HF_ENOMEM. */
+ * ${ops}.  HF_EUNSUPPORTED if the host has no TLS, with a text that names
+ * ${plain}, the scheme without TLS, or if its module cannot be used; HF_EURL,
+ * HF_EDENIED, HF_ENOMEM. */
 hf_status hf_tls_context_get(const struct hf_engine_host *host,
                              const struct hf_pem_files *files,
                              const char *plain, const struct hf_tls_ops **ops,

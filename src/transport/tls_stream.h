@@ -31,10 +31,10 @@ void hf_tls_stream_free(struct hf_tls_stream *stream); /* NULL is allowed */
 bool hf_tls_stream_flush(struct hf_tls_stream *stream, int fd);
 bool hf_tls_stream_blocked(const struct hf_tls_stream *stream);
 
-/* Encrypt and send as much of ${bytes} as the socket takes now, and set
- * ${taken} to that amount.  At most one record of ciphertext is kept.  DONE,
- * also if the socket took only some; MORE: the connection is broken, see errno;
- * FAILED: see .why of ${stream}->ops. */
+/* Encrypt and send ${bytes} until the socket takes no more, and set ${taken} to
+ * how many were encrypted.  The end of them, one record at most, may be kept
+ * here until the next flush.  DONE, also if only some were encrypted; MORE: the
+ * connection is broken, see errno; FAILED: see .why of ${stream}->ops. */
 enum hf_tls_result hf_tls_stream_send(struct hf_tls_stream *stream, int fd,
                                       const char *bytes, size_t count,
                                       size_t *taken);
