@@ -86,8 +86,8 @@ struct hf_client {
 };
 
 /* Give the core ${event}, whose time is filled in here, and carry out the
- * effects that follow.  With the lock.  May be called from inside an effect:
- * the effects then follow when that one is carried out. */
+ * effects that follow.  With the lock.  May be called while an effect is
+ * carried out: the new effects are then carried out after that effect. */
 void hf_client_step(struct hf_client *client, struct hf_event *event);
 
 /* Put ${user}, whose functions are set, into the list; take it out.  With the
@@ -108,9 +108,9 @@ hf_status hf_client_open_common(const char *api_name, const char *url,
 
 /* As hf_client_open(), for a client that only lists tickets, and evicts and
  * revokes those that were listed (<holdfast/tickets.h>): the engine makes no
- * directory and no schema.  Where there is none, the
- * name may be mistyped, and an empty queue would hide that.  So this call
- * fails with HF_EDIR, or the first list with HF_EURL. */
+ * directory and no schema.  Where there is none, the name may be mistyped, and
+ * an empty queue would hide that.  So this call fails with HF_EDIR, or the
+ * first list with HF_EURL. */
 hf_status hf_client_open_list_only(const char *url,
                                    const struct hf_client_opts *opts,
                                    struct hf_client **client);

@@ -3,9 +3,9 @@
  * The engine of a client, as the core uses it: requests go down to it, and its
  * events come up to the core.
  *
- * An engine answers everything before it reports the end of a session.  One
- * that cannot be used any more does not, so its place is taken by one that does
- * nothing, and what is unanswered is answered here.
+ * An engine answers everything before it reports the end of a session.  An
+ * engine that cannot be used any more does not do that.  So functions that do
+ * nothing take its place, and the requests that it left are answered here.
  */
 #include "client/client.h"
 #include "client/examination.h"
@@ -69,7 +69,7 @@ static void set_origin(struct hf_client *client)
     hf_log_set_origin(&client->monitor.log, origin.session, origin.server);
 }
 
-/* What a user wants of an event is copied first, because the event owns it. */
+/* The lists that a user wants are copied first, because the event owns them. */
 void hf_client_engine_event(void *host, struct hf_event *event)
 {
     struct hf_monitor *monitor = host;

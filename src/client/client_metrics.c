@@ -198,7 +198,7 @@ void hf_client_metrics_name(const struct hf_client *client, const char *name,
 
 /* ------------------------------------------------------------- counting -- */
 
-/* What could not be written is written with the next call.
+/* Numbers that could not be written are written with the next call.
  * hf_metrics_file_write() fails only the first time of several, so there is one
  * warning for each time that the file falls behind. */
 void hf_client_metrics_keep(struct hf_client *client)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a client counts: its session and its requests.  Its grants are in
- * grant_metrics.c.  A client that does not count has no block, and everything
- * here ends with that one comparison.
+ * grant_metrics.c.  A client that does not count has no block, and counting
+ * ends with that one comparison.
  *
  * And the events of locks that the user is to be called with (.on_event).  They
  * happen with the client's lock, where nobody may wait for the user, so they
@@ -49,7 +49,8 @@ struct hf_client_metrics {
 };
 
 /* Begin to count, if ${opts} ask for it, and to report events.  If that is
- * impossible in the directory, log it. Fails     HF_ENOMEM. */
+ * impossible in the directory, log it.
+ *   Fails     HF_ENOMEM. */
 hf_status hf_client_metrics_open(struct hf_client *client,
                                  const struct hf_client_opts *opts,
                                  struct hf_error *error);
@@ -60,8 +61,8 @@ void hf_client_metrics_close(struct hf_client *client);
 
 bool hf_client_metrics_on(const struct hf_client *client);
 
-/* Set ${ref} to the name in metrics of a lock called ${name}, which is written
- * to ${text}.  Calls the user, so it is for where no lock is held. */
+/* Set ${ref} to the name in metrics of a lock called ${name}; the text of
+ * ${ref} is written to ${text}.  Calls the user, so no lock may be held. */
 void hf_client_metrics_name(const struct hf_client *client, const char *name,
                             char text[HF_METRICS_NAME_BYTES],
                             struct hf_metrics_name_ref *ref);

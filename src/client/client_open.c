@@ -44,7 +44,8 @@ static uint64_t due_at_ms(const void *owner)
     return at_ms;
 }
 
-/* Give the core the time, and end the waits whose deadline has passed. */
+/* Give the core the time, end the waits for an election whose deadline has
+ * passed, and have the other users of the session do what is due. */
 static void run_due(void *owner)
 {
     struct hf_client *client = owner;
@@ -123,8 +124,8 @@ static void abandon(void *owner)
     hf_client_engine_abandon(client);
 }
 
-/* Have the core close the session.  The state CLOSED follows, and with it
- * hf_monitor_closed(). */
+/* Notify the other users of the session, and have the core close it.  The state
+ * CLOSED follows, and with it hf_monitor_closed(). */
 static void begin_close(void *owner)
 {
     struct hf_event event = {.kind = HF_EVENT_CLOSE};
@@ -298,8 +299,9 @@ static hf_status open_engine(struct hf_client *client, const struct hf_url *url,
     return HF_OK;
 }
 
-/* Undo a client whose opening failed, without a callback of the user.  Releases
- * the lock and frees the client. */
+/* Undo a client whose opening failed, without a callback of the user but for
+ * the last lines of its log (.on_log).  Releases the lock and frees the client,
+ * or has the borrowed loop free it when our handles are closed. */
 static void abandon_client(struct hf_client *client)
 {
     hf_state_listeners_abandon(&client->listeners);

@@ -61,8 +61,8 @@ static void end_waiting(struct hf_grant *grant)
         hf_grant_unqueue_wait(grant);
 }
 
-/* Is ${status}, with which an acquire of several locks has ended, about the one
- * that it waited for?  Not so HF_EDEADLK, whose text names the lock already. */
+/* Is ${status}, with which an acquire has ended, about the lock that it waited
+ * for?  HF_EDEADLK is left out, because its text names the lock already. */
 static bool is_of_one_lock(hf_status status)
 {
     return status == HF_EBUSY || status == HF_ETIMEDOUT || status == HF_EKIND ||

@@ -119,8 +119,8 @@ hf_status hf_election_open(struct hf_client *client, const char *name,
 }
 
 /* Events are discarded first, then waits are ended, then the candidacy.  A
- * callback that runs on another thread is waited for.  If one runs on this
- * thread, the callbacks are dropped when it has returned. */
+ * callback that runs on another thread is waited for, if this thread may wait.
+ * Otherwise the callbacks are dropped when the one that runs has returned. */
 void hf_election_free(struct hf_election *e)
 {
     struct hf_user_drop drop;
@@ -217,7 +217,7 @@ static void begin_resign(struct hf_election *e,
     if (e->resign_op.references == 0) {
         hf_election_reference(e);
         hf_user_op_init(&e->resign_op, &resign_ops, &e->client->monitor, 0);
-    } /* else the callback of the last one has begun this one */
+    } /* else the last one has not dropped all its references yet */
     hf_user_op_begin(&e->resign_op, completion);
     e->resign_op.references++; /* the caller's */
     e->idle_reason = idle;

@@ -6,7 +6,7 @@
  *   IDLE         no candidacy
  *   CAMPAIGNING  .grant is requested and waits
  *   LEADING      .grant is held
- *   LEAVING      .grant is being removed, because of a resignation
+ *   LEAVING      .grant is being removed, because of a resignation or a free
  *
  * The state changes while effects of the core are carried out
  * (election_candidacy.c), so it goes on where no thread runs callbacks.  The
@@ -14,7 +14,8 @@
  * calls, but for those that wait (election_wait.c).
  *
  * An election is kept alive by the user's handle, by each of its candidacies
- * until the core is done with it, and by its callbacks that are queued.
+ * until the core is done with it, by a resignation until its end was reported,
+ * by calls that wait, and by its callbacks that are queued.
  */
 #ifndef HF_CLIENT_ELECTION_H
 #define HF_CLIENT_ELECTION_H
@@ -57,8 +58,8 @@ struct hf_election {
      * without the lock. */
     _Atomic uint64_t token;
     /* Does safe-until of the session hold for this leadership?  False from the
-     * loss on, before the user is notified.  Any thread may read it; the core
-     * clears it. */
+     * loss on, before the user is notified.  Any thread may read it; at a loss
+     * the core clears it. */
     _Atomic bool valid;
     uint64_t elected_at_ms; /* when the last leadership began, by hf_now_ms() */
     /* The backoff of candidacies after short leaderships. */
@@ -76,7 +77,7 @@ struct hf_election {
     struct hf_error idle_reason;
 
     enum hf_resignation resignation;
-    struct hf_error outcome; /* how it ended */
+    struct hf_error outcome; /* how the resignation ended */
     struct hf_user_op resign_op;
 
     struct hf_deferred_free deferred;

@@ -175,7 +175,8 @@ static void handle_loss(struct hf_election *e)
 
 /* The acquisition or the release of ${grant} has ended: its ticket has left the
  * queue, or its status says why not.  If ${grant} was lost before, the next
- * candidacy has taken its place, and only its reference is dropped. */
+ * candidacy has taken its place, and only the reference to ${grant} is
+ * dropped. */
 static void candidacy_over(struct hf_election *e, struct hf_grant *grant)
 {
     struct hf_error why = {.status = HF_OK};

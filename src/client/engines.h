@@ -61,8 +61,8 @@ hf_status hf_module_load(const char *path, const struct hf_module *module,
 /* -------------------------------------------------------------- engines -- */
 
 /* Set ${ops} to the engine for ${scheme}; its module is loaded if it has one,
- * and stays loaded.  HF_EUNSUPPORTED if there is none: ${error} then names the
- * file and the package that are missing. */
+ * and stays loaded.  HF_EUNSUPPORTED as hf_engines_load(); if there is no
+ * module, ${error} names the file and the package that are missing. */
 hf_status hf_engines_find(const char *scheme, const struct hf_engine_ops **ops,
                           struct hf_error *error);
 

@@ -7,8 +7,8 @@
  *
  * A grant is kept alive by the references of its operation: those of the core
  * until it is done with the acquisition, of the user's operation handle, of the
- * user's grant, of the completion that will report its end, and of its
- * callbacks that are queued.
+ * user's grant, of the completion that will report its end, of its downgrade,
+ * and of its callbacks that are queued.
  */
 #ifndef HF_CLIENT_GRANT_H
 #define HF_CLIENT_GRANT_H
@@ -116,7 +116,7 @@ struct hf_grant_waiter {
     struct hf_grant_waiter *next;
 };
 
-/* A call that waits until the session is proven or ${grant} is lost.  It is on
+/* A call that waits until the session is proven or .grant is lost.  It is on
  * the stack of its caller.  hf_grant_check() has no call with _start, so this
  * is no operation: one proof answers all checks of a client. */
 struct hf_grant_check {
@@ -272,8 +272,8 @@ void hf_grant_downgraded(struct hf_grant *grant);
  * session is lazy, has safe-until not passed?  With the client's lock. */
 bool hf_grant_is_valid(const struct hf_grant *grant);
 
-/* The same, after what the engine has sent by now was processed: HF_OK or
- * HF_ELOST.  Does not wait.  Without the lock. */
+/* The same, after what the engine has sent by now was processed: HF_OK,
+ * HF_ELOST or HF_EFORKED.  Does not wait.  Without the lock. */
 hf_status hf_grant_check_now(struct hf_grant *grant, struct hf_error *error);
 
 /* In a lazy session request a proof, unless the last one is fresh.  Returns
@@ -291,8 +291,9 @@ void hf_grant_checks_answer(struct hf_client *client,
 
 /* The path of its ticket for ${lock}, in ZooKeeper and with the path of the
  * URL, valid until the next call of the engine; or NULL and why in ${error}:
- * HF_EUNSUPPORTED HF_ELOST, HF_ESTATE while it is being downgraded.  After what
- * the engine has sent by now was processed. */
+ * HF_EUNSUPPORTED HF_ELOST; HF_ESTATE while it is being downgraded, after a
+ * downgrade that got no answer, and when its loss is about to be reported.
+ * Everything that the engine has sent by now is processed first. */
 const char *hf_grant_ticket_path(struct hf_grant *grant,
                                  const struct hf_lock *lock,
                                  struct hf_error *error);
@@ -312,7 +313,8 @@ void hf_grant_forget_loss_fds(struct hf_client *client);
 
 /* Write the payload of ${ticket}, which is about to be enqueued, if its owner
  * is a grant and not a cohort.  It overwrites the payload of the grant's ticket
- * before, because a grant has at most one ENQUEUE under way. */
+ * before.  That is not needed any more, because a grant has at most one ENQUEUE
+ * under way. */
 void hf_grant_write_payload(struct hf_own_ticket *ticket);
 
 /* The grant that ${ticket} belongs to, alone or as one of several tickets.
@@ -324,9 +326,9 @@ struct hf_grant *hf_grant_of_ticket(const struct hf_own_ticket *ticket);
  * one of ours. */
 void hf_grant_update_text(struct hf_own_ticket *ticket);
 
-/* What the owner of the acquire ${op} inherits has changed
- * (hf_owner_grants_inherit()): if it waits, have its ticket say that.  Without
- * the lock. */
+/* The locks that the owner of the acquire ${op} inherits have changed
+ * (hf_owner_grants_inherit()): if ${op} waits, have its ticket say that.
+ * Without the lock. */
 void hf_grant_describe_again(struct hf_op *op);
 
 /* ------------------------------------------------------ grant_metrics.c -- */

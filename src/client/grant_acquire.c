@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Asking for a lock, or for several at once: started, and the same waited for.
- * What the options say is checked here; until when a grant waits, and what its
- * tickets say, is set where it is made (hf_grant_new() of grant.c).
+ * The options are checked here; until when a grant waits, and what its tickets
+ * say, is set where the grant is made (hf_grant_new() of grant.c).
  */
 #include "base/container_of.h"
 #include "base/error.h"
@@ -23,7 +23,8 @@ static void drop_callbacks(const struct hf_acquire_opts *opts)
 }
 
 /* A call of the user that acquires.  Options that are refused are reported when
- * it begins, because a failure needs the lock. */
+ * it begins, because in a child of a fork HF_EFORKED is to be reported
+ * instead. */
 struct acquire_call {
     struct hf_user_call call;
     struct hf_lock *const *locks;

@@ -47,8 +47,8 @@ static hf_status check_valid(const struct hf_grant *grant,
                                     : hf_grant_explain_loss(grant, error);
 }
 
-/* What the engine has sent by now is processed first, so that a loss that is
- * known to the kernel is known here. */
+/* Everything that the engine has sent by now is processed first, so that a loss
+ * that is known to the kernel is known here. */
 hf_status hf_grant_check_now(struct hf_grant *grant, struct hf_error *error)
 {
     hf_status status = hf_fork_check(&grant->client->monitor.fork, error);

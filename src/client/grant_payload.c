@@ -100,8 +100,8 @@ static bool is_waiting(const struct hf_own_ticket *ticket)
 
 /* All tickets of one grant have their payload in the same memory, one after the
  * other.  So the payload of a ticket that is held may have been overwritten,
- * and its text is made anew.  What its owner holds is left out, because only a
- * ticket that waits need say that. */
+ * and its text is made anew.  The words about what its owner holds are left
+ * out, because only a ticket that waits needs them. */
 static void write_again(struct hf_own_ticket *ticket)
 {
     struct hf_acquisition *acquisition = ticket->acquisition;

@@ -31,15 +31,17 @@ struct hf_client_cohort {
 /* Set once, where nothing else is said. */
 struct hf_lock {
     struct hf_client *client;
-    /* One of the user's handle and one of each grant; under the client's
-     * lock. */
+    /* One of the user's handle, and one of each grant and of each operation on
+     * the queue; under the client's lock. */
     unsigned references;
     enum hf_ticket_kind kind; /* of its tickets; a LEASE: it is a semaphore */
     uint32_t permits;         /* a semaphore: how many an acquire takes */
     /* A semaphore: how many there are; under the client's lock. */
     uint32_t limit;
-    bool limit_changed; /* hf_lock_set_limit() was called */
-    bool limit_warned;  /* the log has said that limits differ */
+    /* hf_lock_set_limit() was called; the log has said that limits differ.
+     * Under the client's lock. */
+    bool limit_changed;
+    bool limit_warned;
     /* A semaphore: the items that ask for it, from the request to the end of
      * the acquisition.  The core knows the current limit for the first list,
      * and not yet for the second.  Written by semaphore_limit.c under the

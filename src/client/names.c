@@ -35,7 +35,7 @@ struct hf_names_op {
 struct item {
     struct hf_names *names;
     size_t index; /* in .queues */
-    char sort;    /* as what it is listed, see struct hf_names_queue */
+    char sort;    /* what it is listed as, see struct hf_names_queue */
     char name[HF_NAMES_NAME_BYTES];
 };
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A walk over the names that there are.  The engine names queues, a page of its
- * own at a time (HF_REQUEST_NAMES); each is then listed, some at a time, as
- * hf_lock_tickets() does; and what that shows is put into the page of the user.
+ * own at a time (HF_REQUEST_NAMES).  Each queue is then listed as
+ * hf_lock_tickets() does, some of them at a time, and what its list shows is
+ * put into the page of the user.
  *
  * A page that fails is thrown away with all that it has, and the next one
  * begins where it began.
@@ -24,7 +25,7 @@ enum hf_names_state {
     HF_NAMES_IDLE,    /* no page is under way */
     HF_NAMES_WAITING, /* for answers of the engine */
     HF_NAMES_RUNNING, /* requests are being made, further up the stack */
-    HF_NAMES_ENDED,   /* the end was reported, and is to be taken */
+    HF_NAMES_ENDED,   /* the page has ended, and its user has not got it yet */
 };
 
 /* All fields under the client's lock. */

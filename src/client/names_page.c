@@ -3,9 +3,9 @@
  * The names of queues, which names were seen, and a page of names: making it,
  * and reading it.
  *
- * The names that were seen are in an open table: a digest is in the first free
- * entry from where its own bytes say on.  At most three quarters of the entries
- * are taken.
+ * The names that were seen are in an open table: the first bytes of a digest
+ * say at which entry it would be, and it is in the first entry from there on
+ * that was free.  At most three quarters of the entries are taken.
  */
 #include "client/names_page.h"
 

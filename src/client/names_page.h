@@ -21,7 +21,7 @@
 struct hf_names_queue {
     const char *queue;
     bool participants;
-    bool checked; /* .name and so on are set */
+    bool checked; /* .skipped and .sort are set */
     bool skipped; /* it was seen before, or is no lock's */
     char sort;    /* 'l': a lock, 's': a semaphore, 'p': a double barrier */
 };
@@ -47,8 +47,8 @@ bool hf_names_find(struct hf_names_queue *queue, const char *prefix,
 /* Which names a walk has seen, so that none comes twice: an engine may name a
  * queue again, and a semaphore has two.
  *
- * Of each name there are the first 16 bytes of its SHA-256.  Two names that
- * have these in common are not met by chance.
+ * The first 16 bytes of the SHA-256 of each name are kept.  Two names that have
+ * these in common are not met by chance.
  *
  * A server that lies can name locks without end, or send a walk in circles.  So
  * a walk ends when it has too many names, when it was too many pages without a
@@ -87,8 +87,9 @@ struct hf_names_seen {
 bool hf_names_seen_add(struct hf_names_seen *seen, char sort, const char *name,
                        bool *added);
 
-/* The walk goes on at ${cursor}, ${bytes} > 0 long, and all names before were
- * added.  False if the walk would never end. */
+/* The engine has answered, and its next page begins at ${cursor}, ${bytes} > 0
+ * long; the names of all earlier answers were added.  False if there are too
+ * many names, or if the walk would never end. */
 bool hf_names_seen_goes_on(struct hf_names_seen *seen, const char *cursor,
                            size_t bytes);
 
@@ -96,8 +97,8 @@ void hf_names_seen_free(struct hf_names_seen *seen);
 
 /* --------------------------------------------------------------- a page -- */
 
-/* Of each name what its queue shows, copied out of the list of its tickets,
- * which may be long and is not kept. */
+/* A page has of each name what its queue shows.  This is copied out of the list
+ * of its tickets, which may be long and is not kept. */
 
 /* The most names that a page has. */
 #define HF_NAMES_VIEWS 256

@@ -4,9 +4,10 @@
  *
  * A ticket that waits says what its owner holds meanwhile (holds=), so that a
  * reader of queues sees who waits for whom.  The text is written when the
- * ticket is enqueued.  It stays true while the ticket waits, because what an
- * owner holds does not change while it waits; and by the ids of the tickets a
- * reader sees what is out of date.
+ * ticket is enqueued.  It stays true while the ticket waits, because the grants
+ * of an owner do not change while it waits; if the inherited locks change, it
+ * is written again (hf_grant_describe_again()).  By the ids of the tickets a
+ * reader sees which words are out of date.
  *
  * All with the client's lock.
  */
@@ -36,8 +37,8 @@ struct hf_owner_grants {
  * whose id begins with the eight hex digits of ${id}, because the process that
  * holds it has started this one (holdfast run inside holdfast run).  ${waits}:
  * the outer process can do nothing before this one has ended, so its lock waits
- * with us (holds=).  Else that is not known (outer=); these locks must be
- * passed after all others. */
+ * with us (holds=).  Otherwise it is not known whether its lock waits with us
+ * (outer=); these locks must be passed after all others. */
 void hf_owner_grants_inherit(struct hf_client *client, const char *name,
                              const char *id, bool waits);
 
@@ -53,11 +54,12 @@ void hf_owner_grants_remove(struct hf_grant *grant);
  * lock in a way that excludes this? */
 bool hf_owner_grants_conflict(uint64_t owner, const struct hf_lock *lock);
 
-/* Add holds= to ${payload} if the owner of ${grant}, which waits, holds
- * anything: the locks of that owner's other grants, and those of several locks
- * that ${grant} itself has already.  It stops when ${payload} is full.  If the
- * owner looks for deadlocks, detect is before it.  outer= is before both, and
- * ends after that if the wait has a limit. */
+/* Add to ${payload} what the owner of ${grant}, which waits, holds meanwhile;
+ * nothing if the owner is not known.  Inherited locks of outer= come first,
+ * followed by "ends" if the wait has a limit.  Then comes holds=: the other
+ * inherited locks, those of several locks that ${grant} itself has already, and
+ * the locks of that owner's other grants.  "detect" stands before holds= if the
+ * owner looks for deadlocks.  It stops when ${payload} is full. */
 void hf_owner_grants_write(const struct hf_grant *grant,
                            char payload[HF_PAYLOAD_BYTES]);
 

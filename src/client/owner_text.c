@@ -3,7 +3,7 @@
  * Writing and parsing what a ticket says of its owner.  The form is in
  * docs/ticket-text.md.
  *
- * What is written is plain ASCII.  What is read may have been written by
+ * A text that is written is plain ASCII.  A text that is read may be by
  * anybody, so every parser has a bound and accepts anything.
  */
 #include "client/owner_text.h"
@@ -80,8 +80,8 @@ static bool is_plain(char c)
            (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
 }
 
-/* Percent-encode ${text} to ${value}, which has room for ${bytes}; what does
- * not fit is left out. */
+/* Percent-encode ${text} to ${value}, which has room for ${bytes}; the end of
+ * ${text} that does not fit is left out. */
 static void encode(char *value, size_t bytes, const char *text)
 {
     size_t length = 0;

@@ -41,8 +41,9 @@ void hf_owner_text_write(char payload[HF_PAYLOAD_BYTES], uint64_t now_ms,
 /* The words that are known only when the ticket is enqueued, or later.  Each is
  * appended.
  *
- * holds= ends before HF_OWNER_HOLDS_END, so that asked= fits behind it.  What a
- * process inherits of holds= leaves room for all words before it. */
+ * holds= ends before HF_OWNER_HOLDS_END, so that asked= fits behind it.  The
+ * part of holds= that a process inherits leaves room for all words before
+ * it. */
 #define HF_OWNER_ASKED_BYTES (sizeof(" asked=2026-11-21T16:33:00Z") - 1)
 #define HF_OWNER_HOLDS_END (HF_PAYLOAD_BYTES - HF_OWNER_ASKED_BYTES)
 #define HF_OWNER_INHERITED_BYTES 384

@@ -75,8 +75,7 @@ struct hf_queue_op {
 /* Run ${args} for the call ${api_name}, which errors name.  ${id} is the text
  * of a ticket id, or NULL.  The first waits for the end and sets ${tickets},
  * which may be NULL.  The second starts it, as any call with _start does, and
- * sets
- * ${op}, which may be NULL.  Without the lock. */
+ * sets ${op}, which may be NULL.  Without the lock. */
 hf_status hf_queue_op_run(struct hf_lock *lock, const char *api_name,
                           struct hf_queue_op_args args, const char *id,
                           struct hf_tickets **tickets);
@@ -100,7 +99,8 @@ hf_status hf_queue_op_begin(struct hf_lock *lock,
  * keep lists.  With the lock. */
 void hf_queue_op_save_list(const struct hf_event *event);
 
-/* Carry out ${effect}, which is about the operation of one.  With the lock. */
+/* Carry out ${effect}, which is about the operation of the core that is part of
+ * a struct hf_queue_op.  With the lock. */
 void hf_queue_op_handle_effect(const struct hf_effect *effect);
 
 #endif

@@ -115,8 +115,8 @@ current_waiter(const struct hf_cohort *cohort)
     return cohort->holder != NULL ? cohort->holder : cohort->waiters.first;
 }
 
-/* Add a view of each waiter of ${cohort}, except ${listed}.  It has no ticket,
- * and so no id. */
+/* Add a view of each waiter of ${cohort}, except ${listed}.  A waiter has no
+ * ticket, and so no id. */
 static void add_waiters(struct builder *builder, const struct hf_cohort *cohort,
                         const struct hf_acquisition *listed)
 {
