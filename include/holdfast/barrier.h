@@ -51,9 +51,9 @@ HF_API void hf_barrier_free(struct hf_barrier *barrier);
  *             connection.  After HF_ETIMEDOUT and HF_ECLOSED it may have been
  *             done, or may yet be.
  *   Fails     HF_EKIND if, in ZooKeeper, its node has others below it;
- *             HF_ETIMEDOUT HF_EUNREACHABLE HF_ECLOSED HF_EDENIED HF_EDIR
- *             HF_EFULL HF_ELIMIT HF_ENOMEM HF_EPROTOCOL HF_EREENTRANT
- *             HF_EFORKED.
+ *             HF_EUNSUPPORTED where the engine has no barriers; HF_ETIMEDOUT
+ *             HF_EUNREACHABLE HF_ECLOSED HF_EDENIED HF_EDIR HF_EFULL HF_ELIMIT
+ *             HF_ENOMEM HF_EPROTOCOL HF_EREENTRANT HF_EFORKED.
  */
 HF_API hf_status hf_barrier_set(struct hf_barrier *barrier, uint64_t wait_ms)
     HF_NONNULL(1) HF_MUST_CHECK;
@@ -197,7 +197,10 @@ HF_API hf_status hf_double_barrier_participants_start(
  *   Callback  ${done} once, with HF_OK or with a status, and without a grant;
  *             HF_ECANCELLED if it was cancelled: the participant is then
  *             outside.  It is inside, or outside, from the call of ${done} on.
- *   Fails     HF_ESTATE HF_ECLOSED HF_ELIMIT HF_ENOMEM HF_EFORKED.
+ *   Fails     HF_ESTATE HF_ECLOSED HF_ELIMIT HF_ENOMEM HF_EFORKED.  A
+ *             participant that was to leave is outside then, except with
+ *             HF_ESTATE and HF_EFORKED, and its ticket is removed in the
+ *             background.
  */
 HF_API hf_status hf_double_barrier_enter_start(
     struct hf_double_barrier *barrier, uint64_t wait_ms, struct hf_done done,

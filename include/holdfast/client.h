@@ -46,8 +46,9 @@ struct hf_result {
 /* Called once when an operation has ended.  ${result} is valid until .fn
  * returns.  If its status is not HF_OK, hf_last_error() has that status and the
  * text inside .fn.  .fn may be NULL where the end brings a status only: the end
- * is not reported then.  A call whose end brings a grant or tickets refuses
- * NULL with HF_EINVAL, because they would be lost. */
+ * is not reported then.  A call whose end brings a grant, tickets, names,
+ * findings or a success refuses NULL with HF_EINVAL, because these would be
+ * lost. */
 struct hf_done {
     void (*fn)(void *arg, const struct hf_result *result);
     void *arg;
@@ -55,10 +56,12 @@ struct hf_done {
 };
 
 enum hf_state {
-    HF_STATE_CONNECTING = 0, /* no session yet, or a new one after LOST */
+    HF_STATE_CONNECTING = 0, /* no session yet; of a struct hf_zookeeper also
+                                after LOST, until there is another one */
     HF_STATE_CONNECTED = 1,
     HF_STATE_SUSPENDED = 2, /* link down; tickets may still live */
-    HF_STATE_LOST = 3,      /* the session is over, its tickets are gone */
+    HF_STATE_LOST = 3,      /* the session is over, its tickets are gone; of a
+                               struct hf_client until there is another one */
     HF_STATE_CLOSED = 4     /* for good */
 };
 
@@ -70,7 +73,7 @@ enum hf_state {
 HF_API const char *hf_state_name(enum hf_state state);
 
 /* A listener: called after the state of a client has changed.  A slow one may
- * miss states in between, but never the last one nor a LOST. */
+ * miss states in between, but never the last one, nor that there was a LOST. */
 struct hf_on_state {
     void (*fn)(void *arg, enum hf_state state);
     void *arg;
@@ -108,9 +111,10 @@ struct hf_on_log {
  * has no connection and does not use it.
  *
  * When the policy gives up, everything that waits ends with HF_EUNREACHABLE, or
- * with the status of a refusal, and with the text of the last failure.  No
- * further attempt is made until the next call that needs the engine: an
- * acquire, a release, a downgrade or a query begins again with a first try.  A
+ * with the status of the last failure if it has one, such as HF_EDENIED, and
+ * with its text.  No further attempt is made until the next call that needs the
+ * engine: an acquire, a release, a downgrade, or a call that reads or changes
+ * something else in the engine, begins again with a first try.  A
  * grant is not lost when the policy gives up: its holder is notified of the
  * loss when safe-until passes, and the session becomes HF_STATE_LOST when it
  * can no longer live.

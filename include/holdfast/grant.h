@@ -35,17 +35,18 @@ HF_API uint64_t hf_grant_token_of(const struct hf_grant *grant,
  * hf_grant_safe_until_ms(grant):
  * The instant on CLOCK_BOOTTIME, in milliseconds, before which no other client
  * can have been admitted.  It moves forward while the session lives.  It comes
- * nearer only while the clocks of this machine are slewed to be slow, by the
- * time that they lose, because the engine's clock does not lose it.  0 once the
- * grant is known to be lost, and in a child of a fork.  HF_FOREVER on an engine
- * without leases, where a grant ends early only if somebody removes its ticket
- * by force.  Reading this does not find such a removal.  A thread notices it at
- * once if the acquire had .on_loss or .on_revoke, if hf_grant_loss_fd() was
- * called, and while another call of the client waits.  Else the next call of
- * the client that does more than read notices it, as hf_grant_check().  With
- * proof=lazy in a ZooKeeper URL it moves only when a call has the session
- * proven, as hf_grant_check() does, and is in the past until then; reading it
- * sends no request.
+ * nearer in two cases only: when the session is resumed after an outage, and
+ * the server may count a shorter timeout from then on; and while the clocks of
+ * this machine are slewed to be slow, by the time that they lose, because the
+ * engine's clock does not lose it.  0 once the grant is known to be lost, and
+ * in a child of a fork.  HF_FOREVER on an engine without leases, where a grant
+ * ends early only if somebody removes its ticket by force.  Reading this does
+ * not find such a removal.  A thread notices it at once if the acquire had
+ * .on_loss or .on_revoke, if hf_grant_loss_fd() was called, and while another
+ * call of the client waits.  Else the next call of the client that does more
+ * than read notices it, as hf_grant_check().  With proof=lazy in a ZooKeeper
+ * URL it moves only when a call has the session proven, as hf_grant_check()
+ * does, and is in the past until then; reading it sends no request.
  *   Thread    any; also async-signal-safe.
  */
 HF_API uint64_t hf_grant_safe_until_ms(const struct hf_grant *grant)
@@ -141,11 +142,11 @@ HF_API hf_status hf_grant_downgrade_start(struct hf_grant *grant,
  * between.  If that clock was set back so far that the success is in the
  * future, it is written again with the present time, and .age_ms is 0.
  *   Time      at most ${wait_ms}.
- *   Fails     HF_ELOST if ${grant} is, or gets, lost; HF_ESTATE if it does not
- *             exclude all others (a reader's, a semaphore's) or is of several
- *             locks;
- *             HF_ETIMEDOUT HF_ECLOSED HF_EDENIED HF_EDIR HF_EFULL HF_ELIMIT
- *             HF_ENOMEM HF_EUNSURE HF_EPROTOCOL HF_EREENTRANT HF_EFORKED.
+ *   Fails     HF_ELOST if ${grant} is, or gets, lost; HF_ESTATE unless it is
+ *             that of one mutex or of one writer; HF_EUNSUPPORTED where the
+ *             engine keeps no successes (etcd); HF_ETIMEDOUT HF_EUNREACHABLE
+ *             HF_ECLOSED HF_EDENIED HF_EDIR HF_EFULL HF_ELIMIT HF_ENOMEM
+ *             HF_EUNSURE HF_EPROTOCOL HF_EREENTRANT HF_EFORKED.
  */
 HF_API hf_status hf_grant_last_success(struct hf_grant *grant, uint64_t wait_ms,
                                        struct hf_success *success)

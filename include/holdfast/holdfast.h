@@ -55,9 +55,10 @@
  *            on CLOCK_BOOTTIME; a duration (_ms) starts at the call.  No wall
  *            clock decides anything; what is called _utc_ms is for people.
  *            ${wait_ms} means the same in every call: HF_FOREVER is no limit
- *            but that of the first connection (connect_ms of the client), and
- *            0 is one answer of the engine: no wait for another owner, and for
- *            the link at most connect_ms.
+ *            but those of the first connection (connect_ms of the client) and
+ *            of the policy for reconnecting (struct hf_reconnect), and 0 is one
+ *            answer of the engine: no wait for another owner, and for the link
+ *            at most connect_ms.
  * Failure    Every failure is an hf_status from one table.  hf_last_error() has
  *            the last one of the thread and a text that explains it: the
  *            failure of a call, on whatever handle, and inside a callback the

@@ -60,10 +60,10 @@ enum hf_kind {
 struct hf_lock_opts {
     size_t size; /* set by HF_LOCK_OPTS_INIT */
     enum hf_kind kind;
-    /* Of a semaphore; both are 1 for other kinds.  Each handle uses its own
-     * .limit, so pass the same everywhere.  A handle that waits behind a ticket
-     * with another limit logs a warning, once, and the text of HF_ETIMEDOUT or
-     * HF_EBUSY has both. */
+    /* Of a semaphore; leave both at 1 for other kinds.  Each handle uses its
+     * own .limit, so pass the same everywhere.  A handle that waits behind a
+     * ticket with another limit logs a warning, once, and the text of
+     * HF_ETIMEDOUT or HF_EBUSY has both. */
     uint32_t permits;
     uint32_t limit;
 };
@@ -95,7 +95,8 @@ HF_API void hf_lock_opts_init(struct hf_lock_opts *opts, size_t size)
  * refused; no empty component, ".", "..", control characters, nor what
  * ZooKeeper refuses (the private use area, U+FFF0 and above); none may look
  * like a ticket ("lock-0000000007") or begin with "holdfast-success-", and the
- * first must not be "zookeeper".
+ * first must not be "zookeeper".  A name that looks like a URL with a password
+ * is refused too.
  *
  * A lock is not recursive, and has no owner but the grant: an acquire of a lock
  * that this program, thread or handle holds waits for that grant to be
@@ -127,7 +128,8 @@ HF_API void hf_lock_free(struct hf_lock *lock);
  * In ZooKeeper, whose clock cannot be read without writing, the age is by the
  * clock of this machine.
  *   Time      at most ${wait_ms}.
- *   Fails     HF_ESTATE if ${lock} is a semaphore; HF_ETIMEDOUT HF_EUNREACHABLE
+ *   Fails     HF_ESTATE if ${lock} is a semaphore; HF_EUNSUPPORTED where the
+ *             engine keeps no successes (etcd); HF_ETIMEDOUT HF_EUNREACHABLE
  *             HF_ECLOSED HF_EDENIED HF_EDIR HF_ELIMIT HF_ENOMEM HF_EPROTOCOL
  *             HF_EREENTRANT HF_EFORKED.
  */
@@ -236,15 +238,16 @@ struct hf_acquire_opts {
     uint64_t owner;
     /* Look for deadlocks while it waits, if .owner, which must be given, holds
      * something else through this client: after 1 s, and then after 2, 4 ... 60
-     * s more.  A look lists the queue and those of the locks that the owner
-     * holds, then those of the locks that their waiters hold, and so on, up to
-     * 64 queues of up to 256 tickets; all of them twice if they seem to be a
-     * deadlock.  Of the acquires of a deadlock that look, the one with the
-     * highest token fails with HF_EDEADLK, and its text names all of them.  A
-     * deadlock is found if each ticket of it says what its owner holds; so a
-     * ticket of another program, or one that threads share (.handoffs), counts
-     * as one that can go on.  An owner that asks for what it holds itself fails
-     * at once. */
+     * s more.  A look lists the queues of the locks that the owner holds, then
+     * those of the locks that their waiters hold, and so on, and its own queue
+     * if that may be part of a deadlock.  It makes up to 4096 lists, of up to
+     * 65,536 tickets in all, and the same again if they seem to be a deadlock.
+     * Of the acquires of a deadlock that look, the one with the highest token
+     * fails with HF_EDEADLK, and its text names all of them as far as there is
+     * room.  A deadlock is found if each ticket of it says what its owner
+     * holds; so a ticket of another program, or one that threads share
+     * (.handoffs), counts as one that can go on.  An owner that asks for what
+     * it holds itself fails at once, unless .wait_ms is 0. */
     bool detect_deadlock;
 };
 #define HF_ACQUIRE_OPTS_INIT                                                   \
@@ -277,15 +280,17 @@ HF_API void hf_acquire_opts_init(struct hf_acquire_opts *opts, size_t size)
  *   Thread    any; the grant belongs to no thread.
  *   Fails     HF_ETIMEDOUT; HF_EBUSY if wait_ms is 0; HF_EDEADLK with
  *             .detect_deadlock; HF_EUNREACHABLE if there never was a
- *             connection; HF_ECLOSED HF_EKIND HF_EDENIED HF_EDIR
- *             HF_EFULL HF_ELIMIT HF_ENOMEM HF_EEXHAUSTED HF_EPROTOCOL HF_EINVAL
- *             HF_EREENTRANT HF_EFORKED; HF_EUNSUPPORTED if the engine, as its
- *             URL has it, has no tickets of that kind.  ${grant} is NULL.  No
- *             ticket is left in the queue unless the text says that it may stay
- *             there until the session ends: the engine gave no answer for a
- *             second (the link is down), or an enqueue that it never answered
- *             may still take effect.  Such a ticket is removed as soon as the
- *             engine answers again.
+ *             connection, if the policy for reconnecting gave up (struct
+ *             hf_reconnect), or if wait_ms is 0 and the engine gave no answer;
+ *             HF_ECLOSED HF_EKIND HF_EDENIED HF_EDIR HF_EURL HF_EFULL HF_ELIMIT
+ *             HF_ENOMEM HF_EEXHAUSTED HF_EPROTOCOL HF_EINVAL HF_EREENTRANT
+ *             HF_EFORKED; HF_EUNSUPPORTED if the engine, as its URL has it, has
+ *             no tickets of that kind.  ${grant} is NULL.  No ticket is left in
+ *             the queue unless the text says that it may stay there until the
+ *             session ends: the engine gave no answer for a second (the link is
+ *             down), or an enqueue that it never answered may still take
+ *             effect.  Such a ticket is removed as soon as the engine answers
+ *             again.
  */
 HF_API hf_status hf_lock_acquire(struct hf_lock *lock,
                                  const struct hf_acquire_opts *opts,
@@ -313,7 +318,8 @@ HF_API hf_status hf_lock_try_acquire(struct hf_lock *lock,
  *   Callback  ${done} once, with HF_OK and a grant or with a status that
  *             hf_lock_acquire() fails with; ${opts}->on_wait before it;
  *             ${opts}->on_loss after it.
- *   Fails     HF_EINVAL HF_ECLOSED HF_EFORKED HF_ENOMEM.
+ *   Fails     HF_EINVAL HF_ECLOSED HF_ELIMIT HF_ENOMEM HF_EFORKED; HF_EDEADLK
+ *             if the owner would wait for itself (.detect_deadlock).
  */
 HF_API hf_status hf_lock_acquire_start(struct hf_lock *lock,
                                        const struct hf_acquire_opts *opts,

@@ -19,8 +19,8 @@ struct hf_ticket_view {
      * hf_mutex_tickets(). */
     const char *id;
     enum hf_kind kind;
-    /* How many permits of a semaphore it holds; 0 while it waits, because its
-     * ticket does not say.  1 of every other kind. */
+    /* How many permits of a semaphore it holds; 0 while it waits (.owner may
+     * say how many it wants, as permits=).  1 of every other kind. */
     uint32_t permits;
     bool holds;     /* the rule admits it: it holds the lock, or is about to */
     bool own;       /* this client's */
@@ -65,10 +65,16 @@ struct hf_ticket_view {
  *     at       the same by its wall clock: 2026-11-21T16:33:00Z
  *     text     .text of the options of the acquire, if there was one
  *     limit    of a semaphore: .limit of its handle
- *     holds    what else the owner held when the ticket was enqueued:
+ *     permits  of a semaphore: how many of them it wants, if that is not 1
+ *     detect   without a value: it looks for deadlocks while it waits
+ *     holds    what else the owner held when the ticket was enqueued, or when
+ *              its text was written again while it waited:
  *              NAME:ID,NAME:ID,... with names percent-encoded, and not decoded
  *              here; ID: the first eight digits of the id of the ticket by
  *              which it is held; '+' at the end: not all had room
+ *     outer    the same of what runs around this one hold, of which it is not
+ *              known that they wait for it (holdfast run)
+ *     ends     without a value, with outer=: the wait has a limit
  *     asked    when the owner received a request to release the ticket, as at=;
  *              only once it has
  *
@@ -131,8 +137,9 @@ enum hf_tickets_which {
  *   Ownership ${tickets} must be freed with hf_tickets_free().
  *   Fails     HF_ETIMEDOUT HF_EUNREACHABLE HF_ECLOSED HF_EDENIED HF_EDIR
  *             HF_ELIMIT HF_ENOMEM HF_EPROTOCOL HF_EREENTRANT HF_EFORKED;
- *             HF_EINVAL if ${which} is none of the above.  ${tickets} is then
- *             NULL.
+ *             HF_EINVAL if ${which} is none of the above; HF_EKIND if the
+ *             engine has something else under that name; HF_EUNSUPPORTED if it
+ *             cannot do that.  ${tickets} is then NULL.
  */
 HF_API hf_status hf_lock_tickets(struct hf_lock *lock,
                                  enum hf_tickets_which which, uint64_t wait_ms,

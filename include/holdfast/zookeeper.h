@@ -157,12 +157,13 @@ HF_API hf_status hf_zookeeper_open(const char *url,
  * one operation of each handle is in flight (docs/zookeeper.md).
  *
  * The session, its connections, and where callbacks run are those of ${client}.
- * The handle cannot close the session, take another one over, or have it read
- * from a server without a quorum, for which the session is suspended;
- * hf_zookeeper_set_servers() fails with HF_EUNSUPPORTED.  Identities that it
- * adds are the session's until that ends.  What ends a connection
- * (HF_ZOOKEEPER_ADD_AUTH that is refused, HF_ZOOKEEPER_ADD_WATCH that is
- * refused, an operation that the server does not know) suspends the locks.
+ * The handle cannot close the session or take another one over.  It is never
+ * read-only: while only servers without a quorum answer, the session is
+ * suspended.  hf_zookeeper_set_servers() fails with HF_EUNSUPPORTED.
+ * Identities that the handle adds are the session's until that ends.  What ends
+ * a connection (HF_ZOOKEEPER_ADD_AUTH that is refused, HF_ZOOKEEPER_ADD_WATCH
+ * that is refused, an operation that the server does not know) suspends the
+ * locks.
  *
  * When ${client} is closed, what was not sent ends with HF_ECLOSED and what was
  * sent as with hf_zookeeper_close(); the state is HF_STATE_CLOSED, and every
@@ -425,8 +426,9 @@ struct hf_zookeeper_result {
      * HF_EVERSION; HF_ENOTEMPTY; HF_EDENIED; HF_EREADONLY; HF_EUNSUPPORTED: the
      * server does not know the operation or has it switched off; HF_EINVAL: the
      * server refused an argument; HF_EFULL: a quota; HF_EUNSURE HF_EUNREACHABLE
-     * HF_ETIMEDOUT HF_ECANCELLED HF_ELOST HF_ECLOSED HF_EPROTOCOL HF_ENOMEM
-     * HF_ELIMIT: an answer that is longer than max_answer_bytes. */
+     * HF_ETIMEDOUT HF_ECANCELLED HF_ELOST HF_ECLOSED.  HF_EPROTOCOL HF_ENOMEM
+     * HF_ELIMIT: the answer made no sense, found no memory, or was longer than
+     * max_answer_bytes; a write may have been carried out then. */
     hf_status status;
     int32_t error;    /* what the server answered (KeeperException.Code); 0 if
                          it answered HF_OK or did not answer */
@@ -768,7 +770,8 @@ struct hf_zookeeper_on_event {
  *   Ownership ${path} is copied.  ${watch} must be freed with
  *             hf_zookeeper_watch_free().
  *   Callback  ${on_event}, from when it is set, in the order of the events.
- *   Fails     HF_EINVAL HF_ECLOSED HF_ENOMEM HF_EFORKED; ${watch} is then NULL.
+ *   Fails     HF_EINVAL HF_ECLOSED HF_ELIMIT HF_ENOMEM HF_EFORKED; ${watch} is
+ *             then NULL.
  */
 HF_API hf_status hf_zookeeper_watch_open(struct hf_zookeeper *zookeeper,
                                          const char *path,

@@ -118,12 +118,12 @@ HF_API hf_status hf_zookeeper_create_protected_start(
  * servers refuse to delete it, ${zookeeper} is closed, or the call is
  * cancelled.  So HF_ETIMEDOUT means: it will be gone, if the process lives.
  *
- * A delete is sent behind a read if an answer was lost, so that it has to be
- * repeated, or if it goes on in the background.  If the node was created after
- * the last transaction that ${zookeeper} knew of when the call was made, it may
- * be a new one with that path: it is left alone, and the call ends with
- * HF_EUNSURE.  As long as nothing was sent and the caller waits, the
- * node that is there is the one that is deleted.
+ * A delete is sent behind a read if it has to be repeated, or goes on in the
+ * background.  If the node was created after the last transaction that
+ * ${zookeeper} knew of when the call was made, it may be a new one with that
+ * path: it is left alone, and the call ends with HF_EUNSURE.  As long as no
+ * answer was lost and the caller waits, the node that is there is the one that
+ * is deleted.
  *
  *   Fails     HF_EGONE if it was not there before; HF_EVERSION;
  *             HF_ENOTEMPTY if it has children; HF_EDENIED; HF_ETIMEDOUT;
