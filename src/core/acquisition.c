@@ -173,7 +173,8 @@ void hf_acquisition_set_holder(struct hf_core *core, struct hf_acquisition *a,
 }
 
 /* Invariant 7: the flag is cleared in this step, and LOST is queued before
- * anything else that the same event causes. */
+ * every other report of the same event and before what follows from the loss.
+ */
 void hf_acquisition_lose(struct hf_core *core, struct hf_acquisition *a,
                          bool ticket_lives, const char *why)
 {

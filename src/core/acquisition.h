@@ -76,8 +76,8 @@ struct hf_acquisition_ops {
      * Either may be NULL: nothing has to be done before that. */
     void (*connected)(struct hf_core *core, struct hf_acquisition *a);
     void (*session_over)(struct hf_core *core, struct hf_acquisition *a);
-    /* Its wait or its grant ends, or its release after a loss begins; the state
-     * is still WAITING, HELD or LOST. */
+    /* Its wait ends, or its release begins; the state is still WAITING, HELD or
+     * LOST. */
     void (*leave)(struct hf_core *core, struct hf_acquisition *a);
     /* It is WAITING: does its own deadline end the wait?  NULL: yes. */
     bool (*has_deadline)(const struct hf_acquisition *a);
@@ -91,8 +91,8 @@ struct hf_acquisition_ops {
     bool (*may_finish)(const struct hf_acquisition *a);
     /* It is DONE: take it out of the list that .begin has put it into. */
     void (*finish)(struct hf_core *core, struct hf_acquisition *a);
-    /* It is WAITING.  True: .ahead and .holder were set from elsewhere than its
-     * own ticket.  False: they come from its own ticket, or are not known.
+    /* It is WAITING.  True: this has set .ahead and .holder.  False: they are
+     * what its own ticket, or that of a child, has last shown, if anything.
      * Always sets ${waits_by}: for a waiter to the ticket of its cohort, if
      * there is one; else to ${a}. */
     bool (*position)(struct hf_core *core, struct hf_acquisition *a,
@@ -190,7 +190,8 @@ struct hf_acquisition_user {
 /* Zeroed by its user, who then sets the first fields, before ACQUIRE;
  * hf_acquisition_free() at the end. */
 struct hf_acquisition {
-    /* Set before ACQUIRE.  The texts must live until ACQUISITION_DONE. */
+    /* Set before ACQUIRE.  The texts must live until ACQUISITION_DONE.  When
+     * the client carries out an ENQUEUE it may set .payload to another text. */
     const char *queue;
     const char *payload;
     enum hf_ticket_kind kind;
@@ -233,7 +234,8 @@ struct hf_acquisition {
     bool may_remain; /* ENDED: a ticket of it may be in the queue, or appear
                         there, until the session ends; the text says so */
     uint64_t started_at_ms; /* CLOCK_BOOTTIME */
-    uint32_t ahead;         /* WAITING: tickets ahead */
+    uint32_t ahead;         /* WAITING: tickets ahead; PARTICIPANT: participants
+                               that are there, itself included */
     uint32_t displaced;     /* WAITING: how often it has lost its position
                                before it got the present one */
     struct hf_shared_text *holder; /* WAITING: payload of the first ticket;
@@ -305,7 +307,8 @@ void hf_acquisition_explain_timeout(struct hf_core *core,
                                     uint64_t waited_ms, bool only_try,
                                     struct hf_error *why);
 
-/* Set ${why} to HF_EBUSY: another ticket is ahead of that of ${a}. */
+/* Set ${why} to HF_EBUSY: another ticket is ahead of that of ${a}, or too few
+ * participants are there. */
 void hf_acquisition_explain_busy(const struct hf_acquisition *a,
                                  struct hf_error *why);
 
@@ -407,7 +410,8 @@ void hf_acquisition_lose(struct hf_core *core, struct hf_acquisition *a,
 void hf_acquisition_give_up(struct hf_core *core, struct hf_acquisition *a,
                             const struct hf_error *why);
 
-/* End its wait, which is a try, with HF_EBUSY because .holder is ahead. */
+/* End its wait, which is a try, with HF_EBUSY as
+ * hf_acquisition_explain_busy() explains it. */
 void hf_acquisition_end_busy(struct hf_core *core, struct hf_acquisition *a);
 
 /* Set .status and the text to those of ${why}. */

@@ -254,7 +254,9 @@ static void ticket_refused(struct hf_core *core, struct hf_own_ticket *ticket,
 }
 
 /* The wait was given up, and the ENQUEUE got no answer: the ticket is removed
- * as an earlier one, and the end does not wait for that. */
+ * as an earlier one.  The report of the end waits for the answer to the first
+ * REMOVE.  It does not wait until the ticket can appear no longer, unless the
+ * acquisition waits for removal. */
 static void ticket_unanswered(struct hf_core *core,
                               struct hf_own_ticket *ticket)
 {
@@ -312,8 +314,8 @@ static void notify_downgrade(struct hf_core *core, struct hf_acquisition *a,
 }
 
 /* End a downgrade that is under way when the acquisition is HELD no more.
- * Called from a pump and not at the loss, because all losses of an event are
- * reported first. */
+ * Called from a pump or at the end of the session, and not at the loss, because
+ * all losses of an event are reported first. */
 static void end_downgrade(struct hf_core *core, struct hf_acquisition *a)
 {
     assert(a->tickets.downgrading && a->state != STATE(HELD));
@@ -437,7 +439,8 @@ static void begin(struct hf_core *core, struct hf_acquisition *a)
     hf_acquisition_link(core, a);
 }
 
-/* The wait, or the grant, ends: remove the current ticket. */
+/* The wait ends, or the release begins: remove the current ticket.  After a
+ * loss that has begun already, or the ticket is gone. */
 static void leave(struct hf_core *core, struct hf_acquisition *a)
 {
     assert(a->state >= STATE(WAITING) && a->state <= STATE(LOST));

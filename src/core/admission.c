@@ -47,7 +47,7 @@ static bool differ_in_role(const struct hf_ticket_id *a,
     return role != HF_ROLE_UNKNOWN && other != HF_ROLE_UNKNOWN && role != other;
 }
 
-/* Count ${ticket}, which blocks and is further ahead than those before.
+/* Count ${ticket}, which blocks and is further ahead than those counted before.
  * Invariant 3: each ticket ahead that excludes ours counts, until it is seen to
  * have gone. */
 static void count_blocking(struct hf_admission *admission,

@@ -2,15 +2,16 @@
 /*
  * Admission: given a queue and a ticket in it, may the ticket enter, and if
  * not, which ticket does it wait for?  Each kind of ticket has a rule, a row of
- * the table of hf_admission_rule_of(); nothing else in the core compares kinds.
+ * the table of hf_admission_rule_of(); nothing else decides what blocks what.
  *
  *     mutex  no ticket ahead
  *     write  no ticket ahead, of either kind; waits for the nearest one
  *     read   no write ticket ahead; waits for the nearest one
  *
  * An election is a mutex among its own kind.  An exclusive ticket, which is a
- * mutex, a write ticket or an election's, blocks every ticket behind it.  A
- * ticket ahead that certainly belongs to another kind of lock is HF_WRONG_KIND.
+ * mutex, a write ticket or an election's, blocks every ticket of these kinds
+ * and every read ticket behind it.  A ticket ahead that certainly belongs to
+ * another kind of lock is HF_WRONG_KIND.
  *
  *     lease  the permits ahead leave room for its own
  *
@@ -59,7 +60,8 @@ enum hf_admission_answer {
 
 struct hf_admission {
     enum hf_admission_answer answer;
-    size_t ahead; /* tickets before mine, of any kind, shown or not */
+    size_t ahead; /* tickets before mine, of any kind, shown or not; of a
+                     PARTICIPANT: all participants that are there */
     /* With HF_WAIT_FOR: how many of those shown stand in the way, the nearest
      * of them, and the next one further ahead (NULL if there is none, as with
      * leases). */
@@ -72,9 +74,9 @@ struct hf_admission {
     bool gone_admits;
 };
 
-/* Apply the rule to the ticket ${mine} of ${kind}, which must be a kind that
- * can be enqueued (the snapshot may show it as EXCLUSIVE).  ${snapshot} must be
- * sorted.  Leases do not block each other here. */
+/* Apply the rule to the ticket ${mine} of ${kind}, which is at most
+ * HF_TICKET_QUEUED_LAST (the snapshot may show it as EXCLUSIVE).  ${snapshot}
+ * must be sorted.  Leases do not block each other here. */
 struct hf_admission hf_admission_decide(const struct hf_snapshot *snapshot,
                                         const struct hf_ticket_id *mine,
                                         enum hf_ticket_kind kind);

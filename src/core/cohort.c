@@ -96,8 +96,9 @@ void hf_cohort_touch(struct hf_core *core, struct hf_cohort *cohort)
     hf_deferred_call_add(&core->deferred, &cohort->deferred);
 }
 
-/* Set .ahead and .holder of ${a}, which is WAITING.  False if they are not
- * known, because the ticket has no position in the queue yet. */
+/* Set .ahead and .holder of ${a}, which is WAITING.  False if nothing is known
+ * to be ahead: no waiter holds the ticket, and it was not seen behind others.
+ */
 static bool set_position(struct hf_core *core, struct hf_acquisition *a)
 {
     const struct hf_cohort *cohort = a->waiter.cohort;
@@ -142,8 +143,8 @@ static void begin(struct hf_core *core, struct hf_acquisition *a)
     }
 }
 
-/* A waiter stops waiting or holding.  Its end is reported when the step ends.
- */
+/* A waiter stops waiting or holding.  Its end is reported when the step ends
+ * or, if the ticket is removed then, when the end of the ticket is. */
 static void leave(struct hf_core *core, struct hf_acquisition *a)
 {
     struct hf_cohort *cohort = a->waiter.cohort;

@@ -37,7 +37,8 @@
  *    holds or waits; else when the ticket is seen behind another one.
  *  - Each waiter has its own deadline and can be cancelled alone.  When the
  *    last one that waits or holds goes, the ticket is removed, and this waiter
- *    gets its ENDED or RELEASED once the ticket is gone.
+ *    gets its ENDED or RELEASED once the end of the ticket is reported: ENDED
+ *    after HF_REMOVAL_WAIT_MS at the latest.
  *  - If the wait of the ticket ends by itself (HF_EKIND, HF_EDENIED, ...),
  *    every waiter that waits ends with its status and text.
  *  - Waiters that leave while nobody needs a ticket become DONE only when no

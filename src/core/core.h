@@ -16,9 +16,11 @@
  *     arm a timer for hf_core_wake_at_ms(core)
  *
  * Effects must be carried out in the order in which they come.  LOST precedes
- * everything else that the same event causes.  The end of an acquisition
- * without a grant comes after the answer that its ticket is removed; after
- * HF_REMOVAL_WAIT_MS it comes without that answer, and says so.
+ * every other report to the user that the same event causes, and every request
+ * that follows from the loss.  The end of an acquisition without a grant comes
+ * after the answer that its ticket is removed; after HF_REMOVAL_WAIT_MS, or
+ * when the client closes, it comes without that answer.  Unless the client
+ * closes, it then says so.
  *
  * All functions but hf_core_safe_until_ms() need the client's lock.
  */

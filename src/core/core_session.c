@@ -312,7 +312,8 @@ static void begin_close(struct hf_core *core)
     pump_all(core); /* nothing is asked any more, but watches are taken back */
 }
 
-/* CLOSED: the engine is gone, and with it every ticket. */
+/* CLOSED, or END has failed: the engine is gone, and every ticket goes with its
+ * session. */
 static void closed(struct hf_core *core)
 {
     assert(core->session.state != HF_STATE_CLOSED);

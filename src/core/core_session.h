@@ -30,7 +30,8 @@
  * PROVEN, FAILED for a request of the session, CHECK, CLOSE. */
 void hf_core_session_event(struct hf_core *core, const struct hf_event *event);
 
-/* Something is HELD: end every grant if safe-until has passed. */
+/* Something is HELD: end every grant if the instant at which grants end has
+ * passed (hf_session_grants_end_at_ms()). */
 void hf_core_expire(struct hf_core *core);
 
 /* Request the next proof, or plan it, as long as somebody needs one. */

@@ -46,8 +46,10 @@ struct hf_deadlock_cycle {
 void hf_deadlock_analyse(struct hf_deadlock_graph *graph, bool possible);
 
 /* After that: a ticket of a cycle that ${ticket}, which is blocked, is in or
- * waits behind; NULL: an earlier walk has come by it.  ${walk}: the number of
- * this walk, from 1 on.  All walks together visit each ticket once. */
+ * waits behind.  NULL: an earlier walk has come by there; or the walk ends at a
+ * ticket that wants more permits than its semaphore has.  ${walk}: the number
+ * of this walk, from 1 on.  All walks together visit each ticket at most once.
+ */
 struct hf_deadlock_ticket *hf_deadlock_follow(struct hf_deadlock_graph *graph,
                                               struct hf_deadlock_ticket *ticket,
                                               size_t walk);

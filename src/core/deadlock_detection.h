@@ -59,9 +59,9 @@ struct hf_deadlock_detection {
     struct hf_deadlock_search *search; /* the look under way; NULL: none */
     bool is_listing;                   /* .operation is handed to the core */
     struct hf_operation operation;
-    char queue[HF_DEADLOCK_QUEUE_NAME_BYTES]; /* that it lists */
-    struct hf_text_range texts;       /* of that queue, which are wanted */
-    struct hf_deferred_call deferred; /* it has ended */
+    char queue[HF_DEADLOCK_QUEUE_NAME_BYTES]; /* that .operation lists */
+    struct hf_text_range texts;       /* the texts of .queue that are wanted */
+    struct hf_deferred_call deferred; /* .operation is DONE */
 };
 
 /* ${a}, whose entry in the schedule is ${entry}, begins to wait. */
@@ -83,8 +83,8 @@ void hf_deadlock_detection_tick(struct hf_core *core,
 void hf_deadlock_detection_end(struct hf_core *core,
                                struct hf_deadlock_detection *detection);
 
-/* Does the engine still have a request of a look?  If the detection has ended
- * meanwhile, .idle of the listener is called once that is answered. */
+/* Does the core still have the operation of a look?  If the detection has ended
+ * meanwhile, .idle of the listener is called once the operation is DONE. */
 bool hf_deadlock_detection_is_busy(
     const struct hf_deadlock_detection *detection);
 

@@ -19,8 +19,8 @@
 
 #include "core/ticket.h"
 
-/* The most lists that one reading may ask for, the most locks in it, and the
- * most tickets in it. */
+/* The most lists that one reading may ask for, and the most locks in it; the
+ * most tickets in it, and the most holds. */
 #define HF_DEADLOCK_QUEUES_MAX 4096
 #define HF_DEADLOCK_TICKETS_MAX 65536
 
@@ -73,7 +73,8 @@ struct hf_deadlock_hold {
     bool possible; /* it is not known that its holder waits for the owner
                       (outer=), or is the owner (HF_DEADLOCK_SESSION) */
     struct hf_deadlock_ticket *target; /* set by hf_deadlock_analyse(); NULL:
-                                          no such ticket, or not only one */
+                                          no such ticket, or not only one, or
+                                          this hold does not count */
     struct hf_deadlock_hold *next;     /* of the same lock, for the reading */
 };
 

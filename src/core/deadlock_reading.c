@@ -227,9 +227,9 @@ static bool is_subject(const struct hf_deadlock_reading *reading,
            hf_ticket_id_equal(&ticket->id, &reading->subject->id);
 }
 
-/* The subject was reached.  Ask for its text before all that was not asked yet,
- * because it may close a circle, and then nothing else need be read: the new
- * request, which is the last, changes places with the next one. */
+/* The subject was reached.  Ask for its text before all that was not asked for
+ * yet, because it may close a cycle, and then nothing else need be read: the
+ * new request, which is the last, changes places with the next one. */
 static void request_subject(struct hf_deadlock_reading *reading,
                             const struct hf_deadlock_ticket *ticket)
 {
@@ -523,7 +523,7 @@ static void follow_subject(struct hf_deadlock_reading *reading,
         reach_behind(reading, queue, subject->index);
 }
 
-/* Texts of a queue have come that was read before. */
+/* Texts have come of a queue that was read before. */
 static void read_texts(struct hf_deadlock_reading *reading,
                        const struct hf_snapshot *snapshot,
                        const struct hf_deadlock_request *of)

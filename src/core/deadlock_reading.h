@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One reading of queues, backwards from a ticket that waits: those of the locks
- * that its owner holds; then those of the locks that the owners hold who wait
- * there, and so on.  So it finds all owners that wait for the first one,
- * without a list of all names.  It reads only what can be part of a circle:
+ * that its owner holds; then those of the locks that the owners of the tickets
+ * that wait there hold, and so on.  So it finds all owners that wait for the
+ * first one, without a list of all names.  It reads only what can be part of a
+ * cycle:
  *
  *  - Only a ticket that was reached leads on, and only by what it says is held.
  *    A ticket is reached if it waits behind one that the owner of a reached
@@ -12,9 +13,9 @@
  *    first writer behind readers, or the first of an entry queue.  A ticket
  *    behind any other one that waits is also behind what that one waits for.
  *  - The queue that the first ticket waits in is read at once only if that
- *    ticket can stand in the way of others like that.  Otherwise it is part of
- *    a circle only if an owner is reached who holds that lock, and then its
- *    queue is read because of that.
+ *    ticket can stand in the way of others like that.  Otherwise the ticket is
+ *    part of a cycle only if the owner that holds its lock is reached, and then
+ *    the queue is read because of that.
  *  - The text of a ticket is read once it was reached, a page at a time.
  *
  * It copies what it needs of each list.  Locks and tickets are found by hash
@@ -72,7 +73,7 @@ struct hf_deadlock_reading {
      * and also follows what is only possible (outer=). */
     struct hf_deadlock_ticket *subject;
     size_t asked;
-    /* The subject was reached, and its text is read: so there may be a circle.
+    /* The subject was reached, and its text is read: so there may be a cycle.
      * The search clears it when it has looked. */
     bool closed;
     const struct hf_deadlock_sessions *sessions; /* NULL: nothing is known */

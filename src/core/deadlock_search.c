@@ -206,7 +206,7 @@ static void keep_common(struct hf_deadlock_graph *graph,
     }
 }
 
-/* Does the current reading go on?  Not once there is a circle through the
+/* Does the current reading go on?  Not once there is a cycle through the
  * subject. */
 static bool goes_on(struct hf_deadlock_search *search, char *queue,
                     struct hf_text_range *texts)

@@ -2,12 +2,12 @@
 /*
  * The search for a deadlock: two readings, the second begun after the first has
  * ended, and a verdict only about tickets that both have found.  Tickets do not
- * come back and what they say is held does not change while they wait.  So each
- * of them was there at the instant between the two readings, and all that the
- * verdict rests on stood at once.  What a ticket says is held counts only if it
- * said so in both readings, because its text may have been written again
- * between them.  A reading ends as soon as it has a verdict.  (One reading
- * could put together what never stood together.)
+ * come back, and an owner that waits releases nothing.  So each of them was
+ * there at the instant between the two readings, and all that the verdict rests
+ * on stood at once.  What a ticket says is held counts only if it said so in
+ * both readings, because its text may have been written again between them.  A
+ * reading ends as soon as it has found a cycle through the subject.  (One
+ * reading could put together what never stood together.)
  *
  * No I/O: it says which queue to list next.  Each list must show at least what
  * was there when it was asked for.

@@ -26,9 +26,10 @@ enum hf_effect_kind {
     HF_EFFECT_LOST,     /* the grant has ended before its release */
     HF_EFFECT_GRANTED,  /* the token is set, and safe-until counts */
     HF_EFFECT_ENDED,    /* no grant: .status and hf_acquisition_text() */
-    HF_EFFECT_WAITING,  /* in the queue: .ahead and .holder */
+    HF_EFFECT_WAITING,  /* it waits: .ahead and .holder */
     HF_EFFECT_RELEASED, /* the release has ended: .status.  The ticket is gone,
-                           or may not be removed (HF_EDENIED) */
+                           may not be removed (HF_EDENIED), or stays for the
+                           next waiter of the cohort */
     HF_EFFECT_DOWNGRADED, /* the downgrade has ended: .user.downgrade_status */
     HF_EFFECT_ACQUISITION_DONE, /* the core has no pointer to it any more.
                                    Comes after ENDED or RELEASED, when none of
@@ -38,7 +39,7 @@ enum hf_effect_kind {
     HF_EFFECT_OPERATION_ANSWERED, /* .status, .text and .found */
     HF_EFFECT_OPERATION_DONE,     /* the core has no pointer to it any more */
     /* For the user of the client. */
-    HF_EFFECT_PROVEN, /* the answer to a CHECK: safe-until has moved */
+    HF_EFFECT_PROVEN, /* the answer to a CHECK: safe-until is in the future */
     HF_EFFECT_STATE,  /* the session has changed to .state */
 };
 

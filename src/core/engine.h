@@ -332,7 +332,7 @@ enum hf_event_kind {
     HF_EVENT_SET_LIMIT,
     HF_EVENT_DOWNGRADE,
     HF_EVENT_DESCRIBE, /* what the ticket by which it waits says has changed */
-    HF_EVENT_CHECK,    /* have the session proven, if we hold something */
+    HF_EVENT_CHECK,    /* have a lazy session proven, if we hold something */
     HF_EVENT_CLOSE,
     /* From the clock. */
     HF_EVENT_TICK,

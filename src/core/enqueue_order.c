@@ -217,7 +217,8 @@ void hf_enqueue_order_asked(struct hf_core *core, struct hf_enqueue_turn *turn)
         add_ready(core, next);
 }
 
-/* Invariant 14: nobody enqueues before those that were started earlier. */
+/* Invariant 14: none in the line enqueues before those in the line that were
+ * started earlier, unless these are delayed. */
 const struct hf_enqueue_turn *
 hf_enqueue_order_before(const struct hf_core *core,
                         const struct hf_enqueue_turn *turn)

@@ -218,8 +218,8 @@ static bool earlier_children_held(const struct hf_acquisition *parent)
     return true;
 }
 
-/* The last child is HELD, and so are all others but an entry mutex, which was
- * released: grant the parent. */
+/* The last child is HELD, and so are all others but the entry mutexes, which
+ * were released: grant the parent. */
 static void grant(struct hf_core *core, struct hf_acquisition *parent)
 {
     const struct hf_multi_lock *multi_lock = parent->multi_lock;
@@ -385,7 +385,8 @@ static bool may_remain(const struct hf_acquisition *parent)
     return false;
 }
 
-/* The status of the first child that was not released with HF_OK. */
+/* The status of the first child that was not released with HF_OK.  Those of
+ * entry mutexes do not count. */
 static hf_status release_status(struct hf_core *core,
                                 struct hf_acquisition *parent)
 {

@@ -171,7 +171,7 @@ void hf_operation_cancel(struct hf_core *core, struct hf_operation *operation)
     hf_operation_give_up(core, operation, &why);
 }
 
-/* Is it about the flag of a barrier? */
+/* Is it about a flag, or does it watch the queue? */
 static bool is_of_flag(const struct hf_operation *operation)
 {
     return operation->kind == HF_REQUEST_SET_FLAG ||
@@ -475,7 +475,7 @@ void hf_operation_answered(struct hf_core *core, struct hf_operation *operation,
     assert(!operation->request_effect.queued);
     if (event->kind == HF_EVENT_QUEUE_CHANGED &&
         operation->state != STATE(DRAINING)) {
-        queue_changed(core, operation); /* may come before the list */
+        queue_changed(core, operation); /* it ends a watch, which is not busy */
         return;
     }
     assert(operation->request.busy);

@@ -5,9 +5,10 @@
  * service, remove a ticket, ask for the release of a ticket, set or clear a
  * barrier, wait until a barrier is clear, wait until a participant may leave a
  * double barrier, read or write the success of the queue.  It is requested as
- * soon as there is a session.  It is requested again after an answer that it
- * did not happen, or may not have: each of these requests does no harm if it is
- * done twice.
+ * soon as there is a session; an EXAMINE is requested at once, and waits for a
+ * session only after an answer that it did not happen.  It is requested again
+ * after an answer that it did not happen, or may not have: each of these
+ * requests does no harm if it is done twice.
  *
  *   IDLE      not handed to the core yet
  *   PENDING   waits for a session or for the next retry
@@ -102,7 +103,8 @@ struct hf_operation {
     /* To be read with OPERATION_ANSWERED. */
     hf_status status;
     char text[HF_ERROR_TEXT_BYTES]; /* of a status other than HF_OK */
-    bool found;                     /* the ticket was there, or may have been */
+    bool found;                     /* the ticket or the flag was there, or may
+                                       have been */
     struct hf_success success;      /* READ_SUCCESS */
 
     /* For the core only. */
@@ -142,7 +144,8 @@ void hf_operation_start(struct hf_core *core, struct hf_operation *operation);
 void hf_operation_answered(struct hf_core *core, struct hf_operation *operation,
                            const struct hf_event *event);
 
-/* CANCEL_OPERATION: end it with HF_ECANCELLED, unless it has ended. */
+/* CANCEL_OPERATION: end it with HF_ECANCELLED, unless it is DRAINING.  It is
+ * not DONE. */
 void hf_operation_cancel(struct hf_core *core, struct hf_operation *operation);
 
 /* The session is over, and with it every watch, without an event. */
@@ -156,7 +159,7 @@ void hf_operation_unwatched(struct hf_core *core,
 /* Request it, if that can be done now. */
 void hf_operation_pump(struct hf_core *core, struct hf_operation *operation);
 
-/* End it with ${why}, unless it has ended. */
+/* End it with ${why}, unless it is DRAINING.  It is not DONE. */
 void hf_operation_give_up(struct hf_core *core, struct hf_operation *operation,
                           const struct hf_error *why);
 

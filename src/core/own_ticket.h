@@ -173,8 +173,8 @@ struct hf_ticket_listener {
                     bool revoked);
     /* HELD, and somebody asks for its release. */
     void (*revoked)(struct hf_core *core, struct hf_own_ticket *ticket);
-    /* It was HELD and is no longer ours because of ${why}; ${lives}: it may
-     * still be in the queue. */
+    /* HELD, and no longer ours because of ${why}; ${lives}: it may still be in
+     * the queue.  The listener ends it: GONE or REMOVING. */
     void (*lost)(struct hf_core *core, struct hf_own_ticket *ticket, bool lives,
                  const char *why);
     /* It was QUEUED, and somebody else has removed it.  It is still QUEUED, or
@@ -367,8 +367,8 @@ void hf_own_ticket_decide(struct hf_core *core, struct hf_own_ticket *ticket,
 void hf_own_ticket_admit(struct hf_core *core, struct hf_own_ticket *ticket);
 
 /* QUEUED, and the watched ticket ahead with the id ${gone} is gone.  If it was
- * the last one that blocked, and the engine allows it (HF_ENGINE_GONE_ADMITS),
- * admit without a list; else list again. */
+ * the last one that blocked, and the ticket is NEXT, admit it without a list.
+ * List again unless it is HELD then. */
 void hf_own_ticket_ahead_gone(struct hf_core *core,
                               struct hf_own_ticket *ticket,
                               const struct hf_ticket_id *gone);

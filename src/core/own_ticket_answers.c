@@ -159,7 +159,8 @@ static void lose_unconfirmed(struct hf_core *core, struct hf_own_ticket *ticket,
         text[0] != '\0' ? text : hf_status_text(event->as.answer.status));
 }
 
-/* The LIST failed: repeat it, or end the wait. */
+/* The LIST failed: repeat it; or end the wait, or the grant that the list
+ * should have confirmed. */
 static void list_failed(struct hf_core *core, struct hf_own_ticket *ticket,
                         const struct hf_event *event)
 {
@@ -287,9 +288,9 @@ static void removal_done(struct hf_core *core, struct hf_own_ticket *ticket,
         hf_own_ticket_move(core, ticket, STATE(GONE));
 }
 
-/* A REMOVE failed and is repeated.  If the engine refuses it, the ticket stays
- * until the session is over.  The refusal is reported, so that nobody waits
- * that long. */
+/* A REMOVE failed and is repeated.  If the engine refuses it, the ticket may
+ * stay until the session is over.  The refusal is reported, so that nobody
+ * waits that long. */
 static void removal_failed(struct hf_core *core, struct hf_own_ticket *ticket,
                            const struct hf_event *event)
 {

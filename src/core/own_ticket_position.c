@@ -297,10 +297,10 @@ static void forget_ahead(struct hf_own_ticket_queued *queued,
     queued->blocking--;
 }
 
-/* The queue is listed in any case, to learn the new position.  Before that the
- * ticket is admitted if it is NEXT: then nobody can have come ahead, because
- * the engine has HF_ENGINE_GONE_ADMITS, the rule allows it, and there was no
- * outage since the last list. */
+/* If the ticket is NEXT and nothing blocks it any more, it is admitted: nobody
+ * can have come ahead, because the engine has HF_ENGINE_GONE_ADMITS, the rule
+ * allows it, and there was no outage since the last list.  Unless it is HELD
+ * then, the queue is listed to learn the new position. */
 void hf_own_ticket_ahead_gone(struct hf_core *core,
                               struct hf_own_ticket *ticket,
                               const struct hf_ticket_id *gone)

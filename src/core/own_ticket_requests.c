@@ -53,8 +53,8 @@ static void pump_list(struct hf_core *core, struct hf_own_ticket *ticket)
     send_request(core, ticket, HF_REQUEST_LIST);
 }
 
-/* QUEUED: request NEW_GENERATION, once for each list that has shown enough
- * participants. */
+/* QUEUED: request NEW_GENERATION, at most once for each list that has shown
+ * enough participants. */
 static void pump_generation(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     struct hf_own_ticket_queued *queued = hf_own_ticket_queued(ticket);
@@ -249,9 +249,9 @@ void hf_own_ticket_set_limit(struct hf_core *core, struct hf_own_ticket *ticket,
 }
 
 /* The earliest of what a pump or a tick could request at some time.  New ticket
- * watches count only if they became due after the last pump: that pump has
- * requested those that were due, or they wait for something other than time, as
- * NEW_GENERATION always does. */
+ * watches count only if they became due after the last pump.  Those that were
+ * due before were requested by that pump, or wait for something other than
+ * time.  NEW_GENERATION never waits for a time, so it does not count. */
 uint64_t hf_own_ticket_request_at_ms(const struct hf_own_ticket *ticket)
 {
     bool in_queue =

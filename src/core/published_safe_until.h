@@ -7,7 +7,7 @@
  *   The reader loads the word first and the flag second.
  *   The core clears the flags of a session before it stores a value of another.
  *
- * So a reader that has loaded a value of another session finds its flag
+ * So a reader that has loaded a value of a later session finds its flag
  * cleared, and a reader that finds the flag set has loaded a value of the
  * session of its grant.  If either order were reversed, a reader that is
  * interrupted could take the value of a new session for that of a grant that is

@@ -14,7 +14,7 @@
 /* -------------------------------------------- those that wait, by queue -- */
 
 /* The order of the tree.  Two tickets of one acquisition are in the order in
- * which they were made. */
+ * which they were enqueued. */
 struct removal_key {
     const char *queue;
     uint64_t acquisition;

@@ -4,10 +4,10 @@
  * that is repeated until it is answered (a guaranteed delete, as Curator calls
  * it).
  *
- * A ticket whose enqueue got no answer may appear late, after a search that did
- * not find it.  Its removal waits until the ticket can no longer appear,
- * requests a REMOVE whenever a list shows the ticket, and a last one when that
- * time is over.
+ * A ticket whose enqueue got no answer may appear late, after a search or a
+ * REMOVE that did not find it.  Its removal waits until the ticket can no
+ * longer appear.  Meanwhile it requests a REMOVE whenever a list shows the
+ * ticket, and unless one has found it a last one when that time is over.
  *
  * The core keeps the removals that wait in a tree, by queue, so that a list of
  * a queue is compared with these and with no others.
@@ -38,9 +38,10 @@ enum hf_removal_state {
 struct hf_removal {
     enum hf_removal_state state;
     bool last; /* requested after the ticket could last appear */
-    /* An answer said that this REMOVE found the ticket.  Stays false if the
-     * answer was lost and the ticket was gone afterwards, or if the session
-     * ended first: somebody else may have removed it. */
+    /* An answer said that this REMOVE found the ticket, with all permits that
+     * had to be found.  Stays false if the answer was lost and the ticket was
+     * gone afterwards, or if the session ended first: somebody else may have
+     * removed it. */
     bool found;
     uint64_t appears_until_ms; /* CLOCK_BOOTTIME; 0: after the REMOVE it cannot
                                   appear again */

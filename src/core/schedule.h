@@ -13,9 +13,9 @@
  * touches its entry, and touched entries are computed anew before anything is
  * read here. hf_core_check() computes all of them and compares.
  *
- * Entries that are due at the same instant are worked off in the order of their
- * ACQUIREs, so that the shape of a heap decides nothing.  Safe-until and the
- * next proof are in the session.
+ * Entries that are due in the same tick are worked off in the order in which
+ * their objects were started, so that the shape of a heap decides nothing.
+ * Safe-until and the next proof are in the session.
  *
  * All instants are CLOCK_BOOTTIME in ms; HF_FOREVER: never.
  */
@@ -54,7 +54,7 @@ struct hf_schedule_ops {
 /* The part of an object.  Zeroed before the object is started. */
 struct hf_schedule_entry {
     const struct hf_schedule_ops *ops;
-    uint64_t number; /* of its ACQUIRE; 0: not entered */
+    uint64_t number; /* in the order of the starts; 0: not entered */
     struct hf_heap_node deadline;
     struct hf_heap_node request;
     struct hf_heap_node proof;

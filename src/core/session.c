@@ -26,9 +26,9 @@ static const struct hf_state_machine_state states[] = {
 static const struct hf_state_machine table = {"session", states,
                                               sizeof states / sizeof states[0]};
 
-/* A proof every quarter of the lease, so that two may fail before a grant is in
- * danger.  After a failure the next one comes after a sixteenth of the lease.
- */
+/* A proof every quarter of the lease, unless the engine says otherwise, so that
+ * two may fail before a grant is in danger.  After a failure the next one comes
+ * after a sixteenth of the lease. */
 #define PROOFS_PER_TIMEOUT 4
 #define PROOFS_PER_TIMEOUT_AFTER_FAILURE 16
 

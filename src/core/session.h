@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The session: what the engine ties tickets to, with two clocks.  The first is
- * the state of the connection, as the engine reports it (CONNECTED, SUSPENDED).
- * The second is safe-until: the instant before which nobody else can have been
- * admitted.  It is computed from when a confirmed request was sent, never from
- * when its answer came, and from the shortest timeout that may be in force (as
- * the lease of Gray and Cheriton, SOSP 1989).
+ * The session: what the engine ties tickets to.  Two things are known of it.
+ * The first is the state of the connection, as the engine reports it
+ * (CONNECTED, SUSPENDED).  The second is safe-until: the instant before which
+ * nobody else can have been admitted.  Safe-until is computed from when a
+ * confirmed request was sent, never from when its answer came, and from the
+ * shortest timeout that may be in force (as the lease of Gray and Cheriton,
+ * SOSP 1989).
  *
  * As a rule grants end when safe-until passes.  Grants of a lazy session
  * outlast it: they end when the connection has been silent for so long that the
@@ -41,8 +42,7 @@ struct hf_session {
     unsigned state;  /* enum hf_state, by the table in session.c */
     uint64_t number; /* counts sessions; a ticket remembers its own.  0: there
                         never was a connection */
-    bool closing; /* CLOSE has come, in any state but CLOSED: no request but END
-                   */
+    bool closing;    /* CLOSE or CLOSED has come: no request but END */
     enum hf_loss_at loss_at;
     uint64_t connect_by_ms; /* deadline of the first connection; HF_FOREVER once
                                there was one */
@@ -63,7 +63,8 @@ struct hf_session {
      * proven; else both are HF_FOREVER. */
     uint64_t resume_sent_ms; /* the last resume */
     uint64_t resume_cap_ms;  /* safe-until is at most this */
-    uint64_t prove_at_ms;    /* the next proof; HF_FOREVER: nobody needs one */
+    uint64_t prove_at_ms;    /* the next proof; HF_FOREVER: nobody needs one, or
+                                one is under way */
     uint64_t proof_ms;       /* from the sending of a proof to the next */
     uint64_t proof_due_ms;   /* no proof before this, needed or not */
     bool prove_again; /* the last proof was not enough to admit by, so the next
@@ -91,9 +92,10 @@ bool hf_session_alive(const struct hf_session *session);
 /* May requests be made? */
 bool hf_session_usable(const struct hf_session *session);
 
-/* May a ticket that the rule admits be granted?  Not if less than a quarter of
- * the lease is left of the last proof: a new proof is on its way, and the grant
- * would be lost again before it is of use. */
+/* May a ticket that the rule admits be granted?  Only while requests may be
+ * made, and not if a quarter of the lease or less is left of the last proof: a
+ * new proof is on its way, and the grant would be lost again before it is of
+ * use. */
 bool hf_session_may_admit(const struct hf_session *session, uint64_t now_ms);
 
 /* Is the session proven only when somebody needs it? */
@@ -108,7 +110,7 @@ bool hf_session_grants_end_when_suspended(const struct hf_session *session);
 
 /* CONNECTED: ${anchor_ms} is when the accepted request was sent, or earlier.
  * If this is another session, the one before it has been declared lost already.
- * A resume that brings a shorter ${timeout_ms} moves safe-until back. */
+ * A resume that brings a shorter ${timeout_ms} may move safe-until back. */
 void hf_session_connected(struct hf_session *session, uint64_t timeout_ms,
                           uint64_t clock_drift, uint64_t anchor_ms,
                           bool resumed, bool lazy, uint64_t proof_ms);
@@ -117,7 +119,8 @@ void hf_session_connected(struct hf_session *session, uint64_t timeout_ms,
 void hf_session_suspended(struct hf_session *session);
 
 /* RESUMING: from ${sent_at_ms} on the server may count anew, with a timeout as
- * short as ${least_timeout_ms}.  Moves safe-until back to what is certain. */
+ * short as ${least_timeout_ms}.  Moves safe-until back if it is later than what
+ * is certain then. */
 void hf_session_resuming(struct hf_session *session, uint64_t sent_at_ms,
                          uint64_t least_timeout_ms);
 
@@ -143,7 +146,7 @@ void hf_session_gave_up(struct hf_session *session, const char *engine_name,
                         struct hf_error *why);
 
 /* The user needs the engine after GAVE_UP: begin to connect again, and forget
- * why there was no connection. */
+ * why there was no connection.  Nothing if the session is being closed. */
 void hf_session_connect_again(struct hf_session *session);
 
 /* Set ${why} to the error of a wait of ${waited_ms} for the first connection,
@@ -153,9 +156,9 @@ void hf_session_explain_never_connected(const struct hf_session *session,
                                         uint64_t waited_ms,
                                         struct hf_error *why);
 
-/* Write to ${text} that a wait could learn nothing new, and why, as
- * "; the session is SUSPENDED: zk1:2181: connection refused"; "" while the
- * session is connected. */
+/* Write to ${text}, for the error of a wait, the state of a session that is not
+ * connected and why it is not: "; the session is SUSPENDED: zk1:2181:
+ * connection refused".  "" while it is connected. */
 #define HF_SESSION_OUTAGE_BYTES 256
 void hf_session_format_outage(const struct hf_session *session,
                               char text[HF_SESSION_OUTAGE_BYTES]);
@@ -177,9 +180,9 @@ void hf_session_want_proof(struct hf_session *session, uint64_t now_ms);
 void hf_session_want_proof_unless_lazy(struct hf_session *session,
                                        uint64_t now_ms);
 
-/* CHECK: have a lazy session proven from now on, unless the last proof is
- * younger than a quarter of the timeout and leaves enough to admit by.  PROVEN
- * is the answer. */
+/* CHECK: have a lazy session proven; HF_EFFECT_PROVEN is the answer.  Nothing,
+ * and no answer, if the session is not lazy, or if no proof is due yet and the
+ * last one leaves enough to admit by. */
 void hf_session_begin_check(struct hf_session *session, uint64_t now_ms);
 
 /* A proof has moved safe-until.  If safe-until is in the future, that answers a
@@ -187,10 +190,10 @@ void hf_session_begin_check(struct hf_session *session, uint64_t now_ms);
 void hf_session_answer_check(struct hf_session *session, uint64_t now_ms);
 
 /* The PROVE under way was answered, with PROVEN if ${error} is NULL, else it
- * has failed with that text; set when the next one is due.  If safe-until is
- * now enough to admit by: at the usual time, or when half of what is left is
- * over, if that is sooner.  If PROVEN was not enough: at once, the first time.
- * Else after a sixteenth of the timeout. */
+ * has failed with that text; set when the next one is due.  After PROVEN, if
+ * safe-until is now enough to admit by: at the usual time, or when half of what
+ * is left is over, if that is sooner.  If PROVEN was not enough: at once, the
+ * first time.  Else after a sixteenth of the timeout. */
 void hf_session_proof_answered(struct hf_session *session, const char *error,
                                uint64_t now_ms);
 

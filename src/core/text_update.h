@@ -4,13 +4,13 @@
  * reasons.  Somebody has asked for its release: people then see in the queue
  * that the owner was asked; and in ZooKeeper such a request overwrites the
  * text, so that otherwise the queue would not say who the owner is.  Or it has
- * become known, or is known no longer, that what the owner holds waits with it.
- * The client composes the text (client/grant_payload.c); ticket_text.h reads
- * the texts of all tickets.
+ * become known that the runs around the owner wait for it, or that is known no
+ * longer (holds= and outer= in docs/ticket-text.md).  The client composes the
+ * text (client/grant_payload.c); ticket_text.h reads the texts of all tickets.
  *
- * Only a downgrade waits for it, because both change the ticket.  At most one
- * is under way for a ticket, so requests that come close together may be shown
- * as one.
+ * Of the other requests of the ticket only a DOWNGRADE waits for it, because
+ * both change the ticket.  At most one DESCRIBE is under way for a ticket, so
+ * requests that come close together may be shown as one.
  */
 #ifndef HF_CORE_TEXT_UPDATE_H
 #define HF_CORE_TEXT_UPDATE_H

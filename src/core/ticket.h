@@ -13,8 +13,8 @@
 #define HF_TICKET_ID_BYTES 16
 #define HF_TICKET_ID_TEXT_BYTES 37 /* 8-4-4-4-12 hex digits and the NUL */
 
-/* The size of a payload, the text of the owner about itself for people: no NUL,
- * at most this many bytes with the NUL at the end. */
+/* The size of a payload, the text of the owner about itself for people: at most
+ * this many bytes, with the NUL that ends it. */
 #define HF_PAYLOAD_BYTES 1024
 
 /* Made by the client, new for every attempt to enqueue: a UUID of version 4, or
@@ -46,7 +46,8 @@ enum hf_ticket_kind {
     HF_TICKET_READY = 9
 };
 
-/* The last of the kinds that stand in the queue of a lock. */
+/* The last of the kinds that are enqueued for a lock or a semaphore, and not
+ * only seen there. */
 #define HF_TICKET_QUEUED_LAST HF_TICKET_ELECTION
 
 /* A semaphore called NAME has two queues: NAME/locks for the entry mutex, whose
@@ -55,7 +56,7 @@ enum hf_ticket_kind {
 #define HF_QUEUE_LOCKS "/locks"
 #define HF_QUEUE_LEASES "/leases"
 
-/* The role of a mutex ticket in a queue called NAME/locks.  Two tickets whose
+/* The role of a ticket in a queue called NAME/locks.  Two tickets whose
  * roles are known and differ do not wait for each other: the later one is
  * refused.  The ids of other programs' tickets do not say the role; such a
  * ticket may have either. */
