@@ -111,13 +111,13 @@ struct hf_on_log {
  * has no connection and does not use it.
  *
  * When the policy gives up, everything that waits ends with HF_EUNREACHABLE, or
- * with the status of the last failure if it has one, such as HF_EDENIED, and
- * with its text.  No further attempt is made until the next call that needs the
- * engine: an acquire, a release, a downgrade, or a call that reads or changes
- * something else in the engine, begins again with a first try.  A
- * grant is not lost when the policy gives up: its holder is notified of the
- * loss when safe-until passes, and the session becomes HF_STATE_LOST when it
- * can no longer live.
+ * with the status with which every server has failed, such as HF_EDENIED, and
+ * with the text of the last failure.  No further attempt is made until the next
+ * call that needs the engine: an acquire, a release, a downgrade, or a call
+ * that reads or changes something else in the engine, begins again with a first
+ * try.  A grant is not lost when the policy gives up: its holder is notified of
+ * the loss when safe-until passes, and the session becomes HF_STATE_LOST when
+ * it can no longer live.
  */
 struct hf_reconnect {
     /* The pause before the first retry, at least 1 ms.  If pause_max_ms is
