@@ -214,8 +214,8 @@ static void retry(struct hf_core *core, struct hf_acquisition *a,
         hf_acquisition_give_up(core, a, why);
 }
 
-/* The message is kept: if the retry policy allows no further try, the wait ends
- * with it. */
+/* The status and the message are kept: if the retry policy allows no further
+ * try, the wait ends with them. */
 static void ticket_unsure(struct hf_core *core, struct hf_own_ticket *ticket,
                           const struct hf_error *why)
 {
@@ -522,8 +522,9 @@ static bool position(struct hf_core *core, struct hf_acquisition *a,
 /* -------------------------------------------------------------- session -- */
 
 /* A new connection begins the backoff anew, because an outage is no failure of
- * the engine, nor is an answer that was lost in it.  What is known of the queue
- * may be out of date: its node may have been deleted meanwhile. */
+ * the engine, nor is an answer that was lost in it.  It ends the pipelining,
+ * because the queue need not take tickets as before: its node may have been
+ * deleted meanwhile. */
 static void connected(struct hf_core *core, struct hf_acquisition *a)
 {
     assert(core->session.state == HF_STATE_CONNECTED);

@@ -178,7 +178,7 @@ struct hf_acquisition *hf_core_unwatch_returned(struct hf_core *core)
     a = request->own_ticket->acquisition;
     hf_own_ticket_unwatched(request->own_ticket, request);
     hf_schedule_touch(core, &a->entry);
-    if (a->listener->changed != NULL) /* it may have waited for that */
+    if (a->listener->changed != NULL) /* it may wait for this end */
         a->listener->changed(core, a);
     return a;
 }

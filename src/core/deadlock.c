@@ -301,8 +301,8 @@ struct hf_deadlock_ticket *hf_deadlock_follow(struct hf_deadlock_graph *graph,
 
 /* ----------------------------------------------------------------- cycle -- */
 
-/* The tickets that a search has reached, linked by .next in that order; for the
- * last of them the waiters are still to be found. */
+/* The tickets that a search has reached, linked by .next in that order.  For
+ * those behind the one that is looked at, the waiters are still to be found. */
 struct reached {
     struct hf_deadlock_ticket *first; /* where it began */
     struct hf_deadlock_ticket *last;

@@ -57,8 +57,8 @@ struct hf_deadlock_ticket *hf_deadlock_follow(struct hf_deadlock_graph *graph,
 /* After that: set ${cycle} to the shortest cycle through ${ticket}, which is
  * blocked.  False if there is none, because it only waits behind a deadlock of
  * others, or if it has more than HF_DEADLOCK_CYCLE_MAX waiters.  A ticket that
- * waits in a queue between two of a deadlock is not part of that: if it went,
- * they would still wait. */
+ * waits in a queue between two of a cycle is not part of the cycle: if it went,
+ * these two would still wait. */
 bool hf_deadlock_find_cycle(struct hf_deadlock_graph *graph,
                             struct hf_deadlock_ticket *ticket,
                             struct hf_deadlock_cycle *cycle);

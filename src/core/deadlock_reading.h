@@ -33,7 +33,7 @@
 /* The most texts of one list, where the engine reads them one by one. */
 #define HF_DEADLOCK_PAGE 256
 
-/* The most that the session of one ticket holds. */
+/* The most holds of the session of one ticket that are looked at. */
 #define HF_DEADLOCK_SESSION_HOLDS 64
 
 /* A list that is to be asked for. */

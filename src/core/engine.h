@@ -98,10 +98,10 @@
  *    is no session, because the reason may be what is looked for.  The engine
  *    may make connections of its own for it, each of which it ends within
  *    HF_EXAMINE_SERVER_MS.
- *  - After GAVE_UP, which follows SUSPENDED and CONNECTION_ERROR, the engine
- *    does not try to connect until hf_engine_ops.connect is called, or until
- *    another user of its session begins again.  A session that is alive then
- *    ends when its timeout is over.
+ *  - GAVE_UP comes after a CONNECTION_ERROR, while there is no connection.
+ *    Then the engine does not try to connect until hf_engine_ops.connect is
+ *    called, or until another user of its session begins again.  A session that
+ *    is alive then ends when its timeout is over.
  *  - The core does not watch a ticket while its DOWNGRADE is under way, but may
  *    request its REMOVE before that is answered.  The REMOVE then removes the
  *    ticket in either form.

@@ -392,7 +392,7 @@ static bool must_write_again(const struct hf_operation *operation)
            !hf_ticket_id_equal(&operation->ticket, &nobody);
 }
 
-/* The success was read: that is the end, or its time is mended first. */
+/* The success was read.  That is the end, unless it has to be written again. */
 static void success_read(struct hf_core *core, struct hf_operation *operation)
 {
     if (!must_write_again(operation)) {

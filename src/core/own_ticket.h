@@ -18,8 +18,8 @@
  * the engine has no request of it; the current one is freed with its
  * acquisition.
  *
- * A ticket knows nothing of its acquisition.  It goes by its hf_ticket_spec,
- * and reports what happens to it through its hf_ticket_listener.
+ * A ticket knows nothing of its acquisition.  Its hf_ticket_spec says what it
+ * is to do, and it reports what happens to it through its hf_ticket_listener.
  *
  * own_ticket.c has the states and the end; own_ticket_position.c decides by a
  * list of the queue; own_ticket_requests.c makes the requests, and

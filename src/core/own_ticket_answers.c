@@ -101,12 +101,12 @@ static void search_done(struct hf_core *core, struct hf_own_ticket *ticket,
                                             : HF_OWN_TICKET_NOT_CREATED);
 }
 
-/* Why a grant is lost whose ticket is not in the queue any more. */
+/* Why a grant is lost if its ticket is not in the queue any more. */
 static const char evicted_text[] =
     "its ticket was taken out of the queue: somebody evicted it, or deleted it "
     "where the engine keeps it";
 
-/* The same of a ticket that may have become a reader's. */
+/* The same, if the ticket may have become a reader's. */
 static const char unknown_text[] =
     "its ticket is not in the queue as a writer's any more: a downgrade that "
     "was "

@@ -35,7 +35,7 @@ struct hf_schedule_entry;
 struct hf_schedule_keys {
     uint64_t deadline_ms; /* when it is due even without a session */
     uint64_t request_ms;  /* when it is due while the session is usable */
-    bool waits_for_proof; /* and for nothing else */
+    bool waits_for_proof; /* it waits for a proof, and for nothing else */
     bool needs_proof;     /* its grant, or the one that may come, needs
                              safe-until */
 };

@@ -48,10 +48,10 @@ struct hf_ticket_hold {
     uint32_t id;                  /* the first eight digits of the ticket's */
 };
 
-/* These digits of ${id}. */
+/* The first eight digits of ${id}, as a number. */
 uint32_t hf_ticket_text_hold_id(const struct hf_ticket_id *id);
 
-/* The part of such a list that was not read yet. */
+/* The part of the list of holds= or outer= that was not read yet. */
 struct hf_ticket_holds {
     const char *rest;
     size_t length;
