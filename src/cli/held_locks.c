@@ -202,20 +202,22 @@ bool hf_held_locks_of_run(const char *text, pid_t pid,
 
 /* -------------------------------------------------------------- writing -- */
 
-void hf_held_locks_write_inherited(FILE *out, const char *text)
+void hf_held_locks_write_inherited(struct hf_variables_text *out,
+                                   const char *text)
 {
     struct held_lines lines = {.next = text, .left = HF_HELD_LOCKS_LINES_MAX};
     size_t bytes = 0;
 
     while (next_line(&lines) &&
            (bytes += lines.length + 1) <= HF_HELD_LOCKS_INHERITED_MAX)
-        fprintf(out, "%.*s\n", (int)lines.length, lines.line);
+        hf_variables_text_add(out, "%.*s\n", (int)lines.length, lines.line);
 }
 
-void hf_held_lock_write(FILE *out, const struct hf_held_lock *held)
+void hf_held_lock_write(struct hf_variables_text *out,
+                        const struct hf_held_lock *held)
 {
-    fprintf(out, "%s:%d:%" PRIu64 ":%s:%" PRIu32 ":%" PRIu32 ":%s:%s\n",
-            held->engine, (int)held->pid, held->started,
-            hf_format_kind(held->kind), held->permits, held->words,
-            held->ticket, held->name);
+    hf_variables_text_add(
+        out, "%s:%d:%" PRIu64 ":%s:%" PRIu32 ":%" PRIu32 ":%s:%s\n",
+        held->engine, (int)held->pid, held->started, hf_format_kind(held->kind),
+        held->permits, held->words, held->ticket, held->name);
 }

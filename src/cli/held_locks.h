@@ -23,10 +23,11 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <sys/types.h>
 
 #include <holdfast/lock.h>
+
+#include "cli/variables_text.h"
 
 #define HF_HELD_LOCKS_VARIABLE "HOLDFAST_HELD"
 #define HF_HELD_LOCK_ENGINE_BYTES 17
@@ -79,9 +80,11 @@ bool hf_held_locks_of_run(const char *text, pid_t pid,
 
 /* Write the lines of ${text} that count to ${out}; at most so many that they
  * and HF_LOCKS_MAX more lines fit into one variable. */
-void hf_held_locks_write_inherited(FILE *out, const char *text);
+void hf_held_locks_write_inherited(struct hf_variables_text *out,
+                                   const char *text);
 
 /* Write the line for ${held} to ${out}. */
-void hf_held_lock_write(FILE *out, const struct hf_held_lock *held);
+void hf_held_lock_write(struct hf_variables_text *out,
+                        const struct hf_held_lock *held);
 
 #endif

@@ -23,6 +23,10 @@
  * its command one or more. */
 #define HF_ANCESTORS_SEARCHED 256
 
+/* The numbers of these fields of /proc/PID/stat, as proc(5) counts them. */
+#define HF_STAT_FIELD_PARENT 4
+#define HF_STAT_FIELD_STARTED 22
+
 /* The fields of /proc/PID/stat that are used. */
 struct process_stat {
     char state; /* 'R', 'S', 'T' and so on */
@@ -70,13 +74,43 @@ bool hf_process_list_add(struct hf_process_list *list,
     return true;
 }
 
-/* The file is "PID (NAME) STATE PARENT ...".  NAME may contain anything, ')'
- * and spaces too, so look for the last ')'.  The start is the 22nd field.
- * False with errno. */
+/* Read the number at ${*at} into ${value}, and move ${*at} behind it.  False if
+ * there is no number. */
+static bool read_number(const char **at, unsigned long long *value)
+{
+    char *end;
+
+    *value = strtoull(*at, &end, 10);
+    if (end == *at)
+        return false;
+    *at = end;
+    return true;
+}
+
+/* ${line} is "PID (NAME) STATE PARENT ...".  NAME may contain anything, ')' and
+ * spaces too, so look for the last ')'.  The start is the 22nd field.  Not by
+ * sscanf(), because the first one in a process is slow. */
+static bool parse_stat(const char *line, struct process_stat *stat)
+{
+    const char *at = strrchr(line, ')');
+    unsigned long long fields[HF_STAT_FIELD_STARTED + 1];
+
+    if (!at || at[1] != ' ' || at[2] == '\0')
+        return false;
+    stat->state = at[2];
+    at += 3;
+    for (size_t i = HF_STAT_FIELD_PARENT; i <= HF_STAT_FIELD_STARTED; i++)
+        if (!read_number(&at, &fields[i]))
+            return false;
+    stat->parent = (int)fields[HF_STAT_FIELD_PARENT];
+    stat->started = fields[HF_STAT_FIELD_STARTED];
+    return true;
+}
+
+/* False with errno. */
 static bool read_stat(pid_t pid, struct process_stat *stat)
 {
     char path[64], line[512];
-    char *name_end;
     ssize_t got;
     int fd;
 
@@ -92,12 +126,7 @@ static bool read_stat(pid_t pid, struct process_stat *stat)
         return false; /* ESRCH: it was reaped meanwhile */
     line[got] = '\0';
     errno = 0;
-    name_end = strrchr(line, ')');
-    return name_end &&
-           sscanf(name_end,
-                  ") %c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
-                  "%*s %*s %*s %*s %llu",
-                  &stat->state, &stat->parent, &stat->started) == 3;
+    return parse_stat(line, stat);
 }
 
 pid_t hf_process_parent(pid_t pid)
@@ -189,4 +218,29 @@ void hf_process_run_before_others(void)
 
     (void)syscall(SYS_sched_setscheduler, 0, SCHED_RR | SCHED_RESET_ON_FORK,
                   &lowest);
+}
+
+#if defined SYS_clone3 && !defined __SANITIZE_THREAD__
+/* The struct clone_args of clone3(2) in its first version.  <linux/sched.h> has
+ * it, but defines macros of <sched.h> again. */
+struct clone_args_v0 {
+    uint64_t flags, pidfd, child_tid, parent_tid, exit_signal;
+    uint64_t stack, stack_size, tls;
+};
+#endif
+
+/* clone3() without flags is what fork() calls, but for the handlers: they
+ * would close the descriptors and forget the clients in the child one by one,
+ * and each page that they touch is copied.  The exec does both at once.
+ * Containers may forbid clone3(), and ThreadSanitizer has to see each fork. */
+pid_t hf_process_fork_to_exec(void)
+{
+#if defined SYS_clone3 && !defined __SANITIZE_THREAD__
+    struct clone_args_v0 args = {.exit_signal = SIGCHLD};
+    pid_t child = (pid_t)syscall(SYS_clone3, &args, sizeof args);
+
+    if (child >= 0)
+        return child;
+#endif
+    return fork();
 }

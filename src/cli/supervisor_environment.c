@@ -16,6 +16,7 @@
 
 #include "base/memory.h"
 #include "base/url.h"
+#include "cli/variables_text.h"
 #include "client/client_url.h"
 #include "client/grant.h"
 #include "core/ticket.h"
@@ -53,55 +54,41 @@ static bool is_own_variable(const char *entry)
 }
 
 /* Write HOLDFAST_HELD: the locks of the runs around this one, then ours. */
-static void write_held(FILE *out, const struct values *values)
+static void write_held(struct hf_variables_text *out,
+                       const struct values *values)
 {
     struct hf_held_lock held = values->held;
 
-    fprintf(out, "%s=", HF_HELD_LOCKS_VARIABLE);
+    hf_variables_text_add(out, "%s=", HF_HELD_LOCKS_VARIABLE);
     hf_held_locks_write_inherited(out, secure_getenv(HF_HELD_LOCKS_VARIABLE));
     for (size_t i = 0; i < values->count; i++) {
         (void)snprintf(held.name, sizeof held.name, "%s", values->names[i]);
         memcpy(held.ticket, values->tickets[i], sizeof held.ticket);
         hf_held_lock_write(out, &held);
     }
-    fputc('\0', out);
+    hf_variables_text_end(out);
 }
 
-/* Write each of our variables as NAME=VALUE, ended by a NUL. */
-static void write_own_variables(FILE *out, const char *url,
+/* Write each of our variables. */
+static void write_own_variables(struct hf_variables_text *out, const char *url,
                                 const struct values *values)
 {
-    fprintf(out, "HOLDFAST_URL=%s%c", url, '\0');
-    fprintf(out, "HOLDFAST_NAME=%s%c", values->names[0], '\0');
-    fprintf(out, "HOLDFAST_NAMES=");
+    hf_variables_text_add(out, "HOLDFAST_URL=%s", url);
+    hf_variables_text_end(out);
+    hf_variables_text_add(out, "HOLDFAST_NAME=%s", values->names[0]);
+    hf_variables_text_end(out);
+    hf_variables_text_add(out, "HOLDFAST_NAMES=");
     for (size_t i = 0; i < values->count; i++)
-        fprintf(out, "%s%s", i > 0 ? "\n" : "", values->names[i]);
-    fprintf(out, "%cHOLDFAST_TOKEN=%" PRIu64 "%c", '\0', values->tokens[0],
-            '\0');
-    fprintf(out, "HOLDFAST_TOKENS=");
+        hf_variables_text_add(out, "%s%s", i > 0 ? "\n" : "", values->names[i]);
+    hf_variables_text_end(out);
+    hf_variables_text_add(out, "HOLDFAST_TOKEN=%" PRIu64, values->tokens[0]);
+    hf_variables_text_end(out);
+    hf_variables_text_add(out, "HOLDFAST_TOKENS=");
     for (size_t i = 0; i < values->count; i++)
-        fprintf(out, "%s%" PRIu64, i > 0 ? " " : "", values->tokens[i]);
-    fputc('\0', out);
+        hf_variables_text_add(out, "%s%" PRIu64, i > 0 ? " " : "",
+                              values->tokens[i]);
+    hf_variables_text_end(out);
     write_held(out, values);
-}
-
-/* All of our variables, each with its NUL, ${bytes} in all.  NULL if there is
- * no memory. */
-static char *write_text(const char *url, const struct values *values,
-                        size_t *bytes)
-{
-    char *text = NULL;
-    FILE *out = open_memstream(&text, bytes);
-    bool failed;
-
-    if (!out)
-        return NULL;
-    write_own_variables(out, url, values);
-    failed = ferror(out) != 0;
-    if (fclose(out) == 0 && !failed)
-        return text;
-    free(text);
-    return NULL;
 }
 
 /* Make the command's environment from ours: HOLDFAST_NAME(S),
@@ -115,7 +102,8 @@ static bool make(const struct values *values,
 {
     char reference[HF_URL_REFERENCE_BYTES];
     const char *url = values->url;
-    size_t entries = 0, kept = 0, bytes;
+    struct hf_variables_text own = {0};
+    size_t entries = 0, kept = 0;
 
     *environment = (struct hf_environment){.url_fd = -1};
     if (hf_url_has_secret(url)) {
@@ -128,15 +116,17 @@ static bool make(const struct values *values,
         entries++;
     environment->entries =
         hf_alloc((entries + OWN_VARIABLES + 1) * sizeof *environment->entries);
-    environment->text = write_text(url, values, &bytes);
-    if (!environment->entries || !environment->text) {
+    write_own_variables(&own, url, values);
+    environment->text = own.text;
+    if (!environment->entries || own.failed) {
         errno = ENOMEM;
         return false;
     }
     for (size_t i = 0; i < entries; i++)
         if (!is_own_variable(environ[i]))
             environment->entries[kept++] = environ[i];
-    for (size_t at = 0; at < bytes; at += strlen(environment->text + at) + 1)
+    for (size_t at = 0; at < own.bytes;
+         at += strlen(environment->text + at) + 1)
         environment->entries[kept++] = environment->text + at;
     environment->entries[kept] = NULL;
     return true;
@@ -182,7 +172,7 @@ bool hf_supervisor_environment(const struct hf_supervisor *supervisor,
 void hf_environment_free(struct hf_environment *environment)
 {
     hf_free(environment->entries);
-    free(environment->text);
+    hf_free(environment->text);
     if (environment->url_fd >= 0)
         (void)close(environment->url_fd);
     *environment = (struct hf_environment){.url_fd = -1};
