@@ -53,6 +53,9 @@ static bool parse_reference(const char *text, struct reference *reference)
 {
     int end = -1;
 
+    /* Nearly all texts are URLs, and a first sscanf() is slow. */
+    if (strncmp(text, PREFIX, strlen(PREFIX)) != 0)
+        return false;
     if (sscanf(text, PREFIX "%d:%" SCNu64 ":%" SCNu64 "%n", &reference->fd,
                &reference->device, &reference->inode, &end) != 3)
         return false;
