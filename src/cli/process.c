@@ -220,27 +220,14 @@ void hf_process_run_before_others(void)
                   &lowest);
 }
 
-#if defined SYS_clone3 && !defined __SANITIZE_THREAD__
-/* The struct clone_args of clone3(2) in its first version.  <linux/sched.h> has
- * it, but defines macros of <sched.h> again. */
-struct clone_args_v0 {
-    uint64_t flags, pidfd, child_tid, parent_tid, exit_signal;
-    uint64_t stack, stack_size, tls;
-};
-#endif
-
-/* clone3() without flags is what fork() calls, but for the handlers: they
- * would close the descriptors and forget the clients in the child one by one,
- * and each page that they touch is copied.  The exec does both at once.
- * Containers may forbid clone3(), and ThreadSanitizer has to see each fork. */
+/* fork() but for the handlers: they would close the descriptors and forget the
+ * clients in the child one by one, and each page that they touch is copied.  The
+ * exec does both at once.  ThreadSanitizer has to see each fork. */
 pid_t hf_process_fork_to_exec(void)
 {
-#if defined SYS_clone3 && !defined __SANITIZE_THREAD__
-    struct clone_args_v0 args = {.exit_signal = SIGCHLD};
-    pid_t child = (pid_t)syscall(SYS_clone3, &args, sizeof args);
-
-    if (child >= 0)
-        return child;
-#endif
+#if defined __GLIBC__ && __GLIBC_PREREQ(2, 34) && !defined __SANITIZE_THREAD__
+    return _Fork();
+#else
     return fork();
+#endif
 }

@@ -82,11 +82,12 @@ static int cannot_start(const char *what)
 }
 
 /* Check that trees of processes can be found here, then run both processes.
- * Returns the exit status if they could not be started. */
+ * Returns the exit status. */
 static int fork_and_run(const struct hf_run_options *options)
 {
     struct hf_run run = {.options = options};
     struct hf_error error;
+    int exit_code;
 
     switch (hf_process_tree_open(&error)) {
     case HF_OK:
@@ -106,9 +107,9 @@ static int fork_and_run(const struct hf_run_options *options)
     if (run.supervisor == 0)
         become_supervisor(&run);
     close(run.supervisor_end);
-    /* Not exit(), which takes time to take down what ends with the process.
-     * The launcher writes to no stream. */
-    _exit(hf_launcher_main(&run));
+    exit_code = hf_launcher_main(&run);
+    hf_process_list_free(&run.spared);
+    return exit_code;
 }
 
 /* Read the command line of ${command} into ${options}, and run. */
