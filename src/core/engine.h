@@ -46,6 +46,10 @@
  *  - A new engine is CONNECTING.  CONNECTED, SUSPENDED and SESSION_LOST come as
  *    they happen, any number of times, until END was answered by CLOSED.
  *  - A GONE may overtake the answer to a LIST that was requested before it.
+ *  - A GONE may name a ticket of this session, .first: it was the first ticket
+ *    of its queue when the watched ticket had gone, and the removal is final.
+ *    Nobody can appear ahead of that ticket while the connection lasts, so the
+ *    core admits it without a new list.
  *  - An ENQUEUE that was answered FAILED{UNSURE} may still take effect, but no
  *    later than one session timeout after that answer, and not after the
  *    session has ended.  In an engine without leases it does not take effect
@@ -413,6 +417,9 @@ struct hf_event {
              * flag was there before.  DESCRIBED: the ticket is there.
              * SUCCESS_WRITTEN: the success was written. */
             bool found;
+            /* GONE: the ticket that is the first one since; all zero: not
+             * known. */
+            struct hf_ticket_id first;
             struct hf_success success; /* SUCCESS_READ */
             enum hf_failure failure;   /* FAILED */
             hf_status status;          /* FAILED, SESSION_LOST */
@@ -508,7 +515,7 @@ struct hf_engine_ops {
      * its memory may live on until their close callbacks have run. */
     void (*free)(struct hf_engine *engine);
 };
-#define HF_ENGINE_ABI 17
+#define HF_ENGINE_ABI 18
 
 /* The one symbol that a module exports, of type struct hf_engine_ops. */
 #define HF_ENGINE_MODULE_SYMBOL "hf_engine_module"

@@ -368,10 +368,11 @@ void hf_own_ticket_admit(struct hf_core *core, struct hf_own_ticket *ticket);
 
 /* QUEUED, and the watched ticket ahead with the id ${gone} is gone.  If it was
  * the last one that blocked, and the ticket is NEXT, admit it without a list.
+ * The same if ${is_first}: the engine says that no ticket is ahead any more.
  * List again unless it is HELD then. */
 void hf_own_ticket_ahead_gone(struct hf_core *core,
                               struct hf_own_ticket *ticket,
-                              const struct hf_ticket_id *gone);
+                              const struct hf_ticket_id *gone, bool is_first);
 
 /* UNQUEUED, or QUEUED with a rule that watches the queue, and ${snapshot} is
  * the queue: look for room, or decide. */

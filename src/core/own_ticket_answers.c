@@ -203,24 +203,27 @@ static void hold_gone(struct hf_core *core, struct hf_own_ticket *ticket,
                            unknown ? unknown_text : why);
 }
 
-/* A watched ticket is gone: our own, or one that blocks ours.  ${why} is "" if
- * no more than that is known. */
+/* A watched ticket is gone: our own, or one that blocks ours. */
 static void gone(struct hf_core *core, struct hf_own_ticket *ticket,
-                 struct hf_request *request, const char *why)
+                 const struct hf_event *event)
 {
+    struct hf_request *request = event->as.answer.request;
+    const char *text = event->as.answer.text;
     struct hf_ticket_id id = request->ticket;
     bool itself = hf_ticket_id_equal(&id, &ticket->id);
+    bool is_first = hf_ticket_id_equal(&event->as.answer.first, &ticket->id);
+    bool says_why = text != NULL && text[0] != '\0';
 
     if (!hf_ticket_watches_end(&ticket->watches, &core->effects, request))
         return;
     if (ticket->state == STATE(HELD) && itself) {
-        hold_gone(core, ticket, why[0] != '\0' ? why : evicted_text);
+        hold_gone(core, ticket, says_why ? text : evicted_text);
     } else if (ticket->state == STATE(QUEUED) && itself) {
         if (may_leave_permits(ticket))
             hf_own_ticket_remove_unlisted(core, ticket);
         ticket->listener->evicted(core, ticket);
     } else if (ticket->state == STATE(QUEUED)) {
-        hf_own_ticket_ahead_gone(core, ticket, &id);
+        hf_own_ticket_ahead_gone(core, ticket, &id, is_first);
     }
 }
 
@@ -450,7 +453,6 @@ void hf_own_ticket_answered(struct hf_core *core, struct hf_own_ticket *ticket,
     const struct hf_ticket_listener *listener = ticket->listener;
     struct hf_acquisition *a = ticket->acquisition;
     struct hf_request *request = event->as.answer.request;
-    const char *text = event->as.answer.text;
 
     assert(request->own_ticket == ticket);
     assert(!request->effect->queued ||
@@ -474,7 +476,7 @@ void hf_own_ticket_answered(struct hf_core *core, struct hf_own_ticket *ticket,
         ticket->watch_retry = (struct hf_retry_state){0};
         break;
     case HF_EVENT_GONE:
-        gone(core, ticket, request, text != NULL ? text : "");
+        gone(core, ticket, event);
         break;
     case HF_EVENT_REVOKED:
         revoked(core, ticket, request);

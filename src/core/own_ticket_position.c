@@ -3,7 +3,8 @@
  * The position of a ticket of ours, and what it means: the rule of its kind is
  * applied to a list of the queue, and then the ticket is admitted, waits, or
  * its wait ends.  No list is needed if the last ticket that blocked is gone and
- * nobody can have come ahead meanwhile.
+ * nobody can have come ahead meanwhile, nor if the engine says that ours is the
+ * first one.
  */
 #include "core/own_ticket.h"
 
@@ -299,17 +300,22 @@ static void forget_ahead(struct hf_own_ticket_queued *queued,
 
 /* If the ticket is NEXT and nothing blocks it any more, it is admitted: nobody
  * can have come ahead, because the engine has HF_ENGINE_GONE_ADMITS, the rule
- * allows it, and there was no outage since the last list.  Unless it is HELD
+ * allows it, and there was no outage since the last list.  If the engine says
+ * that it is the first one, only such an outage matters.  Unless it is HELD
  * then, the queue is listed to learn the new position. */
 void hf_own_ticket_ahead_gone(struct hf_core *core,
                               struct hf_own_ticket *ticket,
-                              const struct hf_ticket_id *gone)
+                              const struct hf_ticket_id *gone, bool is_first)
 {
     struct hf_own_ticket_queued *queued = hf_own_ticket_queued(ticket);
-    bool admits = queued->position == HF_POSITION_NEXT &&
-                  core->session.state == HF_STATE_CONNECTED;
+    bool listed_since = queued->position != HF_POSITION_STALE &&
+                        core->session.state == HF_STATE_CONNECTED;
+    bool admits =
+        listed_since && (is_first || queued->position == HF_POSITION_NEXT);
 
     forget_ahead(queued, gone);
+    if (is_first && listed_since)
+        queued->blocking = queued->ahead_count = 0;
     if (queued->blocking == 0 && admits)
         hf_own_ticket_admit(core, ticket);
     else if (queued->blocking == 0 && queued->position != HF_POSITION_STALE)

@@ -511,15 +511,20 @@ void pg_serve(struct leased_client *client)
 static void on_notice(struct lease_fake_server *leases,
                       const struct lease_notice *notice)
 {
+    static const struct hf_ticket_id none;
     const struct hf_store_notice *n = &notice->notice;
-    char id[HF_TICKET_ID_TEXT_BYTES], name[256] = "", text[512];
+    char id[HF_TICKET_ID_TEXT_BYTES], first[HF_TICKET_ID_TEXT_BYTES];
+    char name[256] = "", text[512];
 
     (void)leases;
     for (size_t i = 0; n->queue[i] != '\0'; i++)
         (void)snprintf(name + 2 * i, 3, "%02x", (unsigned char)n->queue[i]);
     hf_ticket_id_format(&n->ticket, id);
+    hf_ticket_id_format(&n->first, first);
     if (n->kind == HF_STORE_CHANGED)
         (void)snprintf(text, sizeof text, "changed %s", name);
+    else if (!hf_ticket_id_equal(&n->first, &none))
+        (void)snprintf(text, sizeof text, "first %s %s %s", first, id, name);
     else if (n->kind == HF_STORE_GONE)
         (void)snprintf(text, sizeof text, "gone %s %d %s", id,
                        (int)n->ticket_kind, name);
@@ -628,6 +633,7 @@ void pg_begin(struct leased_client *client)
         net.connections[i].fd = -1;
     lease_fake_begin(&net.leases, client, 0);
     lease_server_set_partial(net.leases.server);
+    lease_server_set_names_first(net.leases.server);
     net.leases.notice = on_notice;
 }
 

@@ -165,7 +165,8 @@ class OrderTest(unittest.TestCase):
             waiter.connection.commit()
             self.assertTrue(release.result())
             waiter.connection.autocommit = True
-            self.assertEqual(waiter.notices(), [("gone", first, "0", name)])
+            self.assertEqual(waiter.notices(),
+                             [("first", second, first, name)])
             self.assertEqual(waiter.look_ahead(name, second), ([second], 0))
 
     def test_a_release_notifies_one_that_looks_since_it_waited(self):

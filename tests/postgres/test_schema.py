@@ -159,36 +159,59 @@ class SchemaTest(unittest.TestCase):
 
     def notified(self, kinds, gone):
         """The positions that are notified when the ticket at position gone is
-        removed."""
+        removed, and which of them is named as the first."""
         sessions, tickets = self.queue_of(kinds)
         sessions[gone].remove(self.queue, tickets[gone])
-        expected = [("gone", tickets[gone], "0", self.queue)]
         found = []
         for position, session in enumerate(sessions):
             notices = session.notices()
             if notices:
-                self.assertEqual(notices, expected)
-                found.append(position)
+                self.assertIn(notices, (
+                    [("gone", tickets[gone], "0", self.queue)],
+                    [("first", tickets[position], tickets[gone], self.queue)]))
+                found.append(position if notices[0][0] == "gone" else
+                             "first %d" % position)
         for session in sessions:
             session.call("close_session", session.id, NEVER_MS)
         return found
 
     def test_a_removal_notifies_those_that_waited_for_the_ticket(self):
         for kinds, gone, expected in (
-                ([MUTEX, MUTEX, MUTEX], 0, [1]),
+                ([MUTEX, MUTEX, MUTEX], 0, ["first 1"]),
                 ([MUTEX, MUTEX, MUTEX], 1, [2]),
                 ([MUTEX, MUTEX, MUTEX], 2, []),
-                ([WRITE, WRITE, READ], 0, [1]),
+                ([WRITE, WRITE, READ], 0, ["first 1"]),
                 ([WRITE, READ, READ, WRITE, READ], 0, [1, 2]),
                 ([WRITE, READ, READ, WRITE, READ], 1, []),
                 ([WRITE, READ, READ, WRITE, READ], 2, [3]),
                 ([WRITE, READ, READ, WRITE, READ], 3, [4]),
-                ([READ, WRITE, WRITE], 0, [1]),
+                ([READ, WRITE, WRITE], 0, ["first 1"]),
                 ([LEASE, LEASE, LEASE], 0, []),
                 ([PARTICIPANT, PARTICIPANT, MUTEX], 0, []),
-                ([MUTEX, PARTICIPANT, MUTEX], 0, [2])):
+                ([PARTICIPANT, MUTEX, MUTEX], 1, [2]),
+                ([MUTEX, PARTICIPANT, MUTEX], 0, ["first 2"])):
             with self.subTest(kinds=kinds, gone=gone):
                 self.assertEqual(self.notified(kinds, gone), expected)
+
+    def test_nobody_is_named_while_a_standby_may_lack_the_removal(
+            self):
+        self.server.sql("ALTER SYSTEM SET synchronous_standby_names = 'away'")
+        self.addCleanup(self.server.sql, "SELECT pg_reload_conf()")
+        self.addCleanup(self.server.sql,
+                        "ALTER SYSTEM RESET synchronous_standby_names")
+        sessions, tickets = self.queue_of([MUTEX, MUTEX])
+        cursor = sessions[0].cursor
+        cursor.execute("SET synchronous_commit = local")  # or it would wait
+        self.server.sql("SELECT pg_reload_conf()")
+
+        def is_set():
+            cursor.execute("SHOW synchronous_standby_names")
+            return cursor.fetchall() == [("away",)]
+
+        waiting.eventually("the setting", is_set)
+        sessions[0].remove(self.queue, tickets[0])
+        self.assertEqual(sessions[1].notices(),
+                         [("gone", tickets[0], "0", self.queue)])
 
     def test_a_downgrade_notifies_those_that_waited_for_the_write_ticket(self):
         for kinds, expected in (([WRITE, READ, READ, WRITE], [1, 2]),

@@ -554,6 +554,14 @@ void gone(struct core_fixture *f, const char *request)
     answer(f, request, (struct hf_event){.kind = HF_EVENT_GONE});
 }
 
+void gone_before(struct core_fixture *f, const char *request, const char *first)
+{
+    struct hf_event event = {.kind = HF_EVENT_GONE};
+
+    event.as.answer.first = read_ticket(f, first, 0).id;
+    answer(f, request, event);
+}
+
 void removed(struct core_fixture *f, const char *request, bool found)
 {
     answer(

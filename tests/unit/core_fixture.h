@@ -120,6 +120,9 @@ void watching(struct core_fixture *f, const char *request);
 void changed(struct core_fixture *f, const char *request);
 void revoked(struct core_fixture *f, const char *request);
 void gone(struct core_fixture *f, const char *request);
+/* The same, and the engine says that ${first} is the first ticket now. */
+void gone_before(struct core_fixture *f, const char *request,
+                 const char *first);
 void removed(struct core_fixture *f, const char *request, bool found);
 void downgraded(struct core_fixture *f, const char *request);
 void generation_set(struct core_fixture *f, const char *request);

@@ -132,6 +132,35 @@ CORE_TEST(one_of_two_that_goes_does_not_admit, HF_ENGINE_GONE_ADMITS)
     expect(f, "a GRANTED");
 }
 
+CORE_TEST(the_first_one_enters_without_a_list, 0)
+{
+    enqueue_a_in(f, "x y a1");
+    expect(f, "a WAITING 2; a WATCH y; a WATCH a1");
+    gone_before(f, "a WATCH y", "a1");
+    expect(f, "a GRANTED");
+}
+
+CORE_TEST(another_one_that_is_the_first_admits_nobody, 0)
+{
+    queue_a_behind_x(f);
+    gone_before(f, "a WATCH x", "z");
+    expect(f, "a LIST");
+}
+
+CORE_TEST(the_first_one_waits_for_a_proof, 0)
+{
+    advance_to(f, 100000);
+    want(f, &f->a);
+    expect(f, "PROVE; a ENQUEUE a1");
+    enqueued(f, "a ENQUEUE a1", "x y a1");
+    expect(f, "a WAITING 2; a WATCH y; a WATCH a1");
+    watching(f, "a WATCH a1");
+    gone_before(f, "a WATCH y", "a1");
+    expect(f, "a LIST");
+    proven(f, f->now_ms);
+    expect(f, "a GRANTED");
+}
+
 CORE_TEST(a_watch_may_be_answered_gone, 0)
 {
     queue_a_behind_x(f);
@@ -549,6 +578,21 @@ CORE_TEST(a_waiter_rides_out_a_suspension, HF_ENGINE_GONE_ADMITS)
     gone(f, "a WATCH x"); /* no admission on what was known before */
     expect(f, "");
     listed(f, "a LIST", "x a1");
+    expect(f, "a LIST");
+    listed(f, "a LIST", "a1");
+    expect(f, "a GRANTED");
+}
+
+CORE_TEST(the_first_one_lists_all_the_same_after_an_outage, 0)
+{
+    queue_a_behind_x(f);
+    suspended(f);
+    expect(f, "STATE SUSPENDED");
+    connected(f, 1000, true);
+    expect(f, "STATE CONNECTED; a LIST");
+    gone_before(f, "a WATCH x", "a1");
+    expect(f, "");
+    listed(f, "a LIST", "y a1"); /* it is out of date */
     expect(f, "a LIST");
     listed(f, "a LIST", "a1");
     expect(f, "a GRANTED");

@@ -243,7 +243,8 @@ TEST(nonsense_is_no_answer)
 
 /* --------------------------------------------------------------- notices -- */
 
-#define ID "01234567-89ab-4def-8123-456789abcdef"
+#define REST "1234567-89ab-4def-8123-456789abcdef"
+#define ID "0" REST
 
 static unsigned notices_of(const char *text)
 {
@@ -265,6 +266,12 @@ TEST(notices_are_read)
     assert_string_equal(events.queue, "a/b");
     assert_int_equal(notices_of("gone " ID " 3 61"), 1);
     assert_int_equal(events.notice.ticket_kind, HF_TICKET_WRITE);
+    assert_int_equal(events.notice.first.bytes[0], 0);
+    assert_int_equal(notices_of("first f" REST " " ID " 61"), 1);
+    assert_int_equal(events.notice.kind, HF_STORE_GONE);
+    assert_int_equal(events.notice.ticket_kind, 0);
+    assert_int_equal(events.notice.ticket.bytes[0], 1);
+    assert_int_equal(events.notice.first.bytes[0], 0xf1);
     assert_int_equal(notices_of("revoked " ID " 12 61"), 1);
     assert_int_equal(events.notice.kind, HF_STORE_REVOKED);
     assert_int_equal(events.notice.revoked, 12);
@@ -286,6 +293,9 @@ TEST(a_notice_that_makes_no_sense_is_passed_over)
         "gone " ID " 0 6g",
         "gone " ID " 0 6100",
         "gone 0123 0 61",
+        "first " ID " 61",
+        "first " ID " " ID,
+        "first " ID " 0 61",
         "changed",
         "changed ",
         "changed 61 62",

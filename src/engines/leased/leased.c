@@ -207,7 +207,8 @@ void hf_leased_notice(struct hf_leased *leased,
     case HF_STORE_GONE:
         if (notice->ticket_kind == 0)
             hf_leased_ticket_gone(leased, notice->queue, &notice->ticket,
-                                  notice->why[0] != '\0' ? notice->why : NULL);
+                                  notice->why[0] != '\0' ? notice->why : NULL,
+                                  &notice->first);
         else
             hf_leased_watches_gone(leased, notice->queue, &notice->ticket,
                                    notice->ticket_kind);

@@ -88,7 +88,8 @@ uint64_t hf_leased_wake_at_ms(const struct hf_leased *leased);
 
 /* The engine has none of the traits HF_ENGINE_...: a list is cheap, so nobody
  * watches two tickets to save one; and a ticket may appear ahead of another
- * without a notice, so a GONE alone admits nobody. */
+ * without a notice, so a GONE alone admits nobody.  A notice that names the
+ * first ticket does. */
 #define HF_LEASED_TRAITS 0u
 
 /* How long the client waits for the answer to a call before it drops the

@@ -181,7 +181,8 @@ static void removed(struct hf_leased *leased, struct hf_leased_call *call,
     if (ticket != NULL && call->request->operation == NULL)
         hf_leased_ticket_remove(leased, ticket);
     hf_leased_ticket_gone(leased, call->queue->name, &call->store_call.ticket,
-                          answer->found ? explain(call->request, why) : NULL);
+                          answer->found ? explain(call->request, why) : NULL,
+                          NULL);
     answer_found(leased, call, HF_EVENT_REMOVED, answer->found);
 }
 

@@ -59,7 +59,7 @@ static void polled(struct hf_leased *leased, struct hf_leased_call *call,
             hf_leased_watches_found(leased, call->queue, id, ticket->kind);
         else
             hf_leased_ticket_gone(leased, call->queue->name, id,
-                                  HF_LEASED_MISSING);
+                                  HF_LEASED_MISSING, NULL);
     }
     hf_leased_queue_watches_polled(leased, call->queue, call->number, answer);
 }
@@ -263,13 +263,13 @@ void hf_leased_watch(struct hf_leased *leased, struct hf_request *request)
 
         ticket->why = NULL;
         hf_leased_ticket_remove(leased, ticket);
-        hf_leased_watch_notify_gone(leased, watch,
-                                    why != NULL ? why : HF_LEASED_MISSING);
+        hf_leased_watch_notify_gone(
+            leased, watch, why != NULL ? why : HF_LEASED_MISSING, NULL);
         hf_free(why);
         return;
     }
     if (watch->kind == HF_TICKET_WRITE && ticket->kind == HF_TICKET_READ) {
-        hf_leased_watch_notify_gone(leased, watch, NULL);
+        hf_leased_watch_notify_gone(leased, watch, NULL, NULL);
         return;
     }
     hf_leased_watch_notify_watching(leased, watch);

@@ -102,7 +102,7 @@ static void apply_renewal(struct hf_leased *leased,
             continue;
         if (answer->leases[i].missing)
             hf_leased_ticket_gone(leased, ticket->queue->name, id,
-                                  HF_LEASED_MISSING);
+                                  HF_LEASED_MISSING, NULL);
         else
             hf_leased_watches_revoked(leased, id, answer->leases[i].revoked);
     }

@@ -67,7 +67,8 @@
  *        READ waits for the nearest WRITE ahead (EXCLUSIVE is not stored), a
  *        LEASE for nothing, any other ticket for the nearest ticket ahead.
  *        This is decided by the queue as it was before the call removed
- *        anything.
+ *        anything.  The notice may name that ticket as .first, if no ticket is
+ *        ahead of it any more and the removal is final, as an answer is.
  *      - GONE to the owner's session, unless the owner removed it.
  *      - CHANGED to each session that watches the queue (a LIST with
  *        .watches_queue).  This ends the watch.  A participant that enters, and
@@ -352,6 +353,9 @@ struct hf_store_notice {
     struct hf_ticket_id ticket; /* GONE, REVOKED */
     /* GONE: WRITE if the ticket became a read ticket; 0: it is gone */
     enum hf_ticket_kind ticket_kind;
+    /* GONE: the ticket of the session that is the first of the queue since; all
+     * zero: not known */
+    struct hf_ticket_id first;
     uint32_t revoked; /* REVOKED: how often so far */
     /* GONE: who evicted it (core/evicted_by.h); "": not known */
     char why[HF_EVICTED_WHY_BYTES];

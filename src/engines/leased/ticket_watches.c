@@ -99,12 +99,15 @@ void hf_leased_watch_forget(struct hf_leased *leased,
  * each of the following functions looks for the next watch by its number. */
 
 void hf_leased_watch_notify_gone(struct hf_leased *leased,
-                                 struct hf_leased_watch *watch, const char *why)
+                                 struct hf_leased_watch *watch, const char *why,
+                                 const struct hf_ticket_id *first)
 {
     struct hf_event event = {.kind = HF_EVENT_GONE};
 
     event.as.answer.request = watch->request;
     event.as.answer.text = why;
+    if (first != NULL)
+        event.as.answer.first = *first;
     hf_leased_watch_forget(leased, watch);
     hf_leased_notify(leased, &event);
 }
@@ -121,10 +124,11 @@ void hf_leased_watch_notify_watching(struct hf_leased *leased,
     hf_leased_notify(leased, &event);
 }
 
-/* As hf_leased_watches_gone(), with a reason or NULL. */
+/* As hf_leased_watches_gone(), with ${why} and ${first} as for
+ * hf_leased_ticket_gone(). */
 static void notify_gone(struct hf_leased *leased, const char *queue_name,
                         const struct hf_ticket_id *id, enum hf_ticket_kind kind,
-                        const char *why)
+                        const char *why, const struct hf_ticket_id *first)
 {
     struct hf_leased_queue *queue =
         hf_leased_queue_find(&leased->queue_table, queue_name);
@@ -138,7 +142,7 @@ static void notify_gone(struct hf_leased *leased, const char *queue_name,
     while ((watch = watch_after(queue, &gone, number)) != NULL) {
         number = watch->number;
         if (kind == 0 || watch->kind == kind)
-            hf_leased_watch_notify_gone(leased, watch, why);
+            hf_leased_watch_notify_gone(leased, watch, why, first);
     }
     hf_leased_queue_unref(&leased->queue_table, queue);
 }
@@ -147,7 +151,7 @@ void hf_leased_watches_gone(struct hf_leased *leased, const char *queue_name,
                             const struct hf_ticket_id *id,
                             enum hf_ticket_kind kind)
 {
-    notify_gone(leased, queue_name, id, kind, NULL);
+    notify_gone(leased, queue_name, id, kind, NULL, NULL);
 }
 
 void hf_leased_watches_found(struct hf_leased *leased,
@@ -225,7 +229,8 @@ static void keep_loss(struct hf_leased_ticket *ticket, const char *why)
 }
 
 void hf_leased_ticket_gone(struct hf_leased *leased, const char *queue_name,
-                           const struct hf_ticket_id *id, const char *why)
+                           const struct hf_ticket_id *id, const char *why,
+                           const struct hf_ticket_id *first)
 {
     struct hf_leased_queue *queue =
         hf_leased_queue_find(&leased->queue_table, queue_name);
@@ -243,7 +248,7 @@ void hf_leased_ticket_gone(struct hf_leased *leased, const char *queue_name,
         else
             keep_loss(ticket, why);
     }
-    notify_gone(leased, queue->name, id, 0, why);
+    notify_gone(leased, queue->name, id, 0, why, first);
     hf_leased_queue_unref(&leased->queue_table, queue);
 }
 

@@ -42,10 +42,11 @@ struct hf_leased_watch *hf_leased_watch_new(struct hf_leased *leased,
 void hf_leased_watch_notify_watching(struct hf_leased *leased,
                                      struct hf_leased_watch *watch);
 
-/* Send GONE, and end the watch.  ${why} as for hf_leased_ticket_gone(). */
+/* Send GONE, and end the watch.  ${why} and ${first} as for
+ * hf_leased_ticket_gone(). */
 void hf_leased_watch_notify_gone(struct hf_leased *leased,
-                                 struct hf_leased_watch *watch,
-                                 const char *why);
+                                 struct hf_leased_watch *watch, const char *why,
+                                 const struct hf_ticket_id *first);
 
 /* End the watch without an event. */
 void hf_leased_watch_forget(struct hf_leased *leased,
@@ -60,9 +61,11 @@ void hf_leased_watches_gone(struct hf_leased *leased, const char *queue_name,
 
 /* The ticket is not in the queue any more: update our own ticket, and notify
  * those that watch it.  ${why} is the reason, which becomes a part of a
- * message; NULL: it is not known. */
+ * message; NULL: it is not known.  ${first} is the ticket of ours that is the
+ * first of the queue since; NULL or all zero: not known. */
 void hf_leased_ticket_gone(struct hf_leased *leased, const char *queue_name,
-                           const struct hf_ticket_id *id, const char *why);
+                           const struct hf_ticket_id *id, const char *why,
+                           const struct hf_ticket_id *first);
 
 /* The ${why} for a ticket that an answer lacks, if no notice gave the
  * reason. */

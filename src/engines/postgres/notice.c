@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses notifications: "gone ID KIND QUEUE", "evicted ID TEXT QUEUE", "changed
- * QUEUE", "revoked ID COUNT QUEUE".  The words are separated by spaces; the
- * queue's name, and TEXT, which says who evicted the ticket, are in
- * hexadecimal. */
+/* Parses notifications: "gone ID KIND QUEUE", "first ID GONE QUEUE", "evicted
+ * ID TEXT QUEUE", "changed QUEUE", "revoked ID COUNT QUEUE".  The words are
+ * separated by spaces; the queue's name, and TEXT, which says who evicted the
+ * ticket, are in hexadecimal. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,6 +98,11 @@ static bool parse(const char *text, struct hf_store_notice *notice,
         notice->kind = HF_STORE_GONE;
         return read_ticket(&text, &notice->ticket) &&
                read_evicted_by(&text, notice) && read_name(text, name);
+    }
+    if (read_word(&text, "first")) {
+        notice->kind = HF_STORE_GONE;
+        return read_ticket(&text, &notice->first) &&
+               read_ticket(&text, &notice->ticket) && read_name(text, name);
     }
     notice->kind = HF_STORE_REVOKED;
     if (read_word(&text, "gone"))

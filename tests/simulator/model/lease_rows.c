@@ -47,12 +47,30 @@ void lease_send_notice(struct lease_server *server,
     server->observer.notice(server->observer.arg, &notice);
 }
 
+/* Notify the owner of ${row} that ${gone}, which it waits for, goes. */
+static void notify_waiter(struct lease_server *server,
+                          const struct lease_row *row,
+                          const struct lease_row *gone, bool is_first)
+{
+    struct lease_notice notice = {.session = row->session};
+
+    notice.notice.kind = HF_STORE_GONE;
+    notice.notice.queue = row->queue;
+    notice.notice.ticket = gone->ticket.id;
+    if (!gone->removing)
+        notice.notice.ticket_kind = HF_TICKET_WRITE; /* it is downgraded */
+    else if (is_first && server->names_first)
+        notice.notice.first = row->ticket.id;
+    server->observer.notice(server->observer.arg, &notice);
+}
+
 /* Walks over the queue as it is before the removal: a notice goes to each
  * ticket whose nearest conflicting ticket ahead goes. */
 void lease_notify_waiters(struct lease_server *server, const char *queue,
                           const struct lease_row *downgraded)
 {
     const struct lease_row *nearest = NULL, *writer = NULL;
+    bool is_first = true;
 
     assert(queue != NULL);
     for (size_t i = 0; i < server->row_count; i++) {
@@ -67,9 +85,8 @@ void lease_notify_waiters(struct lease_server *server, const char *queue,
                                                        : nearest;
         if (before != NULL && !row->removing &&
             (before->removing || before == downgraded))
-            lease_send_notice(server, HF_STORE_GONE, row->session, queue,
-                              before,
-                              before == downgraded ? HF_TICKET_WRITE : 0);
+            notify_waiter(server, row, before, is_first);
+        is_first = is_first && row->removing;
         nearest = row;
         if (row->ticket.kind == HF_TICKET_WRITE)
             writer = row;
@@ -355,6 +372,11 @@ void lease_server_set_partial(struct lease_server *server)
     server->partial = true;
 }
 
+void lease_server_set_names_first(struct lease_server *server)
+{
+    server->names_first = true;
+}
+
 static void ignore_notice(void *arg, const struct lease_notice *notice)
 {
     (void)arg;
@@ -369,6 +391,7 @@ struct lease_server *lease_server_copy(const struct lease_server *from)
 
     server->last = from->last;
     server->partial = from->partial;
+    server->names_first = from->names_first;
     server->row_count = server->row_room = from->row_count;
     server->queue_watch_count = server->queue_watch_room =
         from->queue_watch_count;

@@ -44,6 +44,7 @@ struct lease_server {
     uint64_t last; /* the last sequence, which is also the last token */
     /* Answers show the part of a queue that the contract demands. */
     bool partial;
+    bool names_first; /* see lease_server_set_names_first() */
     struct lease_observer observer;
 };
 

@@ -68,6 +68,8 @@ struct lease_server *lease_server_new(const struct lease_observer *observer);
 /* From now on answers show only the part of a queue that the contract
  * demands. */
 void lease_server_set_partial(struct lease_server *server);
+/* From now on notices name the ticket that is the first of its queue. */
+void lease_server_set_names_first(struct lease_server *server);
 void lease_server_free(struct lease_server *server);
 
 /* A copy with the same tickets, which sends no notices.  To be freed. */

@@ -260,6 +260,8 @@ struct lease_state *lease_state_new(struct hf_sim *sim)
     state->server = lease_server_new(&observer);
     if (sim->config.partial)
         lease_server_set_partial(state->server);
+    if (sim->config.leases.names_first)
+        lease_server_set_names_first(state->server);
     sim->clock.base_us = LEASE_EPOCH_US;
     return state;
 }

@@ -87,6 +87,8 @@ struct hf_sim_ensemble {
  * client of leased tickets.  Chances are per million, as below. */
 struct hf_sim_leases {
     bool enabled;
+    /* Notices name the ticket that is the first one, as PostgreSQL's do. */
+    bool names_first;
     uint32_t notice_lost_chance;
     uint32_t notice_twice_chance;
     uint32_t notice_late_chance; /* delay of up to one lease */

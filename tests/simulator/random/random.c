@@ -244,6 +244,7 @@ static struct hf_sim_config choose_leased(uint64_t seed,
     config.timeout_ms = config.least_timeout_ms =
         HF_LEASED_TTL_MIN_MS + hf_random_below(random, 2000);
     config.partial = seed % 2 == 0;
+    config.leases.names_first = seed / 4 % 2 == 1;
     config.leases.renewal_piece_max = pieces_of(seed);
     config.delay_min_us = 100;
     config.delay_max_us = (uint32_t)(200 + hf_random_below(random, 3000));

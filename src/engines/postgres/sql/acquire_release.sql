@@ -207,7 +207,8 @@ BEGIN
             NULL; -- nothing has changed
         ELSIF are_left THEN
             PERFORM holdfast_4.notify_waiters(q, queue_name, gone.id,
-                                              gone.sequence, gone.kind, 0);
+                                              gone.sequence, gone.kind, 0,
+                                              gone.sequence = lowest_there);
         ELSIF NOT is_watched THEN
             UPDATE holdfast.counter
                SET sole = '00000000-0000-0000-0000-000000000000'

@@ -178,7 +178,7 @@ BEGIN
        AND kind IN (2, 3);
     IF was.kind = 3 THEN
         PERFORM holdfast_4.notify_waiters(q, queue_name, was.id, was.sequence,
-                                          was.kind, 3);
+                                          was.kind, 3, false);
         UPDATE holdfast.ticket SET kind = 2
          WHERE queue = q AND id = ticket_id;
     END IF;

@@ -241,9 +241,14 @@ $$;
 -- is 3, is no write ticket any more.  A reader waits for the nearest writer, a
 -- lease for no ticket, any other for the ticket before it.  Participants and
 -- their flag do not count.
+--
+-- was_first: there is none ahead of the ticket, so the next one is the first
+-- now, and enters without reading the queue.  Not if there are standbys:  the
+-- notice is sent too when the wait for them is given up, and then the removal
+-- may be undone.  The queue is read then, which waits for them.
 CREATE FUNCTION holdfast_4.notify_waiters(
     q bigint, queue_name bytea, gone_id uuid, gone_sequence bigint,
-    gone_kind integer, as_kind integer)
+    gone_kind integer, as_kind integer, was_first boolean)
 RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     behind record;
@@ -251,12 +256,18 @@ BEGIN
     IF gone_kind IN (8, 9) THEN
         RETURN;
     END IF;
-    SELECT session, kind INTO behind FROM holdfast.ticket
+    SELECT id, session, kind INTO behind FROM holdfast.ticket
      WHERE queue = q AND sequence > gone_sequence AND kind NOT IN (8, 9)
      ORDER BY sequence LIMIT 1;
     IF behind.kind NOT IN (2, 4) THEN
-        PERFORM holdfast_4.notify_gone(behind.session, queue_name, gone_id,
-                                       as_kind);
+        IF was_first AND current_setting('synchronous_standby_names') = '' THEN
+            PERFORM holdfast_4.notify_session(behind.session,
+                format('first %s %s %s', behind.id, gone_id,
+                       encode(queue_name, 'hex')));
+        ELSE
+            PERFORM holdfast_4.notify_gone(behind.session, queue_name, gone_id,
+                                           as_kind);
+        END IF;
     END IF;
     IF gone_kind = 3 THEN
         PERFORM holdfast_4.notify_gone(session, queue_name, gone_id, as_kind)
@@ -304,7 +315,7 @@ BEGIN
         SELECT * INTO gone FROM holdfast.ticket WHERE queue = q AND id = one;
         CONTINUE WHEN gone.id IS NULL;
         PERFORM holdfast_4.notify_waiters(q, queue_name, gone.id,
-                                          gone.sequence, gone.kind, 0);
+                                          gone.sequence, gone.kind, 0, false);
         IF gone.session IS DISTINCT FROM remover THEN
             PERFORM holdfast_4.notify_gone(gone.session, queue_name, gone.id,
                                            0);
