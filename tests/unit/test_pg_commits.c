@@ -438,6 +438,21 @@ FIXTURE_TEST(a_notification_in_between_is_passed_on)
     sends("ZCZ", 1, "0:OK 1:OK");
 }
 
+/* The notice may name the first ticket, and the poll only says that the one
+ * ahead is gone. */
+FIXTURE_TEST(a_poll_is_answered_behind_the_notices_before_it)
+{
+    call(HF_STORE_EXISTS);
+    sends("CAZCZ", MESSAGE_BYTES, "NOTICE 0:OK 1:OK");
+}
+
+/* The answer begins the watch that the notice ends. */
+FIXTURE_TEST(an_enqueue_is_answered_before_its_notices)
+{
+    call(HF_STORE_ENQUEUE);
+    sends("CAZCZ", MESSAGE_BYTES, "0:OK 1:OK NOTICE");
+}
+
 FIXTURE_TEST(a_server_that_cannot_count_is_left)
 {
     one_by_one_and_at_once(HF_STORE_ENQUEUE, "Z", "NONSENSE");

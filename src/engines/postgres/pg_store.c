@@ -102,21 +102,6 @@ static void end_call(struct hf_store *store)
     PQclear(result);
 }
 
-/* Takes ownership of ${result}.  False if the connection has ended or
- * changed. */
-static bool handle_result(struct hf_store *store, PGresult *result)
-{
-    uint64_t number = store->number;
-
-    if (PQresultStatus(result) == PGRES_PIPELINE_SYNC) {
-        PQclear(result);
-        end_call(store);
-    } else {
-        keep_statement_result(store, result);
-    }
-    return store->number == number;
-}
-
 /* False if the connection has ended or changed. */
 static bool handle_notices(struct hf_store *store)
 {
@@ -131,6 +116,32 @@ static bool handle_notices(struct hf_store *store)
             return false;
     }
     return true;
+}
+
+/* Do notices that have come say more than the answer to ${call}?  They name the
+ * first ticket of the queue, which then needs no list.  After any other call
+ * they are handled behind the answer, because that begins the watches. */
+static bool notices_say_more(const struct hf_store_call *call)
+{
+    return call != NULL &&
+           (call->kind == HF_STORE_EXISTS || call->kind == HF_STORE_REMOVE);
+}
+
+/* Takes ownership of ${result}.  False if the connection has ended or
+ * changed. */
+static bool handle_result(struct hf_store *store, PGresult *result)
+{
+    uint64_t number = store->number;
+
+    if (PQresultStatus(result) == PGRES_PIPELINE_SYNC) {
+        PQclear(result);
+        if (notices_say_more(store->first) && !handle_notices(store))
+            return false;
+        end_call(store);
+    } else {
+        keep_statement_result(store, result);
+    }
+    return store->number == number;
 }
 
 /* Handle all results that were read, because nothing would call us for the
