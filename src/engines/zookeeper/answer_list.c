@@ -340,7 +340,7 @@ static void ask_about_head(struct hf_zk_engine *zk,
     size_t head = queue->first_live;
 
     if (head == queue->count || own_index == head ||
-        (queue->head_known &&
+        (queue->head_payload != NULL &&
          hf_ticket_id_equal(&queue->head, &queue->children[head].node.id)))
         return;
     if (queue->head_reader != NULL &&

@@ -301,15 +301,15 @@ static size_t take_children(struct hf_zk_engine *zk,
 
     for (size_t i = 0; i < count; i++) {
         struct hf_jute_piece name = hf_jute_get_buffer(body);
+        struct hf_zk_engine_node node;
 
         if (name.bytes == NULL ||
-            !hf_zk_engine_queue_parse(queue, name.bytes, name.count,
-                                      &children[kept].node)) {
+            !hf_zk_engine_queue_parse(queue, name.bytes, name.count, &node)) {
             hf_zk_engine_report_unknown_node(zk, queue, name);
             continue;
         }
-        hf_zk_engine_report_unseen_layout(zk, queue, name,
-                                          &children[kept].node);
+        hf_zk_engine_report_unseen_layout(zk, queue, name, &node);
+        children[kept].node = node;
         memcpy(names, name.bytes, name.count);
         names[name.count] = '\0';
         children[kept].name = names;
@@ -352,7 +352,7 @@ static enum hf_zk_error replace_list(struct hf_zk_engine *zk,
     size_t count = hf_jute_get_count(body, HF_ZK_CHILD_LEAST_BYTES);
     size_t room = hf_zk_engine_tickets_at_most(body, count);
     struct hf_zk_engine_child *children =
-        hf_alloc((room + 1) * sizeof *children);
+        hf_alloc((room > 0 ? room : 1) * sizeof *children);
     char *names = hf_alloc(bytes + 1);
     enum hf_zk_error error = HF_ZK_OUT_OF_MEMORY;
     struct known_participants known = {NULL, 0};

@@ -66,9 +66,12 @@ void hf_zk_engine_queue_set_head(struct hf_zk_engine_queue *queue,
                                  const struct hf_ticket_id *id,
                                  struct hf_jute_piece payload)
 {
+    char text[HF_PAYLOAD_BYTES];
+
+    (void)hf_zk_engine_payload_copy(text, payload);
+    hf_free(queue->head_payload);
     queue->head = *id;
-    queue->head_known = true;
-    (void)hf_zk_engine_payload_copy(queue->head_payload, payload);
+    queue->head_payload = hf_strdup(text);
 }
 
 /* Make ${ticket} from ${child}.  Strings belong to the queue. */
@@ -85,7 +88,8 @@ static void fill_ticket(const struct hf_zk_engine *zk,
     ticket->kind = child->node.kind;
     ticket->weight = 1;
     ticket->payload = "";
-    if (queue->head_known && hf_ticket_id_equal(&queue->head, &ticket->id))
+    if (queue->head_payload != NULL &&
+        hf_ticket_id_equal(&queue->head, &ticket->id))
         ticket->payload = queue->head_payload;
 }
 

@@ -122,6 +122,7 @@ static void free_queue(struct hf_zk_engine_queue *queue)
 {
     hf_free(queue->children);
     hf_free(queue->names);
+    hf_free(queue->head_payload);
     hf_free(queue);
 }
 

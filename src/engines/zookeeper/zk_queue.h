@@ -76,10 +76,10 @@ struct hf_zk_engine_queue {
     struct hf_zk_engine_request *head_reader;
     struct hf_ticket_id head_asked;
     struct hf_zk_engine_request_list head_requests;
-    /* The payload of the first ticket, if it was read. */
+    /* The first ticket, and its payload if it was read.  NULL: it was not, or
+     * there was no memory for it, and the next one that waits reads it. */
     struct hf_ticket_id head;
-    bool head_known;
-    char head_payload[HF_PAYLOAD_BYTES];
+    char *head_payload;
     bool permits;     /* its children are kazoo's permits, see node_name.h */
     const char *name; /* points behind .path */
     char path[];
