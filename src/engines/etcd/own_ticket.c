@@ -221,6 +221,7 @@ void hf_etcd_engine_own_free(struct hf_etcd_engine *engine,
     HF_LIST_REMOVE(&queue->own, own);
     HF_LIST_REMOVE_BY(&engine->proofs, own, next_proof, previous_proof);
     hf_tree_remove(&engine->own, &own->by_id, &own->id);
+    hf_free(own->seen);
     hf_free(own);
     hf_etcd_engine_queue_release(engine, queue);
 }
@@ -251,14 +252,18 @@ static bool remember(struct hf_etcd_engine_seen_ticket *seen,
     return true;
 }
 
-/* The nearest tickets are the last ones in front of ${own}, so go backwards. */
+/* The nearest tickets are the last ones in front of ${own}, so go backwards.
+ * Without memory for them a watch searches for its ticket. */
 void hf_etcd_engine_own_listed(struct hf_etcd_engine_own_ticket *own,
                                const struct hf_etcd_engine_list *list,
                                size_t ahead, int64_t revision)
 {
+    struct hf_etcd_engine_seen_ticket seen[HF_ETCD_SEEN_MAX];
     size_t count = 0;
 
-    memset(own->seen, 0, sizeof own->seen);
+    hf_free(own->seen);
+    own->seen = NULL;
+    own->seen_count = 0;
     own->ahead = ahead;
     own->list_revision = revision;
     if (own->kind > HF_TICKET_QUEUED_LAST || own->kind == HF_TICKET_LEASE)
@@ -269,8 +274,12 @@ void hf_etcd_engine_own_listed(struct hf_etcd_engine_own_ticket *own,
         if (listed->create_revision < own->create_revision &&
             hf_admission_concerns(&own->id, own->kind, &listed->ticket.id,
                                   listed->ticket.kind))
-            count += remember(&own->seen[count], list, listed);
+            count += remember(&seen[count], list, listed);
     }
+    if (count == 0 || (own->seen = hf_alloc(count * sizeof *seen)) == NULL)
+        return;
+    memcpy(own->seen, seen, count * sizeof *seen);
+    own->seen_count = count;
 }
 
 const struct hf_etcd_engine_seen_ticket *
@@ -279,9 +288,8 @@ hf_etcd_engine_own_saw(const struct hf_etcd_engine_queue *queue,
 {
     for (const struct hf_etcd_engine_own_ticket *own = queue->own.first;
          own != NULL; own = own->next) {
-        for (size_t i = 0; i < HF_ETCD_SEEN_MAX; i++) {
-            if (own->seen[i].create_revision > 0 &&
-                hf_ticket_id_equal(&own->seen[i].id, id)) {
+        for (size_t i = 0; i < own->seen_count; i++) {
+            if (hf_ticket_id_equal(&own->seen[i].id, id)) {
                 *revision = own->list_revision;
                 return &own->seen[i];
             }

@@ -79,7 +79,7 @@ hf_etcd_engine_queue_range(const struct hf_etcd_engine_queue *queue,
 struct hf_etcd_engine_seen_ticket {
     struct hf_ticket_id id;
     enum hf_ticket_kind kind;
-    int64_t create_revision;           /* 0: there is none */
+    int64_t create_revision;
     char suffix[HF_ETCD_SUFFIX_BYTES]; /* behind "PREFIX NAME/" */
 };
 
@@ -111,7 +111,10 @@ struct hf_etcd_engine_own_ticket {
     struct hf_etcd_engine_own_value value;
     size_t ahead;          /* by the last list, at most this many are ahead */
     int64_t list_revision; /* of that list */
-    struct hf_etcd_engine_seen_ticket seen[HF_ETCD_SEEN_MAX];
+    struct hf_etcd_engine_seen_ticket *seen; /* .seen_count of them, allocated;
+                                                NULL: there are none, or there
+                                                was no memory */
+    size_t seen_count;
 };
 
 /* Our ticket ${id}, or NULL. */

@@ -3,7 +3,9 @@
  * watch on all its keys from there on.  Of tickets only deletions are
  * reported. */
 #include <assert.h>
+#include <string.h>
 
+#include "base/memory.h"
 #include "engines/etcd/list_queue.h"
 #include "engines/etcd/watches.h"
 
@@ -57,16 +59,19 @@ static void listed(struct hf_etcd_engine_request *req)
     struct hf_etcd_engine_watch *watch = hf_etcd_engine_watch_of(req);
     struct hf_event answer = {.kind = HF_EVENT_LISTED};
     struct hf_etcd_engine_list list;
-    struct hf_etcd_range range =
-        hf_etcd_engine_queue_range(req->queue, watch->range_end);
+    char end[HF_ETCD_KEY_BYTES];
+    struct hf_etcd_range range = hf_etcd_engine_queue_range(req->queue, end);
 
-    if (!hf_etcd_engine_list_snapshot(&req->list, 0,
+    if ((watch->range_end = hf_alloc(range.range_end.count)) == NULL ||
+        !hf_etcd_engine_list_snapshot(&req->list, 0,
                                       &answer.as.answer.snapshot)) {
         hf_etcd_engine_request_fail_memory(req);
         return;
     }
+    memcpy(watch->range_end, end, range.range_end.count);
     watch->watch.key = range.key;
-    watch->watch.range_end = range.range_end;
+    watch->watch.range_end =
+        (struct hf_etcd_bytes){watch->range_end, range.range_end.count};
     watch->watch.no_put = req->request->ticket_kind != HF_TICKET_PARTICIPANT;
     watch->watch.event = event;
     watch->watch.compacted = compacted;

@@ -10,6 +10,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "engines/etcd/eviction.h"
 #include "engines/etcd/list_queue.h"
 #include "engines/etcd/watches.h"
@@ -47,23 +48,30 @@ static void gone(struct hf_etcd_engine_watch *watch)
             hf_etcd_engine_eviction_read(watch->base.engine, own);
         hf_etcd_engine_own_free(watch->base.engine, own);
     }
-    if (watch->evicted_by_bytes > 0)
-        text = hf_evicted_by_explain(watch->evicted_by, watch->evicted_by_bytes,
-                                     why);
+    if (watch->evicted_by != NULL)
+        text = hf_evicted_by_explain(watch->evicted_by,
+                                     strlen(watch->evicted_by), why);
     hf_etcd_engine_watch_end(watch, HF_EVENT_GONE, text);
 }
 
-/* Somebody removes the ticket, and the value says who. */
+/* Forget who was removing the ticket. */
+static void clear_reason(struct hf_etcd_engine_watch *watch)
+{
+    hf_free(watch->evicted_by);
+    watch->evicted_by = NULL;
+}
+
+/* Somebody removes the ticket, and the value says who.  Without memory for
+ * that, the end of the ticket is reported without it. */
 static void take_reason(struct hf_etcd_engine_watch *watch,
                         const struct hf_etcd_engine_ticket_value *value)
 {
     size_t bytes = value->text_bytes;
 
-    if (bytes > sizeof watch->evicted_by)
-        bytes = sizeof watch->evicted_by;
-    if (bytes > 0)
+    if (bytes > HF_EVICTED_BY_BYTES)
+        bytes = HF_EVICTED_BY_BYTES;
+    if (bytes > 0 && (watch->evicted_by = hf_alloc(bytes + 1)) != NULL)
         memcpy(watch->evicted_by, value->text, bytes);
-    watch->evicted_by_bytes = bytes;
 }
 
 /* The key is there, as in ${kv}. */
@@ -74,7 +82,7 @@ static void put(struct hf_etcd_engine_watch *watch,
     struct hf_etcd_engine_ticket_value value;
 
     value = hf_etcd_engine_value_parse(kv->value.bytes, kv->value.count);
-    watch->evicted_by_bytes = 0;
+    clear_reason(watch);
     if (kv->create_revision != watch->base.target.create_revision)
         gone(watch); /* the name is used again */
     else if (own != NULL && value.evicted)

@@ -6,6 +6,7 @@
 
 #include "base/container_of.h"
 #include "base/list.h"
+#include "base/memory.h"
 
 /* ------------------------------------------------------------- begin, end --
  */
@@ -23,6 +24,8 @@ static void cleanup(struct hf_etcd_engine_request *req)
 
     hf_etcd_watch_remove(&req->engine->session, &watch->watch);
     HF_LIST_REMOVE(&req->engine->watches, watch);
+    hf_free(watch->range_end);
+    hf_free(watch->evicted_by);
 }
 
 struct hf_etcd_engine_watch *

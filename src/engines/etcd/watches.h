@@ -35,10 +35,9 @@ struct hf_etcd_engine_watch {
     bool asked;                        /* REVOKED is due */
     struct hf_etcd_engine_watch *next; /* of the engine's */
     struct hf_etcd_engine_watch *previous;
-    char range_end[HF_ETCD_KEY_BYTES]; /* WATCH_QUEUE */
-    /* A ticket that is being removed: by whom. */
-    size_t evicted_by_bytes;
-    char evicted_by[HF_EVICTED_BY_BYTES];
+    char *range_end; /* WATCH_QUEUE, once it is WATCHING: the end of its keys */
+    char *evicted_by; /* a ticket that is being removed: by whom; NULL: not
+                         known */
 };
 
 /* The state of ${request}, which is READING.  NULL: the request has been
