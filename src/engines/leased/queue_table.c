@@ -42,17 +42,14 @@ hf_leased_queue_find(const struct hf_leased_queue_table *table,
 static struct hf_leased_queue *
 queue_new(const struct hf_leased_queue_table *table, const char *name)
 {
-    struct hf_leased_queue *queue = hf_alloc(sizeof *queue);
+    size_t bytes = strlen(name) + 1;
+    struct hf_leased_queue *queue = hf_alloc(sizeof *queue + bytes);
 
     if (queue == NULL)
         return NULL;
     queue->poll_at_ms = HF_FOREVER;
     queue->watch_tree.compare = table->compare_watches;
-    queue->name = hf_strdup(name);
-    if (queue->name == NULL) {
-        hf_free(queue);
-        return NULL;
-    }
+    memcpy(queue->name, name, bytes);
     return queue;
 }
 
@@ -93,7 +90,6 @@ void hf_leased_queue_unref(struct hf_leased_queue_table *table,
     *queue->previous_next = queue->next;
     if (queue->next != NULL)
         queue->next->previous_next = queue->previous_next;
-    hf_free(queue->name);
     hf_free(queue);
 }
 

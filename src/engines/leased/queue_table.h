@@ -23,7 +23,6 @@ struct hf_leased_ticket;
  * watch and call holds one. */
 struct hf_leased_queue {
     struct hf_tree_node by_name;
-    char *name;
     size_t references;
     /* Tickets of our own, linked by .next_in_queue. */
     struct hf_leased_ticket *tickets;
@@ -35,6 +34,7 @@ struct hf_leased_queue {
     uint64_t poll_at_ms;
     struct hf_leased_queue *next; /* in the list of all queues */
     struct hf_leased_queue **previous_next;
+    char name[];
 };
 
 /* The table of queues, and what is counted over all of them. */
