@@ -92,17 +92,18 @@ static void run_ask(void *arg)
         hf_user_op_dereference(op);
 }
 
-void hf_user_op_ask(struct hf_user_op *op)
+void hf_user_op_ask(struct hf_user_op *op, struct hf_callback *callback)
 {
     struct hf_waiter *waiter = op->completion.waiter;
 
-    assert(op->ops->ask != NULL && !op->asks);
+    assert(op->ops->ask != NULL && !op->asks && !callback->queued);
     if (waiter != NULL) {
         op->asks = true;
         hf_waiter_answer(op->handle.monitor, waiter, HF_OK);
     } else {
         op->references++; /* of the callback */
-        hf_monitor_queue(op->handle.monitor, &op->ask_callback);
+        *callback = (struct hf_callback){.run = run_ask, .arg = op};
+        hf_monitor_queue(op->handle.monitor, callback);
     }
 }
 
@@ -116,7 +117,6 @@ void hf_user_op_init(struct hf_user_op *op, const struct hf_user_op_ops *ops,
         .handle = {monitor},
         .references = references,
         .callback = {.run = run_done, .arg = op},
-        .ask_callback = {.run = run_ask, .arg = op},
     };
 }
 
@@ -124,7 +124,7 @@ void hf_user_op_begin(struct hf_user_op *op,
                       const struct hf_completion *completion)
 {
     assert(op->completion.waiter == NULL && !op->callback.queued);
-    assert(!op->asks && !op->ask_callback.queued);
+    assert(!op->asks);
     assert(completion->waiter == NULL || completion->done.fn == NULL);
     assert(!completion->is_step || completion->done.fn != NULL);
     op->completion = *completion;

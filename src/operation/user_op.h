@@ -62,7 +62,6 @@ struct hf_user_op {
     struct hf_completion completion;
     bool asks; /* the call that waits was answered because of a question */
     struct hf_callback callback; /* reports the end */
-    struct hf_callback ask_callback;
 };
 
 /* All with the lock, where nothing else is said. */
@@ -85,8 +84,9 @@ void hf_user_op_begin(struct hf_user_op *op,
 void hf_user_op_end(struct hf_user_op *op, hf_status status);
 
 /* Have .ask called before the end: on the thread of the call that waits, or
- * where callbacks run. */
-void hf_user_op_ask(struct hf_user_op *op);
+ * where callbacks run.  ${callback} is the object's, for this alone; zeroed
+ * before the first time, and not queued. */
+void hf_user_op_ask(struct hf_user_op *op, struct hf_callback *callback);
 
 /* Wait for the end of ${op}, whose completion has ${waiter}.  Sets ${result} to
  * what it brought, and ${error} to why it failed.  If this thread cannot wait,

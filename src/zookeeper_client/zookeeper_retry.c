@@ -351,7 +351,7 @@ static hf_status carry_out(struct hf_zookeeper_retry *retry,
     default:
         retry->waits_for = HF_ZOOKEEPER_RETRY_REPLY;
         arm(retry);
-        hf_user_op_ask(&retry->user_op.op);
+        hf_user_op_ask(&retry->user_op.op, &retry->ask_callback);
         return HF_OK;
     }
 }

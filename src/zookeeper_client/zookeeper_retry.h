@@ -38,6 +38,7 @@ struct hf_zookeeper_retry {
     bool has_user;      /* a user waits, and was not notified of the end yet */
     bool only_try;      /* nothing is waited for */
     enum hf_zookeeper_retry_waits_for waits_for;
+    struct hf_callback ask_callback; /* asks the user, for whom no call waits */
     uint64_t deadline_at_ms;
     uint64_t resume_at_ms; /* when the pause is over */
     hf_status stop;        /* why it goes no further; HF_OK: it does */
