@@ -158,7 +158,7 @@ static hf_status begin_campaign(struct hf_election *e, struct hf_error *error)
     if ((status = hf_monitor_ensure_poller(&e->client->monitor, error)) !=
         HF_OK)
         return status;
-    e->campaign_retry = (struct hf_retry_state){0};
+    e->campaign_tries = 0;
     e->idle_reason = (struct hf_error){.status = HF_OK};
     return hf_candidacy_begin(e, 0, error);
 }

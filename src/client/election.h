@@ -63,7 +63,7 @@ struct hf_election {
     _Atomic bool valid;
     uint64_t elected_at_ms; /* when the last leadership began, by hf_now_ms() */
     /* The backoff of candidacies after short leaderships. */
-    struct hf_retry_state campaign_retry;
+    uint32_t campaign_tries;
 
     struct hf_callback event_callback; /* one for all events */
     struct hf_user_callback user;      /* around the functions of the user */

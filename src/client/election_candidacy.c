@@ -144,8 +144,8 @@ static void end_candidacy(struct hf_election *e, const struct hf_error *why)
 static uint64_t campaign_again_at_ms(struct hf_election *e)
 {
     if (hf_now_ms() - e->elected_at_ms >= LASTING_LEADERSHIP_MS)
-        e->campaign_retry = (struct hf_retry_state){0};
-    return hf_core_retry_at_ms(&e->client->core, &e->campaign_retry);
+        e->campaign_tries = 0;
+    return hf_core_retry_at_ms(&e->client->core, &e->campaign_tries);
 }
 
 /* The leadership was lost: notify the user, release the old grant, and begin

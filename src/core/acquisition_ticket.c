@@ -175,6 +175,7 @@ static void ticket_lost(struct hf_core *core, struct hf_own_ticket *ticket,
 static void ticket_evicted(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     struct hf_acquisition *a = ticket->acquisition;
+    struct hf_retry_state *enqueues = &a->tickets.enqueue_retry;
 
     assert(a->state == STATE(WAITING) && ticket == a->tickets.current);
     hf_acquisition_lose_position(a);
@@ -182,8 +183,9 @@ static void ticket_evicted(struct hf_core *core, struct hf_own_ticket *ticket)
     if (ticket->state == HF_OWN_TICKET_QUEUED)
         hf_own_ticket_move(core, ticket, HF_OWN_TICKET_GONE);
     move_to_earlier(core, a);
-    a->tickets.enqueue_at_ms =
-        hf_core_retry_at_ms(core, &a->tickets.enqueue_retry);
+    if (enqueues->tries == 0)
+        enqueues->first_at_ms = core->now_ms;
+    a->tickets.enqueue_at_ms = hf_core_retry_at_ms(core, &enqueues->tries);
 }
 
 /* An enqueue has failed with ${why}: end the current ticket, if there is one,
@@ -491,11 +493,12 @@ static bool must_wait(const struct hf_acquisition *a)
  * before the release. */
 static hf_status release_status(struct hf_core *core, struct hf_acquisition *a)
 {
+    const struct hf_removal *removal =
+        hf_own_ticket_removal(a->tickets.current);
     struct hf_error why;
 
-    assert(a->state == STATE(RELEASING) &&
-           a->tickets.current->removal.state != HF_REMOVAL_ASKED);
-    if (a->tickets.current->removal.found)
+    assert(a->state == STATE(RELEASING) && removal->state != HF_REMOVAL_ASKED);
+    if (removal->found)
         return HF_OK;
     hf_error_set(&why, HF_ELOST,
                  "the engine did not confirm that this release removed the "

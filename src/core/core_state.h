@@ -92,21 +92,22 @@ static inline void hf_core_count_visit(const struct hf_core *core)
     ((struct hf_core *)core)->visits++;
 }
 
-/* When to repeat a request that is repeated until it succeeds (CLOCK_BOOTTIME).
- * Without a connection that is at once: the connection is waited for, and not a
- * time. */
+/* When to repeat a request that is repeated until it succeeds (CLOCK_BOOTTIME),
+ * after ${tries} that have failed, to which this one is added.  Without a
+ * connection that is at once: the connection is waited for, and not a time. */
 static inline uint64_t hf_core_retry_at_ms(struct hf_core *core,
-                                           struct hf_retry_state *state)
+                                           uint32_t *tries)
 {
-    struct hf_retry_policy policy = core->config.retry;
-    uint64_t at_ms;
+    const struct hf_retry_policy *policy = &core->config.retry;
+    uint64_t delay_ms;
 
-    policy.tries = HF_RETRY_UNLIMITED;
-    policy.elapsed_ms = HF_FOREVER;
     if (core->session.state != HF_STATE_CONNECTED)
         return core->now_ms;
-    at_ms = hf_retry_next(&policy, state, core->now_ms, &core->config.random);
-    return hf_max_ms(at_ms, hf_after_ms(core->now_ms, 1));
+    delay_ms = hf_retry_delay_ms(policy->base_ms, policy->cap_ms, *tries,
+                                 &core->config.random);
+    if (*tries < UINT32_MAX)
+        ++*tries;
+    return hf_after_ms(core->now_ms, hf_max_ms(delay_ms, 1));
 }
 
 #endif

@@ -32,6 +32,13 @@ void hf_effect_add(struct hf_effect_queue *queue, struct hf_effect *effect,
     queue->end = &effect->next;
 }
 
+void hf_effect_add_request(struct hf_effect_queue *queue,
+                           struct hf_request *request, enum hf_effect_kind kind)
+{
+    request->effect.request = request;
+    hf_effect_add(queue, &request->effect, kind);
+}
+
 void hf_effect_remove(struct hf_effect_queue *queue, struct hf_effect *effect)
 {
     if (!effect->queued)

@@ -135,6 +135,7 @@
 #include <holdfast/status.h>
 #include <holdfast/success.h>
 
+#include "core/effect.h"
 #include "core/ticket.h"
 
 struct hf_engine_host;
@@ -269,15 +270,17 @@ struct hf_request {
     const char *queue; /* the lock's name; NAMES: "" for all */
     struct hf_ticket_id ticket;
     const char *payload; /* ENQUEUE, DOWNGRADE, DESCRIBE; never NULL */
-    /* REMOVE for an operation, of a ticket of any session: who evicts it, and
-     * why, at most HF_EVICTED_BY_BYTES; NULL: nothing is said.  What the engine
-     * can do to let its owner know this must not delay the removal or the GONE,
-     * nor make them fail. */
-    const char *evicted_by;
-    const struct hf_names_request *names; /* NAMES */
-    uint64_t success_token;               /* WRITE_SUCCESS */
-    /* LIST that is .detailed: the tickets whose texts are wanted. */
-    struct hf_text_range texts;
+    union {              /* by the kind */
+        /* REMOVE for an operation, of a ticket of any session: who evicts it,
+         * and why, at most HF_EVICTED_BY_BYTES; NULL: nothing is said.  What
+         * the engine can do to let its owner know this must not delay the
+         * removal or the GONE, nor make them fail. */
+        const char *evicted_by;
+        const struct hf_names_request *names; /* NAMES */
+        uint64_t success_token;               /* WRITE_SUCCESS */
+        /* LIST that is .detailed: the tickets whose texts are wanted. */
+        const struct hf_text_range *texts;
+    };
     bool detailed; /* LIST of a whole queue for people; .ticket is unused */
     /* For the core only; but an engine may look whether .operation is NULL.
      * Then a REMOVE of one's own ticket is the wish of its owner, who relies on
@@ -286,7 +289,8 @@ struct hf_request {
     struct hf_own_ticket *own_ticket; /* it is this ticket's, or an operation's;
                                          both NULL: it is the session's */
     struct hf_operation *operation;
-    struct hf_effect *effect; /* by which it is handed to the engine */
+    struct hf_effect effect; /* by which it is handed to the engine, or taken
+                                back */
     /* For the engine only, from the request to its answer (of a WATCH or
      * WATCH_QUEUE: to its end).  The core sets it to NULL for each request. */
     void *engine_data;

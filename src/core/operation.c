@@ -137,14 +137,14 @@ static void end_for_user(struct hf_core *core, struct hf_operation *operation)
                      (operation->state == STATE(ASKED) ||
                       operation->state == STATE(WATCHING));
 
-    if (operation->request_effect.queued) { /* the engine has not seen it */
-        hf_effect_remove(&core->effects, &operation->request_effect);
+    if (operation->request.effect.queued) { /* the engine has not seen it */
+        hf_effect_remove(&core->effects, &operation->request.effect);
         operation->request.busy = has_watch = false;
     }
     if (has_watch) {
         operation->request.busy = false;
-        hf_effect_add(&core->effects, &operation->request_effect,
-                      HF_EFFECT_UNWATCH);
+        hf_effect_add_request(&core->effects, &operation->request,
+                              HF_EFFECT_UNWATCH);
     }
     if (has_watch || operation->request.busy)
         move(core, operation, STATE(DRAINING));
@@ -194,6 +194,31 @@ static enum hf_ticket_kind watched_kind(const struct hf_operation *operation)
     return operation->flag_kind != 0 ? operation->flag_kind : HF_TICKET_BARRIER;
 }
 
+/* Set what only a request of that kind has. */
+static void init_data_of_kind(struct hf_operation *operation)
+{
+    struct hf_request *request = &operation->request;
+
+    switch (operation->kind) {
+    case HF_REQUEST_LIST:
+        request->detailed = true;
+        request->ticket_kind = operation->flag_kind;
+        request->texts = &operation->texts;
+        break;
+    case HF_REQUEST_NAMES:
+        request->names = operation->names;
+        break;
+    case HF_REQUEST_REMOVE:
+        request->evicted_by = operation->evicted_by;
+        break;
+    case HF_REQUEST_WRITE_SUCCESS:
+        request->success_token = operation->token;
+        break;
+    default:
+        break;
+    }
+}
+
 /* Set what the request needs.  A flag that is set gets a new id, so that each
  * setting is another one. */
 static void init(struct hf_core *core, struct hf_operation *operation)
@@ -207,10 +232,7 @@ static void init(struct hf_core *core, struct hf_operation *operation)
         operation->connect_by_ms = session->connect_by_ms;
     operation->request.kind = operation->kind;
     operation->request.queue = operation->queue;
-    operation->request.names = operation->names;
     operation->request.ticket = operation->ticket;
-    operation->request.evicted_by = operation->evicted_by;
-    operation->request.success_token = operation->token;
     if (operation->kind == HF_REQUEST_SET_FLAG)
         operation->request.ticket = hf_ticket_id_random(&core->config.random);
     if (is_of_flag(operation))
@@ -218,13 +240,8 @@ static void init(struct hf_core *core, struct hf_operation *operation)
     if (operation->only_try)
         operation->deadline_at_ms =
             hf_after_ms(core->now_ms, core->config.connect_ms);
-    operation->request.detailed = operation->kind == HF_REQUEST_LIST;
-    if (operation->kind == HF_REQUEST_LIST)
-        operation->request.ticket_kind = operation->flag_kind;
-    operation->request.texts = operation->texts;
+    init_data_of_kind(operation);
     operation->request.operation = operation;
-    operation->request.effect = &operation->request_effect;
-    operation->request_effect.request = &operation->request;
     operation->answered_effect.operation = operation;
     operation->finished_effect.operation = operation;
 }
@@ -337,7 +354,7 @@ static void queue_listed(struct hf_core *core, struct hf_operation *operation,
                          const struct hf_event *event)
 {
     operation->request.busy = false;
-    operation->retry = (struct hf_retry_state){0};
+    operation->retries = 0;
     if (operation->generation != 0)
         round_listed(core, operation, &event->as.answer.snapshot);
     else if (barrier_wait_is_over(&operation->barrier_wait,
@@ -357,7 +374,7 @@ static void answered_after_unwatch(struct hf_core *core,
 {
     if (event->kind == HF_EVENT_LISTED)
         return;
-    hf_effect_remove(&core->effects, &operation->request_effect);
+    hf_effect_remove(&core->effects, &operation->request.effect);
     finish(core, operation);
 }
 
@@ -367,8 +384,8 @@ void hf_operation_session_over(struct hf_core *core,
     if (operation->state == STATE(WATCHING)) {
         send_again(core, operation);
     } else if (operation->state == STATE(DRAINING) &&
-               operation->request_effect.queued) {
-        hf_effect_remove(&core->effects, &operation->request_effect);
+               operation->request.effect.queued) {
+        hf_effect_remove(&core->effects, &operation->request.effect);
         finish(core, operation);
     }
 }
@@ -377,7 +394,7 @@ void hf_operation_unwatched(struct hf_core *core,
                             struct hf_operation *operation)
 {
     assert(operation->state == STATE(DRAINING) &&
-           !operation->request_effect.queued);
+           !operation->request.effect.queued);
     finish(core, operation);
 }
 
@@ -401,7 +418,7 @@ static void success_read(struct hf_core *core, struct hf_operation *operation)
     }
     operation->request.kind = HF_REQUEST_WRITE_SUCCESS;
     operation->request.success_token = operation->success.token;
-    operation->retry = (struct hf_retry_state){0};
+    operation->retries = 0;
     send_again(core, operation);
 }
 
@@ -458,7 +475,7 @@ static void failed(struct hf_core *core, struct hf_operation *operation,
     }
     if (event->as.answer.failure == HF_FAILURE_UNSURE)
         operation->tries = HF_TRIES_UNSURE;
-    operation->request_at_ms = hf_core_retry_at_ms(core, &operation->retry);
+    operation->request_at_ms = hf_core_retry_at_ms(core, &operation->retries);
     move(core, operation, STATE(PENDING));
     hf_operation_pump(core, operation);
 }
@@ -468,11 +485,11 @@ void hf_operation_answered(struct hf_core *core, struct hf_operation *operation,
 {
     assert(event->as.answer.request == &operation->request);
     if (operation->state == STATE(DRAINING) &&
-        operation->request_effect.queued) {
+        operation->request.effect.queued) {
         answered_after_unwatch(core, operation, event);
         return;
     }
-    assert(!operation->request_effect.queued);
+    assert(!operation->request.effect.queued);
     if (event->kind == HF_EVENT_QUEUE_CHANGED &&
         operation->state != STATE(DRAINING)) {
         queue_changed(core, operation); /* it ends a watch, which is not busy */
@@ -517,8 +534,8 @@ void hf_operation_pump(struct hf_core *core, struct hf_operation *operation)
     move(core, operation, STATE(ASKED));
     operation->request.busy = true;
     operation->request.engine_data = NULL;
-    hf_effect_add(&core->effects, &operation->request_effect,
-                  HF_EFFECT_REQUEST);
+    hf_effect_add_request(&core->effects, &operation->request,
+                          HF_EFFECT_REQUEST);
 }
 
 void hf_operation_check(const struct hf_core *core,
@@ -532,7 +549,7 @@ void hf_operation_check(const struct hf_core *core,
             operation->state != STATE(DRAINING)) ||
            operation->request.busy ==
                (operation->kind != HF_REQUEST_WATCH_QUEUE));
-    assert(!operation->request_effect.queued ||
+    assert(!operation->request.effect.queued ||
            operation->state == STATE(ASKED) ||
            operation->state == STATE(DRAINING));
     assert(!core->session.closing || operation->state == STATE(DRAINING));

@@ -32,7 +32,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/retry.h"
 #include "core/effect.h"
 #include "core/engine.h"
 #include "core/schedule.h"
@@ -118,9 +117,8 @@ struct hf_operation {
     uint64_t request_at_ms; /* CLOCK_BOOTTIME; PENDING: not requested before */
     enum hf_operation_tries tries;
     struct hf_barrier_wait_state barrier_wait; /* WATCH_QUEUE of a barrier */
-    struct hf_retry_state retry;
+    uint32_t retries;                          /* since the last answer */
     struct hf_request request;
-    struct hf_effect request_effect; /* REQUEST, then UNWATCH */
     struct hf_effect answered_effect;
     struct hf_effect finished_effect;
 };

@@ -55,9 +55,7 @@ hf_own_ticket_new(const struct hf_ticket_spec *spec,
         .queue = spec->queue,
         .payload = *spec->payload,
         .own_ticket = ticket,
-        .effect = &ticket->request_effect,
     };
-    ticket->request_effect.request = &ticket->request;
     if (!rule->watches_queue)
         return ticket;
     ticket->queue_watch = hf_queue_watch_new(ticket);
@@ -113,11 +111,16 @@ hf_ticket_table_find(const struct hf_ticket_table *tickets,
 
 /* --------------------------------------------------------------- states -- */
 
-/* The schedule depends on the state. */
+/* The schedule depends on the state.  A ticket that is no longer wanted has a
+ * removal instead of the data of its state before. */
 void hf_own_ticket_move(struct hf_core *core, struct hf_own_ticket *ticket,
                         enum hf_own_ticket_state state)
 {
+    bool was_wanted = ticket->state < STATE(REMOVING);
+
     hf_state_machine_move(&table, &ticket->state, state);
+    if (was_wanted && state >= STATE(REMOVING))
+        ticket->in.removal = (struct hf_removal){.state = HF_REMOVAL_NONE};
     hf_schedule_touch(core, ticket->entry);
 }
 
@@ -140,6 +143,12 @@ struct hf_own_ticket_held *hf_own_ticket_held(struct hf_own_ticket *ticket)
     return &ticket->in.held;
 }
 
+struct hf_removal *hf_own_ticket_removal(struct hf_own_ticket *ticket)
+{
+    assert(ticket->state >= STATE(REMOVING));
+    return &ticket->in.removal;
+}
+
 bool hf_own_ticket_wants_queue_watch(const struct hf_own_ticket *ticket)
 {
     assert(ticket->queue_watch != NULL);
@@ -151,16 +160,16 @@ bool hf_own_ticket_wants_queue_watch(const struct hf_own_ticket *ticket)
 void hf_own_ticket_cancel_request(struct hf_core *core,
                                   struct hf_own_ticket *ticket)
 {
-    if (!ticket->request_effect.queued)
+    if (!ticket->request.effect.queued)
         return;
-    hf_effect_remove(&core->effects, &ticket->request_effect);
+    hf_effect_remove(&core->effects, &ticket->request.effect);
     ticket->request.busy = false;
 }
 
 bool hf_own_ticket_awaits_removal(const struct hf_own_ticket *ticket)
 {
     return ticket->state == STATE(REMOVING) &&
-           ticket->removal.state != HF_REMOVAL_WAITING;
+           ticket->in.removal.state != HF_REMOVAL_WAITING;
 }
 
 bool hf_own_ticket_is_finished(const struct hf_own_ticket *ticket)
@@ -278,7 +287,8 @@ void hf_own_ticket_session_over(struct hf_core *core,
     hf_ticket_watches_clear(&ticket->watches, &core->effects);
     if (ticket->queue_watch != NULL)
         hf_queue_watch_clear(ticket->queue_watch, &core->effects);
-    hf_removal_clear(core, ticket);
+    if (ticket->state == STATE(REMOVING))
+        hf_removal_clear(core, ticket);
     if (ticket->state != STATE(GONE))
         hf_own_ticket_move(core, ticket, STATE(GONE));
 }
@@ -288,9 +298,11 @@ void hf_own_ticket_session_over(struct hf_core *core,
 /* The state of the removal follows from that of the ticket. */
 static void check_removal(const struct hf_own_ticket *ticket)
 {
-    const struct hf_removal *removal = &ticket->removal;
+    const struct hf_removal *removal = &ticket->in.removal;
 
-    if (ticket->state != STATE(REMOVING))
+    if (ticket->state < STATE(REMOVING))
+        return;
+    if (ticket->state == STATE(GONE))
         assert(removal->state == HF_REMOVAL_NONE);
     else
         assert((removal->state == HF_REMOVAL_NONE) ==
@@ -342,7 +354,7 @@ void hf_own_ticket_check(const struct hf_core *core,
     assert(!hf_own_ticket_enqueue_unanswered(ticket) ||
            ticket->state == STATE(ENQUEUING) ||
            ticket->state == STATE(REMOVING));
-    assert(!ticket->request_effect.queued || ticket->request.busy);
+    assert(!ticket->request.effect.queued || ticket->request.busy);
     if (ticket->state == STATE(QUEUED))
         check_position(ticket);
     assert(ticket->state < STATE(ENQUEUING) || ticket->state == STATE(GONE) ||

@@ -35,7 +35,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/retry.h"
 #include "base/tree.h"
 #include "core/effect.h"
 #include "core/engine.h"
@@ -89,7 +88,7 @@ enum hf_own_ticket_end {
 };
 
 /* State-specific data.  Each struct is valid in its state only; the functions
- * hf_own_ticket_unqueued(), _queued() and _held() assert that. */
+ * hf_own_ticket_unqueued(), _queued(), _held() and _removal() assert that. */
 struct hf_own_ticket_unqueued {
     bool has_room; /* a list has shown room for it, or its rule asks for none */
 };
@@ -151,7 +150,7 @@ struct hf_own_ticket_held {
                    see hf_own_ticket_confirm() */
     enum hf_downgrade_state downgrade;
     uint64_t downgrade_at_ms; /* CLOCK_BOOTTIME; not requested before */
-    struct hf_retry_state downgrade_retry;
+    uint32_t downgrade_tries; /* of the DOWNGRADE, that have failed */
 };
 
 /* The reports of a ticket to its acquisition, from within a step.  Only
@@ -230,6 +229,7 @@ struct hf_own_ticket {
         struct hf_own_ticket_unqueued unqueued;
         struct hf_own_ticket_queued queued;
         struct hf_own_ticket_held held;
+        struct hf_removal removal; /* REMOVING, GONE */
     } in;
     /* From ENQUEUING on. */
     uint64_t number; /* counts the tickets of this client from 1 */
@@ -240,22 +240,20 @@ struct hf_own_ticket {
     struct hf_tree_node by_id; /* in the table */
     /* ENQUEUE, LIST, DOWNGRADE or NEW_GENERATION, one at a time. */
     struct hf_request request;
-    struct hf_effect request_effect;
     /* UNSURE, QUEUED, HELD and stale: request a LIST, not before .list_at_ms
      * (CLOCK_BOOTTIME).  Set while a LIST is under way it says that its answer
      * will be out of date. */
     bool list_wanted;
     uint64_t list_at_ms;
-    struct hf_retry_state list_retry;
-    struct hf_retry_state generation_retry;
+    uint32_t list_tries;       /* of LIST, that have failed */
+    uint32_t generation_tries; /* of NEW_GENERATION */
+    uint32_t watch_tries;      /* of the watches of tickets */
     /* QUEUED, HELD. */
     struct hf_ticket_watches watches;
     uint64_t watch_at_ms; /* CLOCK_BOOTTIME; no new watch before */
     uint64_t pumped_ms;   /* CLOCK_BOOTTIME; of the last pump */
-    struct hf_retry_state watch_retry;
     struct hf_queue_watch *queue_watch; /* NULL: its rule needs none */
     struct hf_text_update *text_update; /* NULL: never needed */
-    struct hf_removal removal; /* REMOVING, once the ENQUEUE was answered */
 };
 
 /* -------------------------------- the tickets of a client: own_ticket.c -- */
@@ -297,6 +295,7 @@ struct hf_own_ticket_unqueued *
 hf_own_ticket_unqueued(struct hf_own_ticket *ticket);
 struct hf_own_ticket_queued *hf_own_ticket_queued(struct hf_own_ticket *ticket);
 struct hf_own_ticket_held *hf_own_ticket_held(struct hf_own_ticket *ticket);
+struct hf_removal *hf_own_ticket_removal(struct hf_own_ticket *ticket);
 
 /* Have the ticket removed from the queue: GONE if it cannot be there, else
  * REMOVING. */

@@ -134,7 +134,7 @@ static void confirm(struct hf_core *core, struct hf_own_ticket *ticket,
 static void listed(struct hf_core *core, struct hf_own_ticket *ticket,
                    const struct hf_snapshot *snapshot)
 {
-    ticket->list_retry = (struct hf_retry_state){0};
+    ticket->list_tries = 0;
     if (ticket->list_wanted)
         return; /* out of date already; the pump lists again */
     if (ticket->state == STATE(UNSURE))
@@ -180,7 +180,7 @@ static void list_failed(struct hf_core *core, struct hf_own_ticket *ticket,
     if (ticket->state == STATE(UNSURE))
         ticket->listener->search_failed(core, ticket);
     ticket->list_wanted = true;
-    ticket->list_at_ms = hf_core_retry_at_ms(core, &ticket->list_retry);
+    ticket->list_at_ms = hf_core_retry_at_ms(core, &ticket->list_tries);
 }
 
 /* Can a part of the ticket be left when it is gone?  Yes if it had several
@@ -254,7 +254,7 @@ static void watch_failed(struct hf_core *core, struct hf_own_ticket *ticket,
     if (is_fatal(event) && ticket->state == STATE(QUEUED))
         end_wait(core, ticket, event);
     else
-        ticket->watch_at_ms = hf_core_retry_at_ms(core, &ticket->watch_retry);
+        ticket->watch_at_ms = hf_core_retry_at_ms(core, &ticket->watch_tries);
 }
 
 /* A WATCH_QUEUE failed: repeat it, or end the wait. */
@@ -268,7 +268,7 @@ static void queue_watch_failed(struct hf_core *core,
     if (is_fatal(event) && hf_own_ticket_wants_queue_watch(ticket))
         end_wait(core, ticket, event);
     else
-        watch->at_ms = hf_core_retry_at_ms(core, &watch->retry);
+        watch->at_ms = hf_core_retry_at_ms(core, &watch->tries);
 }
 
 /* The DESCRIBE failed.  Only people read the text, so a failure that lasts has
@@ -278,7 +278,7 @@ static void describe_failed(struct hf_core *core, struct hf_own_ticket *ticket,
 {
     hf_text_update_failed(
         ticket->text_update, !is_fatal(event),
-        hf_core_retry_at_ms(core, &ticket->text_update->retry));
+        hf_core_retry_at_ms(core, &ticket->text_update->tries));
 }
 
 /* The answer to a REMOVE.  GONE if nothing can appear any more. */
@@ -287,7 +287,7 @@ static void removal_done(struct hf_core *core, struct hf_own_ticket *ticket,
 {
     assert(ticket->state == STATE(REMOVING));
     hf_removal_done(core, ticket, found);
-    if (ticket->removal.state == HF_REMOVAL_NONE)
+    if (ticket->in.removal.state == HF_REMOVAL_NONE)
         hf_own_ticket_move(core, ticket, STATE(GONE));
 }
 
@@ -297,11 +297,11 @@ static void removal_done(struct hf_core *core, struct hf_own_ticket *ticket,
 static void removal_failed(struct hf_core *core, struct hf_own_ticket *ticket,
                            const struct hf_event *event)
 {
-    struct hf_removal *removal = &ticket->removal;
+    struct hf_removal *removal = hf_own_ticket_removal(ticket);
     struct hf_error why;
 
     assert(ticket->state == STATE(REMOVING));
-    hf_removal_failed(removal, hf_core_retry_at_ms(core, &removal->retry));
+    hf_removal_failed(removal, hf_core_retry_at_ms(core, &removal->tries));
     error_of(&why, event);
     if (is_fatal(event) && event->as.answer.status == HF_EDENIED)
         ticket->listener->not_removed(core, ticket, &why);
@@ -328,7 +328,7 @@ static void generation_failed(struct hf_core *core,
         end_wait(core, ticket, event);
     else
         generation_answered(
-            ticket, hf_core_retry_at_ms(core, &ticket->generation_retry));
+            ticket, hf_core_retry_at_ms(core, &ticket->generation_tries));
 }
 
 /* The ticket is a read ticket. */
@@ -383,7 +383,7 @@ static void downgrade_failed(struct hf_core *core, struct hf_own_ticket *ticket,
         held->downgrade = HF_DOWNGRADE_UNSURE;
     if (!is_fatal(event)) {
         held->downgrade_at_ms =
-            hf_core_retry_at_ms(core, &held->downgrade_retry);
+            hf_core_retry_at_ms(core, &held->downgrade_tries);
     } else if (event->as.answer.status == HF_ELOST) {
         /* Also remove the ticket, in case the engine is wrong. */
         ticket->listener->lost(core, ticket, true, event->as.answer.text);
@@ -455,8 +455,8 @@ void hf_own_ticket_answered(struct hf_core *core, struct hf_own_ticket *ticket,
     struct hf_request *request = event->as.answer.request;
 
     assert(request->own_ticket == ticket);
-    assert(!request->effect->queued ||
-           request->effect->kind == HF_EFFECT_UNWATCH);
+    assert(!request->effect.queued ||
+           request->effect.kind == HF_EFFECT_UNWATCH);
     if (request == &ticket->request) {
         assert(request->busy);
         request->busy = false; /* it can be used again */
@@ -473,7 +473,7 @@ void hf_own_ticket_answered(struct hf_core *core, struct hf_own_ticket *ticket,
         break;
     case HF_EVENT_WATCHING:
         request->busy = false;
-        ticket->watch_retry = (struct hf_retry_state){0};
+        ticket->watch_tries = 0;
         break;
     case HF_EVENT_GONE:
         gone(core, ticket, event);
@@ -491,7 +491,7 @@ void hf_own_ticket_answered(struct hf_core *core, struct hf_own_ticket *ticket,
         hf_text_update_answered(ticket->text_update);
         break;
     case HF_EVENT_FLAG_UPDATED:
-        ticket->generation_retry = (struct hf_retry_state){0};
+        ticket->generation_tries = 0;
         generation_answered(ticket, 0);
         break;
     case HF_EVENT_FAILED:

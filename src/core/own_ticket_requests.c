@@ -23,7 +23,7 @@ static void send_request(struct hf_core *core, struct hf_own_ticket *ticket,
     ticket->request.ticket = ticket->id;
     ticket->request.busy = true;
     ticket->request.engine_data = NULL;
-    hf_effect_add(&core->effects, &ticket->request_effect, HF_EFFECT_REQUEST);
+    hf_effect_add_request(&core->effects, &ticket->request, HF_EFFECT_REQUEST);
 }
 
 void hf_own_ticket_enqueue(struct hf_core *core, struct hf_own_ticket *ticket)
@@ -104,7 +104,7 @@ static void pump_ticket_watches(struct hf_core *core,
         wanted[count++] = (struct hf_watched_ticket){ticket->id, kind};
     if (!hf_ticket_watches_update(ticket, &core->effects, wanted, count,
                                   may_ask))
-        ticket->watch_at_ms = hf_core_retry_at_ms(core, &ticket->watch_retry);
+        ticket->watch_at_ms = hf_core_retry_at_ms(core, &ticket->watch_tries);
 }
 
 /* Start or stop the watch of the queue, as the state needs it.  The rule of the
@@ -260,7 +260,7 @@ uint64_t hf_own_ticket_request_at_ms(const struct hf_own_ticket *ticket)
     uint64_t at_ms = HF_FOREVER;
 
     if (ticket->state == STATE(REMOVING))
-        return hf_removal_wake_at_ms(&ticket->removal);
+        return hf_removal_wake_at_ms(&ticket->in.removal);
     if ((in_queue || ticket->state == STATE(UNSURE)) && ticket->list_wanted &&
         !ticket->request.busy)
         at_ms = ticket->list_at_ms;

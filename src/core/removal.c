@@ -36,8 +36,8 @@ static int compare_numbers(uint64_t a, uint64_t b)
 static int compare(const void *key, const struct hf_tree_node *node)
 {
     const struct removal_key *a = key;
-    struct removal_key b =
-        key_of(container_of(node, const struct hf_own_ticket, removal.waiting));
+    struct removal_key b = key_of(
+        container_of(node, const struct hf_own_ticket, in.removal.waiting));
     int order = strcmp(a->queue, b.queue);
 
     if (order == 0)
@@ -54,7 +54,7 @@ void hf_removals_init(struct hf_removals *removals)
 static void move(struct hf_core *core, struct hf_own_ticket *ticket,
                  enum hf_removal_state state)
 {
-    struct hf_removal *removal = &ticket->removal;
+    struct hf_removal *removal = hf_own_ticket_removal(ticket);
     struct removal_key key = key_of(ticket);
 
     if (removal->state == HF_REMOVAL_WAITING)
@@ -69,7 +69,7 @@ static void move(struct hf_core *core, struct hf_own_ticket *ticket,
 void hf_removal_begin(struct hf_core *core, struct hf_own_ticket *ticket,
                       uint64_t appears_until_ms, bool now, uint32_t weight)
 {
-    struct hf_removal *removal = &ticket->removal;
+    struct hf_removal *removal = hf_own_ticket_removal(ticket);
 
     assert(removal->state == HF_REMOVAL_NONE);
     removal->request = (struct hf_request){
@@ -78,20 +78,17 @@ void hf_removal_begin(struct hf_core *core, struct hf_own_ticket *ticket,
         .ticket = ticket->id,
         .weight = weight,
         .own_ticket = ticket,
-        .effect = &removal->effect,
     };
-    removal->effect.request = &removal->request;
     removal->appears_until_ms = appears_until_ms;
     move(core, ticket, now ? HF_REMOVAL_DUE : HF_REMOVAL_WAITING);
 }
 
 void hf_removal_pump(struct hf_core *core, struct hf_own_ticket *ticket)
 {
-    struct hf_removal *removal = &ticket->removal;
+    struct hf_removal *removal = hf_own_ticket_removal(ticket);
     bool last = core->now_ms >= removal->appears_until_ms;
 
-    assert(removal->state == HF_REMOVAL_NONE ||
-           ticket->state == HF_OWN_TICKET_REMOVING);
+    assert(ticket->state == HF_OWN_TICKET_REMOVING);
     if (removal->state == HF_REMOVAL_WAITING && last)
         move(core, ticket, HF_REMOVAL_DUE);
     if (removal->state != HF_REMOVAL_DUE || core->now_ms < removal->at_ms)
@@ -100,19 +97,19 @@ void hf_removal_pump(struct hf_core *core, struct hf_own_ticket *ticket)
     removal->last = last;
     removal->request.busy = true;
     removal->request.engine_data = NULL;
-    hf_effect_add(&core->effects, &removal->effect, HF_EFFECT_REQUEST);
+    hf_effect_add_request(&core->effects, &removal->request, HF_EFFECT_REQUEST);
 }
 
 void hf_removal_done(struct hf_core *core, struct hf_own_ticket *ticket,
                      bool found)
 {
-    struct hf_removal *removal = &ticket->removal;
+    struct hf_removal *removal = hf_own_ticket_removal(ticket);
     bool over = found || removal->last;
 
-    assert(removal->request.busy && !removal->effect.queued);
+    assert(removal->request.busy && !removal->request.effect.queued);
     assert(removal->state == HF_REMOVAL_ASKED);
     removal->request.busy = false;
-    removal->retry = (struct hf_retry_state){0};
+    removal->tries = 0;
     removal->found = found;
     /* A ticket that was found and removed does not come back, because an
      * enqueue takes effect once. */
@@ -129,11 +126,11 @@ void hf_removal_failed(struct hf_removal *removal, uint64_t retry_at_ms)
 
 void hf_removal_clear(struct hf_core *core, struct hf_own_ticket *ticket)
 {
-    struct hf_removal *removal = &ticket->removal;
+    struct hf_removal *removal = hf_own_ticket_removal(ticket);
 
     if (removal->state == HF_REMOVAL_NONE)
         return;
-    hf_effect_remove(&core->effects, &removal->effect);
+    hf_effect_remove(&core->effects, &removal->request.effect);
     removal->request.busy = false;
     removal->found = false;
     move(core, ticket, HF_REMOVAL_NONE);
@@ -165,12 +162,12 @@ struct hf_own_ticket *hf_removals_find(struct hf_core *core, const char *queue,
 
     while ((ticket = container_of_or_null(
                 hf_tree_after(&core->removals.waiting, &key),
-                struct hf_own_ticket, removal.waiting)) != NULL &&
+                struct hf_own_ticket, in.removal.waiting)) != NULL &&
            strcmp(ticket->spec.queue, queue) == 0) {
         hf_core_count_visit(core);
         if (hf_snapshot_find(snapshot, &ticket->id) != snapshot->count) {
             move(core, ticket, HF_REMOVAL_DUE);
-            ticket->removal.at_ms = 0;
+            ticket->in.removal.at_ms = 0;
             return ticket;
         }
         key = key_of(ticket);

@@ -18,7 +18,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/retry.h"
 #include "base/tree.h"
 #include "core/effect.h"
 #include "core/engine.h"
@@ -34,10 +33,12 @@ enum hf_removal_state {
     HF_REMOVAL_ASKED    /* the REMOVE is under way */
 };
 
-/* The part of a ticket.  Zeroed: no removal. */
+/* The part of a ticket that must not stay.  Zeroed: its ENQUEUE was not
+ * answered yet, or the removal is over. */
 struct hf_removal {
     enum hf_removal_state state;
-    bool last; /* requested after the ticket could last appear */
+    uint32_t tries; /* of the REMOVE, that have failed since an answer */
+    bool last;      /* requested after the ticket could last appear */
     /* An answer said that this REMOVE found the ticket, with all permits that
      * had to be found.  Stays false if the answer was lost and the ticket was
      * gone afterwards, or if the session ended first: somebody else may have
@@ -46,9 +47,7 @@ struct hf_removal {
     uint64_t appears_until_ms; /* CLOCK_BOOTTIME; 0: after the REMOVE it cannot
                                   appear again */
     uint64_t at_ms;            /* CLOCK_BOOTTIME */
-    struct hf_retry_state retry;
     struct hf_request request;
-    struct hf_effect effect;
     struct hf_tree_node waiting; /* WAITING: in the tree of the core */
 };
 

@@ -37,15 +37,6 @@ const char *hf_state_name(enum hf_state state)
     return (unsigned)state < table.count ? states[state].name : "?";
 }
 
-/* Connect a request with its effect. */
-static void init_request(struct hf_request *request, struct hf_effect *effect,
-                         enum hf_request_kind kind)
-{
-    request->kind = kind;
-    request->effect = effect;
-    effect->request = request;
-}
-
 /* No resume limits safe-until. */
 static void clear_resume(struct hf_session *session)
 {
@@ -65,8 +56,8 @@ void hf_session_init(struct hf_session *session,
     clear_resume(session);
     session->prove_at_ms = HF_FOREVER;
     session->effects = effects;
-    init_request(&session->prove, &session->prove_effect, HF_REQUEST_PROVE);
-    init_request(&session->end, &session->end_effect, HF_REQUEST_END);
+    session->prove.kind = HF_REQUEST_PROVE;
+    session->end.kind = HF_REQUEST_END;
 }
 
 bool hf_session_alive(const struct hf_session *session)
@@ -128,8 +119,8 @@ static void cancel_proof(struct hf_session *session)
 {
     session->prove_at_ms = HF_FOREVER;
     session->prove_again = false;
-    if (session->prove_effect.queued) {
-        hf_effect_remove(session->effects, &session->prove_effect);
+    if (session->prove.effect.queued) {
+        hf_effect_remove(session->effects, &session->prove.effect);
         session->prove.busy = false;
     }
 }
@@ -375,7 +366,7 @@ static void send_request(struct hf_session *session, struct hf_request *request)
     assert(!request->busy);
     request->busy = true;
     request->engine_data = NULL;
-    hf_effect_add(session->effects, request->effect, HF_EFFECT_REQUEST);
+    hf_effect_add_request(session->effects, request, HF_EFFECT_REQUEST);
 }
 
 void hf_session_want_proof(struct hf_session *session, uint64_t now_ms)
@@ -463,8 +454,8 @@ void hf_session_check(const struct hf_session *session)
     assert(session->safe_until_ms <= session->resume_cap_ms);
     assert(session->connect_by_ms == HF_FOREVER || session->number == 0);
     assert(session->prove_at_ms == HF_FOREVER || hf_session_usable(session));
-    assert(!session->prove_effect.queued || session->prove.busy);
-    assert(!session->end_effect.queued || session->end.busy);
+    assert(!session->prove.effect.queued || session->prove.busy);
+    assert(!session->end.effect.queued || session->end.busy);
     assert(!session->check_pending ||
            (hf_session_is_lazy(session) && hf_session_alive(session)));
     assert(session->state != HF_STATE_CLOSED || session->closing);

@@ -72,8 +72,6 @@ struct hf_session {
     bool check_pending; /* a CHECK has no answer yet */
     struct hf_request prove;
     struct hf_request end;
-    struct hf_effect prove_effect;
-    struct hf_effect end_effect;
     struct hf_effect connect_effect;
     struct hf_effect state_effect; /* the latest state other than LOST */
     struct hf_effect lost_effect;  /* LOST, which must not be missed */

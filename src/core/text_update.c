@@ -23,8 +23,6 @@ static struct hf_text_update *new_update(struct hf_own_ticket *ticket)
     update->request.weight = 1;
     update->request.payload = update->text;
     update->request.own_ticket = ticket;
-    update->request.effect = &update->effect;
-    update->effect.request = &update->request;
     return update;
 }
 
@@ -39,7 +37,7 @@ void hf_text_update_want(struct hf_own_ticket *ticket)
     update->pending = true;
     update->retrying = false;
     update->at_ms = 0;
-    update->retry = (struct hf_retry_state){0};
+    update->tries = 0;
 }
 
 void hf_text_update_asked(struct hf_own_ticket *ticket)
@@ -72,7 +70,7 @@ void hf_text_update_pump(struct hf_text_update *update,
 {
     if (!hf_text_update_is_due(update) || now_ms < update->at_ms)
         return;
-    assert(!update->effect.queued);
+    assert(!update->request.effect.queued);
     update->pending = false;
     if (!update->retrying)
         hf_payload_copy(update->text, payload);
@@ -80,7 +78,7 @@ void hf_text_update_pump(struct hf_text_update *update,
     update->request.ticket_kind = kind;
     update->request.busy = true;
     update->request.engine_data = NULL;
-    hf_effect_add(effects, &update->effect, HF_EFFECT_REQUEST);
+    hf_effect_add_request(effects, &update->request, HF_EFFECT_REQUEST);
 }
 
 void hf_text_update_answered(struct hf_text_update *update)
@@ -106,8 +104,8 @@ void hf_text_update_end(struct hf_text_update *update,
     if (update == NULL)
         return;
     update->pending = false;
-    if (!update->effect.queued)
+    if (!update->request.effect.queued)
         return;
-    hf_effect_remove(effects, &update->effect);
+    hf_effect_remove(effects, &update->request.effect);
     update->request.busy = false;
 }

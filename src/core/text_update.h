@@ -18,7 +18,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/retry.h"
 #include "core/effect.h"
 #include "core/engine.h"
 #include "core/ticket.h"
@@ -30,14 +29,13 @@ struct hf_own_ticket;
  * written again. */
 struct hf_text_update {
     struct hf_request request; /* .busy until it was answered */
-    struct hf_effect effect;
-    bool pending;   /* to be requested, not before .at_ms */
-    bool retrying;  /* the last one failed: .text stays as it is */
+    bool pending;              /* to be requested, not before .at_ms */
+    bool retrying;             /* the last one failed: .text stays as it is */
     bool asked;     /* somebody has asked for the release of the ticket */
     bool is_sent;   /* a DESCRIBE was requested, so the ticket counts as having
                        .text */
     uint64_t at_ms; /* CLOCK_BOOTTIME */
-    struct hf_retry_state retry;
+    uint32_t tries; /* of the DESCRIBE, that have failed */
     /* The payload of the request.  When the client carries out the effect it
      * writes here what the ticket is to say, unless .retrying. */
     char text[HF_PAYLOAD_BYTES];

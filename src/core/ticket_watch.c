@@ -75,7 +75,7 @@ static void free_slot(struct hf_ticket_watch **slot,
 {
     if (*slot == NULL)
         return;
-    hf_effect_remove(effects, &(*slot)->effect);
+    hf_effect_remove(effects, &(*slot)->request.effect);
     hf_free(*slot);
     *slot = NULL;
 }
@@ -87,13 +87,13 @@ static void unwatch(struct hf_ticket_watch **slot,
     struct hf_ticket_watch *watch = *slot;
 
     assert(watch->state == HF_TICKET_WATCH_ASKED);
-    if (watch->effect.queued) { /* the engine has not seen it */
+    if (watch->request.effect.queued) { /* the engine has not seen it */
         free_slot(slot, effects);
         return;
     }
     watch->request.busy = false;
     watch->state = HF_TICKET_WATCH_ENDING;
-    hf_effect_add(effects, &watch->effect, HF_EFFECT_UNWATCH);
+    hf_effect_add_request(effects, &watch->request, HF_EFFECT_UNWATCH);
 }
 
 /* Request the watch of ${wanted}.  False if there is no memory. */
@@ -115,10 +115,8 @@ static bool send_watch(struct hf_ticket_watch **slot,
         .ticket = wanted->id,
         .busy = true,
         .own_ticket = ticket,
-        .effect = &watch->effect,
     };
-    watch->effect.request = &watch->request;
-    hf_effect_add(effects, &watch->effect, HF_EFFECT_REQUEST);
+    hf_effect_add_request(effects, &watch->request, HF_EFFECT_REQUEST);
     *slot = watch;
     return true;
 }
@@ -168,7 +166,8 @@ void hf_ticket_watches_unwatched(struct hf_ticket_watches *watches,
 {
     struct hf_ticket_watch **slot = find_slot(watches, request);
 
-    assert((*slot)->state == HF_TICKET_WATCH_ENDING && !(*slot)->effect.queued);
+    assert((*slot)->state == HF_TICKET_WATCH_ENDING &&
+           !(*slot)->request.effect.queued);
     hf_free(*slot);
     *slot = NULL;
 }
@@ -237,9 +236,7 @@ struct hf_queue_watch *hf_queue_watch_new(struct hf_own_ticket *ticket)
                      : 0,
         .queue = ticket->request.queue,
         .own_ticket = ticket,
-        .effect = &watch->effect,
     };
-    watch->effect.request = &watch->request;
     return watch;
 }
 
@@ -248,11 +245,11 @@ void hf_queue_watch_start(struct hf_queue_watch *watch,
 {
     if (!may_ask || watch->state != HF_QUEUE_WATCH_NONE)
         return;
-    assert(!watch->request.busy && !watch->effect.queued);
+    assert(!watch->request.busy && !watch->request.effect.queued);
     watch->state = HF_QUEUE_WATCH_ASKED;
     watch->request.busy = true;
     watch->request.engine_data = NULL;
-    hf_effect_add(effects, &watch->effect, HF_EFFECT_REQUEST);
+    hf_effect_add_request(effects, &watch->request, HF_EFFECT_REQUEST);
 }
 
 /* There is no watch, and the request can be used again. */
@@ -268,14 +265,14 @@ void hf_queue_watch_stop(struct hf_queue_watch *watch,
     if (watch->state == HF_QUEUE_WATCH_NONE ||
         watch->state == HF_QUEUE_WATCH_ENDING)
         return;
-    if (watch->effect.queued) { /* the engine has not seen it */
-        hf_effect_remove(effects, &watch->effect);
+    if (watch->request.effect.queued) { /* the engine has not seen it */
+        hf_effect_remove(effects, &watch->request.effect);
         set_free(watch);
         return;
     }
     watch->request.busy = false;
     watch->state = HF_QUEUE_WATCH_ENDING;
-    hf_effect_add(effects, &watch->effect, HF_EFFECT_UNWATCH);
+    hf_effect_add_request(effects, &watch->request, HF_EFFECT_UNWATCH);
 }
 
 bool hf_queue_watch_listed(struct hf_queue_watch *watch)
@@ -284,7 +281,7 @@ bool hf_queue_watch_listed(struct hf_queue_watch *watch)
         return false; /* it has crossed the UNWATCH */
     watch->state = HF_QUEUE_WATCH_WATCHING;
     watch->request.busy = false;
-    watch->retry = (struct hf_retry_state){0};
+    watch->tries = 0;
     return true;
 }
 
@@ -292,19 +289,21 @@ void hf_queue_watch_ended(struct hf_queue_watch *watch,
                           struct hf_effect_queue *effects)
 {
     assert(watch->state != HF_QUEUE_WATCH_NONE);
-    hf_effect_remove(effects, &watch->effect); /* an UNWATCH that it crossed */
+    hf_effect_remove(effects,
+                     &watch->request.effect); /* an UNWATCH that it crossed */
     set_free(watch);
 }
 
 void hf_queue_watch_unwatched(struct hf_queue_watch *watch)
 {
-    assert(watch->state == HF_QUEUE_WATCH_ENDING && !watch->effect.queued);
+    assert(watch->state == HF_QUEUE_WATCH_ENDING &&
+           !watch->request.effect.queued);
     watch->state = HF_QUEUE_WATCH_NONE;
 }
 
 void hf_queue_watch_clear(struct hf_queue_watch *watch,
                           struct hf_effect_queue *effects)
 {
-    hf_effect_remove(effects, &watch->effect);
+    hf_effect_remove(effects, &watch->request.effect);
     set_free(watch);
 }

@@ -13,7 +13,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/retry.h"
 #include "core/effect.h"
 #include "core/engine.h"
 #include "core/ticket.h"
@@ -37,7 +36,6 @@ enum hf_ticket_watch_state {
 struct hf_ticket_watch {
     enum hf_ticket_watch_state state;
     struct hf_request request;
-    struct hf_effect effect;
 };
 
 /* The ticket to watch.  A read ticket that was a write ticket counts as
@@ -106,9 +104,8 @@ enum hf_queue_watch_state {
 struct hf_queue_watch {
     enum hf_queue_watch_state state;
     uint64_t at_ms; /* CLOCK_BOOTTIME; not requested before */
-    struct hf_retry_state retry;
+    uint32_t tries; /* of the WATCH_QUEUE, that have failed */
     struct hf_request request;
-    struct hf_effect effect;
 };
 
 /* Allocate the watch of ${ticket}, which frees it with hf_free().  NULL if

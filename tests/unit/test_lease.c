@@ -52,10 +52,10 @@ CORE_TEST_FROM(a_list_ends_the_backoff_of_a_watch, look(f, 2))
     failed(f, "a WATCH_QUEUE", HF_FAILURE_RETRY);
     wake(f);
     expect(f, "a WATCH_QUEUE");
-    assert_int_equal(f->a.tickets.current->queue_watch->retry.tries, 1);
+    assert_int_equal(f->a.tickets.current->queue_watch->tries, 1);
     listed(f, "a WATCH_QUEUE", "x/l2");
     expect(f, "a WAITING 1");
-    assert_int_equal(f->a.tickets.current->queue_watch->retry.tries, 0);
+    assert_int_equal(f->a.tickets.current->queue_watch->tries, 0);
 }
 
 /* A waiter in the other queue counts as ahead as well. */

@@ -79,10 +79,10 @@ PARTICIPANT_TEST(a_generation_that_failed_is_looked_for_before_the_next, 2)
     expect(f, "a WATCH_QUEUE");
     listed(f, "a WATCH_QUEUE", "a1 y/m");
     expect(f, "a WAITING 2; a NEW_GENERATION a1");
-    assert_int_equal(f->a.tickets.current->generation_retry.tries, 1);
+    assert_int_equal(f->a.tickets.current->generation_tries, 1);
     generation_set(f, "a NEW_GENERATION a1");
     /* The next failure is the first of a new series. */
-    assert_int_equal(f->a.tickets.current->generation_retry.tries, 0);
+    assert_int_equal(f->a.tickets.current->generation_tries, 0);
     expect(f, "a LIST");
     listed(f, "a LIST", "a1 y/m !/y150");
     expect(f, "a GRANTED; a UNWATCH");

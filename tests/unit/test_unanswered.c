@@ -411,10 +411,10 @@ CORE_TEST(a_wait_survives_watches_that_fail, 0)
     expect(f, "");
     wake(f);
     expect(f, "a WATCH x; a WATCH a1");
-    assert_in_range(f->a.tickets.current->watch_retry.tries, 1, 2);
+    assert_in_range(f->a.tickets.current->watch_tries, 1, 2);
     watching(f, "a WATCH x");
     /* The next failure is the first of a new series. */
-    assert_int_equal(f->a.tickets.current->watch_retry.tries, 0);
+    assert_int_equal(f->a.tickets.current->watch_tries, 0);
     gone(f, "a WATCH x");
     expect(f, "a LIST");
 }

@@ -277,7 +277,8 @@ static void set_holder(struct hf_engine *engine,
     const struct hf_file_ticket *own_ticket =
         hf_file_own_ticket(engine, &request->ticket);
 
-    args->success_token = request->success_token;
+    if (request->kind == HF_REQUEST_WRITE_SUCCESS)
+        args->success_token = request->success_token;
     if (own_ticket == NULL)
         return;
     memcpy(args->holder_file, own_ticket->file, sizeof(args->holder_file));

@@ -353,11 +353,14 @@ void hf_leased_begin_request(struct hf_leased *leased,
     call->store_call.ticket_kind = request->ticket_kind;
     call->store_call.weight = request->weight;
     call->store_call.payload = request->payload;
-    call->store_call.evicted_by = request->evicted_by;
     call->store_call.detailed = request->detailed;
-    call->store_call.texts = request->texts;
     call->store_call.limit = request->limit;
-    call->store_call.success_token = request->success_token;
+    if (request->kind == HF_REQUEST_REMOVE)
+        call->store_call.evicted_by = request->evicted_by;
+    if (request->detailed)
+        call->store_call.texts = *request->texts;
+    if (request->kind == HF_REQUEST_WRITE_SUCCESS)
+        call->store_call.success_token = request->success_token;
     if (request->kind == HF_REQUEST_NEW_GENERATION)
         call->store_call.flag = hf_ticket_id_random(&leased->config.random);
     if (request->kind == HF_REQUEST_ENQUEUE && !add_own_ticket(leased, call)) {

@@ -329,7 +329,7 @@ static bool has_number(const struct list_entry *entry)
 /* Put the entries to read first, and count them. */
 static void choose_wanted(struct detailed_list *list)
 {
-    const struct hf_text_range *texts = &list->req->request->texts;
+    const struct hf_text_range *texts = list->req->request->texts;
     size_t taken = 0;
 
     if (texts->count == 0 || list->count == 0) {
@@ -431,7 +431,7 @@ static void listed(struct hf_zk_engine *zk, struct hf_zk_engine_request *req)
     list->error = req->list_error == HF_ZK_NO_NODE ? HF_ZK_OK : req->list_error;
     choose_wanted(list);
     if (list->error == HF_ZK_OK && list->wanted > 0 &&
-        req->request->texts.count > 0 && !zk->lacks_multi_read &&
+        req->request->texts->count > 0 && !zk->lacks_multi_read &&
         hf_zk_session_usable(&list->zk->session))
         ask_all(list);
     else

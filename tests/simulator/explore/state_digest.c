@@ -47,7 +47,7 @@ static void put_removal(const struct client_encoder *to,
     put_instant(to, removal->appears_until_ms);
     put_instant(to, removal->at_ms);
     put_number(to, removal->last);
-    put_number(to, removal->retry.tries);
+    put_number(to, removal->tries);
     put_number(to, removal->request.busy);
 }
 
@@ -75,7 +75,7 @@ static void put_queue_watch(const struct client_encoder *to,
         return;
     put_number(to, watch->state);
     put_instant(to, watch->at_ms);
-    put_number(to, watch->retry.tries);
+    put_number(to, watch->tries);
 }
 
 /* What a ticket in the queue waits for. */
@@ -130,20 +130,21 @@ static void put_ticket(const struct client_encoder *to,
     put_number(to, own->request.busy ? own->request.kind : 0);
     put_number(to, own->list_wanted);
     put_instant(to, own->list_at_ms);
-    put_number(to, own->list_retry.tries);
+    put_number(to, own->list_tries);
     put_instant(to, own->watch_at_ms);
     put_number(to, own->watch_at_ms > own->pumped_ms);
-    put_number(to, own->watch_retry.tries);
+    put_number(to, own->watch_tries);
     if (own->state == HF_OWN_TICKET_UNQUEUED)
         put_number(to, own->in.unqueued.has_room);
     if (own->state == HF_OWN_TICKET_QUEUED)
         put_queued(to, &own->in.queued);
     if (own->state == HF_OWN_TICKET_HELD)
         put_held(to, &own->in.held);
+    if (own->state >= HF_OWN_TICKET_REMOVING)
+        put_removal(to, &own->in.removal);
     put_watches(to, &own->watches);
     put_queue_watch(to, own->queue_watch);
     put_text_update(to, own->text_update);
-    put_removal(to, &own->removal);
 }
 
 /* All tickets of an acquisition; the last NULL marks the end of the list. */

@@ -545,7 +545,8 @@ void plain_client_request(struct hf_engine *engine, struct hf_request *request)
     message->weight = request->weight;
     message->limit = request->limit;
     message->whole = request->detailed;
-    message->success_token = request->success_token;
+    if (request->kind == HF_REQUEST_WRITE_SUCCESS)
+        message->success_token = request->success_token;
     /* What people, and searches for deadlocks, are shown is not older than the
      * request. */
     message->sync = message->pending->of_barrier ||
