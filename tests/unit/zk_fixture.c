@@ -183,8 +183,10 @@ struct hf_request *ask(struct zk_fixture *f, enum hf_request_kind kind,
         r->request.weight = f->kind == HF_TICKET_LEASE ? f->weight : 1;
     r->request.limit = f->limit;
     r->request.detailed = f->detailed && kind == HF_REQUEST_LIST;
-    r->request.texts = f->texts;
-    r->request.names = kind == HF_REQUEST_NAMES ? &f->names : NULL;
+    if (kind == HF_REQUEST_NAMES)
+        r->request.names = &f->names;
+    else if (r->request.detailed)
+        r->request.texts = &f->texts;
     r->request.payload = f->payload;
     f->under_way++;
     note_right(f, kind);
