@@ -465,8 +465,11 @@ static bool may_remain(const struct hf_acquisition *a)
 
 bool hf_acquisition_awaits_removal(const struct hf_acquisition *a)
 {
-    bool awaits = a->tickets.current != NULL &&
-                  hf_own_ticket_awaits_removal(a->tickets.current);
+    bool awaits;
+
+    assert(a->ops == &hf_acquisition_ticket_ops); /* .tickets is in a union */
+    awaits = a->tickets.current != NULL &&
+             hf_own_ticket_awaits_removal(a->tickets.current);
 
     FOR_EACH_EARLIER (a, ticket)
         awaits |= hf_own_ticket_awaits_removal(ticket);

@@ -434,6 +434,14 @@ static bool was_granted(const struct attempt *attempt,
     return false;
 }
 
+/* Does ${a} await the removal of a ticket?  A multi-lock and the waiter of a
+ * cohort have none of their own. */
+static bool awaits_removal(const struct hf_acquisition *a)
+{
+    return a->ops == &hf_acquisition_ticket_ops &&
+           hf_acquisition_awaits_removal(a);
+}
+
 /* 13: an attempt ends after all its tickets have left their queues, or it is
  * notified that one may still be there. */
 static void check_removed(struct attempt *attempt)
@@ -441,8 +449,7 @@ static void check_removed(struct attempt *attempt)
     struct cluster *cluster = attempt->client->cluster;
     struct group *group = attempt->group;
 
-    if (hf_acquisition_awaits_removal(&attempt->a) &&
-        !attempt->client->closing &&
+    if (awaits_removal(&attempt->a) && !attempt->client->closing &&
         check_client_ms(attempt->client) < attempt->a.notify_at_ms)
         cluster_broken(
             cluster, 13,
