@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/time_math.h"
 #include "core/core_state.h"
+#include "core/multi_lock.h"
 
 #define STATE(name) HF_ACQUISITION_##name
 
@@ -362,6 +363,12 @@ static const struct hf_ticket_listener ticket_listener = {
 
 /* ---------------------------------------------------------- another try -- */
 
+/* The entry mutex in front of ${a}; NULL: ${a} is no lease, or has none. */
+static const struct hf_acquisition *entry_mutex(const struct hf_acquisition *a)
+{
+    return a->kind == HF_TICKET_LEASE ? hf_acquisition_entry_mutex(a) : NULL;
+}
+
 /* See that there is a current ticket.  False if there is no memory for one: the
  * enqueue is then retried later by the policy, as if the engine had no room. */
 static bool make_ticket(struct hf_core *core, struct hf_acquisition *a)
@@ -375,11 +382,14 @@ static bool make_ticket(struct hf_core *core, struct hf_acquisition *a)
         .limit = a->limit,
         .report_every_ms = a->report_every_ms,
     };
+    const struct hf_acquisition *mutex = entry_mutex(a);
     struct hf_own_ticket *ticket = a->tickets.current;
     struct hf_error why;
 
     if (ticket != NULL)
         return true;
+    if (mutex != NULL)
+        spec.entry_mutex = mutex->tickets.current->id;
     ticket = hf_own_ticket_new(&spec, &ticket_listener);
     if (ticket == NULL) {
         hf_error_set(&why, HF_ENOMEM, "no memory for a ticket");
@@ -395,10 +405,15 @@ static bool make_ticket(struct hf_core *core, struct hf_acquisition *a)
 /* WAITING, without a ticket or with one that is UNQUEUED, and the session is
  * usable: enqueue a ticket if it is time and its turn.  A lease is enqueued
  * only once a list has shown room for it, because every ticket in its queue
- * counts as held. */
+ * counts as held.  If its entry mutex was lost in this step, the parent rolls
+ * back at the end of the step. */
 static void pump_enqueue(struct hf_core *core, struct hf_acquisition *a)
 {
+    const struct hf_acquisition *mutex = entry_mutex(a);
+
     assert(a->state == STATE(WAITING));
+    if (mutex != NULL && mutex->state != STATE(HELD))
+        return;
     if (core->now_ms < a->tickets.enqueue_at_ms || !can_enqueue(a) ||
         hf_enqueue_order_before(core, &a->tickets.turn) != NULL ||
         !make_ticket(core, a) ||

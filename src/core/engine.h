@@ -267,6 +267,10 @@ struct hf_request {
      * answers FAILED{FATAL, HF_EKIND}.  NEW_GENERATION: the participants that
      * must be there. */
     uint32_t limit;
+    /* ENQUEUE of a LEASE: our ticket in the entry mutex in front of it, which
+     * is HELD; zero: there is no entry mutex.  An engine whose queue of leases
+     * has no order creates nothing unless that ticket still exists. */
+    struct hf_ticket_id entry_mutex;
     const char *queue; /* the lock's name; NAMES: "" for all */
     struct hf_ticket_id ticket;
     const char *payload; /* ENQUEUE, DOWNGRADE, DESCRIBE; never NULL */

@@ -70,4 +70,9 @@ hf_acquisition_parent(const struct hf_acquisition *a)
     return a->listener == &hf_acquisition_parent_listener ? a->parent : NULL;
 }
 
+/* The entry mutex in front of ${lease}, which is of the kind LEASE; NULL: it
+ * has none. */
+const struct hf_acquisition *
+hf_acquisition_entry_mutex(const struct hf_acquisition *lease);
+
 #endif

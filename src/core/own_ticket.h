@@ -74,6 +74,7 @@ struct hf_ticket_spec {
     uint32_t weight;          /* LEASE: its permits */
     uint32_t limit; /* LEASE: the permits of the semaphore; PARTICIPANT: the
                        number of participants that are waited for */
+    struct hf_ticket_id entry_mutex; /* as in struct hf_request */
     /* Call .waiting at least this often while QUEUED; 0: only when the queue
      * was listed anyway. */
     uint64_t report_every_ms;

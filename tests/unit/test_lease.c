@@ -127,32 +127,66 @@ CORE_TEST_FROM(what_is_left_of_a_waiting_one_is_removed, look(f, 2))
     expect(f, "a ENQUEUE a2; a UNWATCH");
 }
 
-/* a is the mutex in front of the leases and b the lease of one semaphore.
- * The mutex is lost, so both are given up.  The end of the queue watch of b
- * crosses its UNWATCH, which then has nothing to take back. */
-CORE_TEST(what_crosses_its_forget_is_reported_too, HF_ENGINE_GONE_ADMITS)
-{
-    struct hf_acquisition whole = {.queue = "pool",
-                                   .payload = "owner",
-                                   .kind = HF_TICKET_MUTEX,
-                                   .deadline_at_ms = HF_FOREVER};
-    struct hf_multi_lock multi_lock = {.count = 2, .token_child = 1};
+/* A semaphore: a is the mutex in front of the leases, and b the lease. */
+struct semaphore {
+    struct hf_acquisition whole;
+    struct hf_multi_lock multi_lock;
+};
 
-    multi_lock.children = &f->a;
-    hf_acquisition_use_multi_lock(&whole, &multi_lock);
+/* a is held and watches its ticket, and b looks for room for 2 of 3 permits. */
+static void have_entry_mutex(struct core_fixture *f, struct semaphore *s)
+{
+    s->whole = (struct hf_acquisition){.queue = "pool",
+                                       .payload = "owner",
+                                       .kind = HF_TICKET_MUTEX,
+                                       .deadline_at_ms = HF_FOREVER};
+    s->multi_lock =
+        (struct hf_multi_lock){.children = &f->a, .count = 2, .token_child = 1};
+    hf_acquisition_use_multi_lock(&s->whole, &s->multi_lock);
     f->a.entry_mutex = true;
     f->b.kind = HF_TICKET_LEASE;
     f->b.weight = 2;
     f->b.limit = 3;
-    want(f, &whole);
+    want(f, &s->whole);
     expect(f, "a ENQUEUE a1");
     enqueued(f, "a ENQUEUE a1", "a1");
     expect(f, "b WATCH_QUEUE");
     wake(f);
     expect(f, "a WATCH a1");
+}
+
+/* The mutex is lost, so both are given up.  The end of the queue watch of b
+ * crosses its UNWATCH, which then has nothing to take back. */
+CORE_TEST(what_crosses_its_forget_is_reported_too, HF_ENGINE_GONE_ADMITS)
+{
+    struct semaphore s;
+
+    have_entry_mutex(f, &s);
     gone(f, "a WATCH a1");
     failed(f, "b WATCH_QUEUE", HF_FAILURE_RETRY);
     expect(f, "a ENQUEUE a2");
+}
+
+CORE_TEST(a_lease_says_what_its_entry_mutex_is, HF_ENGINE_GONE_ADMITS)
+{
+    struct semaphore s;
+
+    have_entry_mutex(f, &s);
+    listed(f, "b WATCH_QUEUE", "");
+    expect(f, "b ENQUEUE b1; b UNWATCH");
+    assert_true(hf_ticket_id_equal(&f->b.tickets.current->request.entry_mutex,
+                                   &f->a.tickets.current->id));
+}
+
+/* The end of the session comes, seen from here, between the two. */
+CORE_TEST(a_lost_entry_mutex_has_no_lease_enqueued, HF_ENGINE_GONE_ADMITS)
+{
+    struct semaphore s;
+
+    have_entry_mutex(f, &s);
+    set_time(f, f->core.session.safe_until_ms + 1);
+    listed(f, "b WATCH_QUEUE", "");
+    expect(f, "a UNWATCH a1; a REMOVE a1; b UNWATCH");
 }
 
 CORE_TEST(a_look_that_nobody_has_seen_is_not_made, HF_ENGINE_GONE_ADMITS)

@@ -153,6 +153,7 @@ static void permits_of(struct zk_fixture *f, uint32_t weight)
     f->kind = HF_TICKET_LEASE;
     f->weight = weight;
     f->limit = 5;
+    f->entry_mutex = "G";
     f->zxid = 40;
 }
 
@@ -230,34 +231,83 @@ TEST(nothing_is_made_without_the_entry_mutex)
     }
 }
 
-/* Of two tickets of one session the first is at the head. */
-ZK_TEST_FROM(the_entry_mutex_is_our_first, permits_of(f, 1))
+/* "H" is behind "G" in the entry mutex, and of the same session. */
+static void have_two_entry_tickets(struct zk_fixture *f)
 {
+    permits_of(f, 1);
     f->queue = "s/locks";
     f->kind = HF_TICKET_MUTEX;
     ask(f, HF_REQUEST_ENQUEUE, "H");
     created(f, 4, 17);
     children(f, "G#3 H#4");
     data(f, "", 16, ZK_FIXTURE_SESSION);
-    (void)zk_fixture_sent(f);
+    ask(f, HF_REQUEST_WATCH, "G");
     f->kind = HF_TICKET_LEASE;
     f->queue = "s/leases";
+    (void)zk_fixture_sent(f);
+    (void)zk_fixture_events(f);
+}
+
+/* Each lease has a ticket of its own there. */
+ZK_TEST_FROM(the_entry_mutex_is_that_of_the_lease, have_two_entry_tickets(f))
+{
     ask(f, HF_REQUEST_ENQUEUE, "A");
     assert_string_equal(zk_fixture_sent(f),
                         "MULTI +s/A/p#0 s-__lock__/G#3; LIST s");
     created_all(f, 0);
     children(f, "A/p#0");
-    f->queue = "s/locks";
-    ask(f, HF_REQUEST_REMOVE, "G");
-    f->queue = "s/leases";
+    f->entry_mutex = "H";
     ask(f, HF_REQUEST_ENQUEUE, "B");
     assert_string_equal(zk_fixture_sent(f),
-                        "DELETE s-__lock__/G#3 | "
                         "MULTI +s/B/p#0 s-__lock__/H#4; LIST s");
-    done(f);
     created_all(f, 0);
     children(f, "B/p#0 A/p#0");
     (void)zk_fixture_events(f);
+}
+
+/* The node above the permits is missing.  By the time at which that is known,
+ * somebody has evicted the ticket in the entry mutex.  Another ticket of ours
+ * there says nothing about who is first. */
+ZK_TEST_FROM(nothing_is_made_once_the_entry_mutex_is_gone,
+             have_two_entry_tickets(f))
+{
+    ask(f, HF_REQUEST_ENQUEUE, "A");
+    event(f, HF_ZK_NODE_DELETED, "s-__lock__/G#3");
+    assert_string_equal(zk_fixture_events(f), "GONE G");
+    multi_failed(f, 0, HF_ZK_NO_NODE);
+    refused(f, HF_ZK_NO_NODE);
+    data(f, "", 16, 0); /* who has evicted it */
+    assert_string_equal(zk_fixture_events(f), "FAILED ENQUEUE A RETRY");
+    assert_int_equal(f->status, HF_EPROTOCOL);
+    assert_string_equal(
+        zk_fixture_sent(f),
+        "MULTI +s/A/p#0 s-__lock__/G#3; LIST s | DATA s-__lock__");
+    ask(f, HF_REQUEST_ENQUEUE, "A");
+    assert_string_equal(zk_fixture_events(f), "FAILED ENQUEUE A RETRY");
+    assert_string_equal(zk_fixture_sent(f), "");
+}
+
+/* The same, and the wait was given up: the create that is repeated comes behind
+ * the delete of that ticket. */
+ZK_TEST_FROM(nothing_is_made_behind_the_end_of_the_entry_mutex,
+             permits_of(f, 1))
+{
+    ask(f, HF_REQUEST_ENQUEUE, "A");
+    f->queue = "s/locks";
+    f->kind = HF_TICKET_MUTEX;
+    ask(f, HF_REQUEST_REMOVE, "G");
+    (void)zk_fixture_sent(f);
+    multi_failed(f, 0, HF_ZK_NO_NODE);
+    refused(f, HF_ZK_NO_NODE);
+    assert_string_equal(zk_fixture_sent(f),
+                        "CREATE s=5; MULTI ?s +s/A/p#0 s-__lock__/G#3; LIST s");
+    done(f);
+    assert_string_equal(zk_fixture_events(f), "REMOVED G found");
+    done(f);
+    multi_failed(f, 1, HF_ZK_NO_NODE);
+    children(f, "");
+    assert_string_equal(zk_fixture_events(f), "FAILED ENQUEUE A RETRY");
+    assert_string_equal(zk_fixture_sent(f), "");
 }
 
 ZK_TEST_FROM(another_size_is_refused, permits_of(f, 1))

@@ -182,6 +182,9 @@ struct hf_request *ask(struct zk_fixture *f, enum hf_request_kind kind,
     if (kind == HF_REQUEST_ENQUEUE || kind == HF_REQUEST_LIST)
         r->request.weight = f->kind == HF_TICKET_LEASE ? f->weight : 1;
     r->request.limit = f->limit;
+    if (kind == HF_REQUEST_ENQUEUE && f->kind == HF_TICKET_LEASE &&
+        f->entry_mutex != NULL)
+        r->request.entry_mutex = zk_fixture_id(f->entry_mutex);
     r->request.detailed = f->detailed && kind == HF_REQUEST_LIST;
     if (kind == HF_REQUEST_NAMES)
         r->request.names = &f->names;

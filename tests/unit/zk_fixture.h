@@ -140,6 +140,7 @@ struct zk_fixture {
     enum hf_ticket_kind kind;
     uint32_t weight;               /* permits of a lease */
     uint32_t limit;                /* of a semaphore or a double barrier */
+    const char *entry_mutex;       /* the ticket in front of a lease, or NULL */
     bool detailed;                 /* a LIST is a detailed one */
     bool tries_rights;             /* an ENQUEUE finds a queue whose right to
                                       delete was not tried */

@@ -74,6 +74,17 @@ static void fail_no_delete(struct hf_zk_engine *zk,
     hf_zk_engine_request_free(zk, req);
 }
 
+/* The ticket in the entry mutex is gone, so nothing was created: the permits
+ * may be somebody else's by now. */
+static void fail_no_entry_mutex(struct hf_zk_engine *zk,
+                                struct hf_zk_engine_request *req)
+{
+    hf_zk_engine_fail(
+        zk, hf_zk_engine_request_end(zk, req), HF_FAILURE_RETRY, HF_EPROTOCOL,
+        "the ticket in the lock in front of the semaphore was gone before "
+        "there was a permit; see who removes tickets there");
+}
+
 /* The create and the list are answered. */
 static void create_done(struct hf_zk_engine *zk,
                         struct hf_zk_engine_request *req)
@@ -86,11 +97,7 @@ static void create_done(struct hf_zk_engine *zk,
     if (req->error == HF_ZK_OK && own_ticket != NULL) {
         ticket_created(zk, req, own_ticket);
     } else if (refused == HF_ZK_REFUSED_ENTRY_MUTEX) {
-        hf_zk_engine_fail(
-            zk, hf_zk_engine_request_end(zk, req), HF_FAILURE_RETRY,
-            HF_EPROTOCOL,
-            "the ticket in the lock in front of the semaphore was gone "
-            "before there was a permit; see who removes tickets there");
+        fail_no_entry_mutex(zk, req);
     } else if (refused == HF_ZK_REFUSED_DELETE) {
         fail_no_delete(zk, req);
     } else if (hf_zk_engine_retry_with_parents(zk, req)) {
@@ -239,26 +246,23 @@ static void create_nodes(struct hf_zk_engine *zk,
     hf_zk_multi_end(&zk->session, begin);
 }
 
-/* Our first ticket in the entry mutex in front of the permits ${queue}, or
- * NULL. */
+/* Does ${req} create permits that need their entry mutex? */
+static bool needs_entry_mutex(const struct hf_zk_engine_request *req)
+{
+    static const struct hf_ticket_id none;
+
+    return req->queue->permits &&
+           req->request->ticket_kind == HF_TICKET_LEASE &&
+           !hf_ticket_id_equal(&req->request->entry_mutex, &none);
+}
+
+/* Our ticket in the entry mutex in front of the permits of ${req}; NULL: it is
+ * gone.  If it is being removed, the server knows which came first. */
 static const struct hf_zk_engine_own_ticket *
 find_entry_mutex(const struct hf_zk_engine *zk,
-                 const struct hf_zk_engine_queue *queue)
+                 const struct hf_zk_engine_request *req)
 {
-    const struct hf_zk_engine_own_ticket *mutex = NULL;
-    size_t bytes = strlen(queue->path);
-
-    for (const struct hf_zk_engine_own_ticket *own_ticket =
-             zk->own_tickets.first;
-         own_ticket != NULL; own_ticket = own_ticket->next) {
-        if (own_ticket->removing ||
-            strncmp(own_ticket->queue->path, queue->path, bytes) != 0 ||
-            strcmp(own_ticket->queue->path + bytes, HF_ZK_ENTRY_MUTEX) != 0)
-            continue;
-        if (mutex == NULL || own_ticket->sequence < mutex->sequence)
-            mutex = own_ticket;
-    }
-    return mutex;
+    return hf_zk_engine_own_ticket_find(zk, &req->request->entry_mutex);
 }
 
 /* Create the permits of kazoo's layout.  The check of the entry mutex comes
@@ -267,8 +271,6 @@ static void create_permits(struct hf_zk_engine *zk,
                            struct hf_zk_engine_request *req)
 {
     const struct hf_request *request = req->request;
-    const struct hf_zk_engine_own_ticket *mutex =
-        find_entry_mutex(zk, req->queue);
     size_t begin = begin_nodes(zk, req);
     char name[HF_ZK_NODE_BYTES];
 
@@ -278,9 +280,9 @@ static void create_permits(struct hf_zk_engine *zk,
                            hf_zk_engine_child_path(zk, req->queue, name),
                            request->payload, HF_ZK_EPHEMERAL);
     }
-    if (mutex != NULL)
-        hf_zk_multi_check(&zk->session,
-                          hf_zk_engine_own_ticket_path(zk, mutex, 0));
+    if (needs_entry_mutex(req))
+        hf_zk_multi_check(&zk->session, hf_zk_engine_own_ticket_path(
+                                            zk, find_entry_mutex(zk, req), 0));
     hf_zk_multi_end(&zk->session, begin);
 }
 
@@ -298,7 +300,8 @@ static bool format_name(const struct hf_zk_engine *zk,
     return true;
 }
 
-/* Send the create, with missing parents before it and the list after it. */
+/* Send the create, with missing parents before it and the list after it.  When
+ * it is repeated, the ticket in the entry mutex may be gone. */
 static void create_ticket(struct hf_zk_engine *zk,
                           struct hf_zk_engine_request *req)
 {
@@ -310,6 +313,10 @@ static void create_ticket(struct hf_zk_engine *zk,
             : HF_ZK_EPHEMERAL_SEQUENTIAL;
 
     assert(creation->name[0] != '\0');
+    if (needs_entry_mutex(req) && find_entry_mutex(zk, req) == NULL) {
+        fail_no_entry_mutex(zk, req);
+        return;
+    }
     hf_zk_engine_request_step(req, create_done);
     req->attempts++;
     if (!hf_zk_engine_create_parents(zk, req, strlen(req->queue->path)))
