@@ -39,6 +39,8 @@ void hf_zk_session_change_server(struct hf_zk_session *session, size_t server,
 
 /* ----------------------------------------------- the probe for a quorum -- */
 
+static const char quorum_found[] = "a server with a quorum was found";
+
 /* Is ${number} the connection on which a server is probed now? */
 static bool is_probing(const struct hf_zk_session *session, uint64_t number)
 {
@@ -65,7 +67,7 @@ void hf_zk_session_rw_probe_received(struct hf_zk_session *session,
     if (is_probing(session, number) &&
         hf_zk_rw_probe_received(&session->rw_probe, bytes, count, now_ms))
         hf_zk_session_change_server(session, session->rw_probe.server,
-                                    "a server with a quorum was found");
+                                    quorum_found);
 }
 
 void hf_zk_session_rw_probe_down(struct hf_zk_session *session, uint64_t number,
@@ -172,6 +174,7 @@ void hf_zk_session_set_servers(struct hf_zk_session *session,
 {
     struct hf_zk_server chosen = session->config->servers[session->next_server];
     size_t was[HF_ZK_SERVERS_MAX + 1];
+    const char *why;
 
     assert(count > 0 && count <= HF_ZK_SERVERS_MAX);
     session->now_ms = now_ms;
@@ -183,8 +186,10 @@ void hf_zk_session_set_servers(struct hf_zk_session *session,
     hf_connectivity_set_servers(&session->connectivity, count);
     choose_next(session, &chosen);
     HF_ZK_NOTIFY(&session->listeners, servers_changed, (listener->user, was));
-    if (session->leaving)
-        hf_zk_session_change_server(
-            session, session->next_server,
-            "it is not in the list of servers any more");
+    if (!session->leaving)
+        return;
+    why = session->server == HF_ZK_SERVER_LEFT
+              ? "it is not in the list of servers any more"
+              : quorum_found;
+    hf_zk_session_change_server(session, session->next_server, why);
 }

@@ -232,6 +232,9 @@ TEST(a_server_that_was_found_is_still_moved_to)
         (void)hf_zk_session_rw_probe_server(&f.session, &number);
         hf_zk_session_rw_probe_received(&f.session, number, f.now_ms, "rw", 2);
         set_servers(&f, lists[i]);
+        if (i == 0)
+            assert_string_equal(f.logged, "a:1: left, because a server with a "
+                                          "quorum was found");
         op_fixture_answer(&f, HF_ZK_OK);
         op_fixture_expect_events(&f, i == 0
                                          ? "UP; /exists HF_OK; SUSPENDED; LOST"

@@ -58,9 +58,13 @@ void op_fixture_expect_events(struct zk_op_fixture *f, const char *expected)
 
 static void on_log(void *user, enum hf_log_level level, const char *format, ...)
 {
-    (void)user;
+    struct zk_op_fixture *f = user;
+    va_list args;
+
     (void)level;
-    (void)format;
+    va_start(args, format);
+    (void)vsnprintf(f->logged, sizeof f->logged, format, args);
+    va_end(args);
 }
 
 static void on_up(void *user, bool resumed)

@@ -63,6 +63,7 @@ struct zk_op_fixture {
     struct test_op *ops; /* all that were started */
     char sent[OP_FIXTURE_TEXT_BYTES];
     char events[OP_FIXTURE_TEXT_BYTES];
+    char logged[OP_FIXTURE_TEXT_BYTES]; /* the last line of the log */
 };
 
 /* ----------------------------------------------------------------- begin -- */
