@@ -203,9 +203,11 @@ HF_API size_t hf_zookeeper_cache_unreadable(
  * It is waited for at most ${wait_ms} milliseconds, or HF_FOREVER; 0: this only
  * looks.
  *   Callback  ${done}, once.
- *   Fails     HF_ETIMEDOUT; HF_ECLOSED if the handle was closed; HF_ECANCELLED
- *             if ${cache} was freed meanwhile; HF_ELIMIT HF_EREENTRANT
- *             HF_EFORKED; the call with _start HF_ENOMEM.
+ *   Fails     HF_ETIMEDOUT; HF_EUNREACHABLE, or the status of a refusal, if
+ *             the client gives up to connect meanwhile (retry= of the URL);
+ *             HF_ECLOSED if the handle was closed; HF_ECANCELLED if ${cache}
+ *             was freed meanwhile; HF_ELIMIT HF_EREENTRANT HF_EFORKED; the call
+ *             with _start HF_ENOMEM.
  */
 HF_API hf_status hf_zookeeper_cache_wait(struct hf_zookeeper_cache *cache,
                                          uint64_t wait_ms) HF_NONNULL(1);

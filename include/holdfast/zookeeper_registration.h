@@ -148,10 +148,11 @@ HF_API hf_status hf_zookeeper_registration_set(
  *   Time      at most ${wait_ms}, or HF_FOREVER; 0: it only looks.
  *   Callback  ${done}, once.
  *   Fails     HF_ETIMEDOUT, with a text that says what is in the way;
- *             HF_EUNREACHABLE if the client has given up to connect (retry= of
- *             the URL); HF_ECANCELLED if ${registration} was freed meanwhile;
- *             HF_ECLOSED HF_ELIMIT HF_EREENTRANT HF_EFORKED; as the
- *             registration has FAILED; the call with _start HF_ENOMEM.
+ *             HF_EUNREACHABLE, or the status of a refusal, if the client gives
+ *             up to connect meanwhile (retry= of the URL); HF_ECANCELLED if
+ *             ${registration} was freed meanwhile; HF_ECLOSED HF_ELIMIT
+ *             HF_EREENTRANT HF_EFORKED; as the registration has FAILED; the
+ *             call with _start HF_ENOMEM.
  */
 HF_API hf_status hf_zookeeper_registration_wait(
     struct hf_zookeeper_registration *registration, uint64_t wait_ms)

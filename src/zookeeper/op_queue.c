@@ -723,6 +723,13 @@ static void begin(struct hf_zk_op_queue *queue, struct hf_zk_op *op)
         send_waiting(queue);
 }
 
+void hf_zk_op_queue_reconnect(struct hf_zk_op_queue *queue, uint64_t now_ms)
+{
+    if (queue->given_up)
+        hf_zk_session_reconnect(queue->session, now_ms);
+    queue->given_up = false;
+}
+
 hf_status hf_zk_op_queue_add(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
                              uint64_t now_ms, struct hf_error *error)
 {
@@ -737,9 +744,7 @@ hf_status hf_zk_op_queue_add(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
                             HF_ZK_WAITING_OPS_MAX);
     op->queue = queue;
     hf_zk_session_set_now(queue->session, now_ms);
-    if (queue->given_up)
-        hf_zk_session_reconnect(queue->session, now_ms);
-    queue->given_up = false;
+    hf_zk_op_queue_reconnect(queue, now_ms);
     if (op->kind == HF_ZOOKEEPER_ADD_AUTH)
         status = add_credential(op, error);
     else

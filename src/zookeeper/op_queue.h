@@ -66,7 +66,8 @@ struct hf_zk_op_queue {
     struct hf_zk_op *alone; /* the operation that travels alone; NULL: none */
     bool was_connected;
     bool closing;
-    bool given_up; /* no attempt is made before the next operation */
+    bool given_up; /* no attempt is made before the next
+                      hf_zk_op_queue_reconnect() */
     struct hf_zk_op_support support;
     enum hf_zk_last_event last_event;
     struct hf_zk_call sync_call;
@@ -77,6 +78,10 @@ struct hf_zk_op_queue {
 void hf_zk_op_queue_init(struct hf_zk_op_queue *queue,
                          struct hf_zk_session *session,
                          const struct hf_zk_op_context *context);
+
+/* If the reconnect policy has given up, begin to connect again, with a new
+ * series of attempts. */
+void hf_zk_op_queue_reconnect(struct hf_zk_op_queue *queue, uint64_t now_ms);
 
 /* Start ${op}.  Its end may be notified from within.  HF_ELIMIT, HF_ECLOSED or
  * HF_ENOMEM: it was not started, and neither its record nor .reserved was

@@ -455,6 +455,16 @@ static void closed(void *user)
 
 /* ------------------------------------------------------- start and stop -- */
 
+/* The next connection goes on. */
+static void gave_up(void *user, uint32_t retries, uint64_t elapsed_ms)
+{
+    struct hf_zookeeper_cache *cache = user;
+
+    (void)retries;
+    (void)elapsed_ms;
+    hf_zookeeper_waits_gave_up(cache->zookeeper, &cache->waits);
+}
+
 void hf_cache_reader_start(struct hf_zookeeper_cache *cache)
 {
     struct hf_zk_session *session = cache->zookeeper->session;
@@ -467,8 +477,11 @@ void hf_cache_reader_start(struct hf_zookeeper_cache *cache)
     cache->tree.release = delete_watches;
     cache->pause.fn = end_pause;
     cache->pause.arg = cache;
-    cache->listener = (struct hf_zk_listener){
-        .user = cache, .up = up, .suspended = suspended, .closed = closed};
+    cache->listener = (struct hf_zk_listener){.user = cache,
+                                              .up = up,
+                                              .suspended = suspended,
+                                              .gave_up = gave_up,
+                                              .closed = closed};
     hf_zk_listeners_add(&cache->zookeeper->parts, &cache->listener);
     if (hf_zk_session_usable(session))
         cache->connection = HF_CACHE_CONNECTED;

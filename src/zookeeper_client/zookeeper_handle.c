@@ -16,6 +16,14 @@ void hf_zookeeper_changed(struct hf_zookeeper *zookeeper)
     hf_zk_io_run_soon(zookeeper->io);
 }
 
+void hf_zookeeper_connect_again(struct hf_zookeeper *zookeeper)
+{
+    if (!zookeeper->queue.given_up || hf_zookeeper_is_closing(zookeeper))
+        return;
+    hf_zk_op_queue_reconnect(&zookeeper->queue, hf_now_ms());
+    hf_zookeeper_changed(zookeeper);
+}
+
 const char *hf_zookeeper_connection_error(const struct hf_zookeeper *zookeeper)
 {
     return zookeeper->begun ? zookeeper->session->connectivity.error : "";

@@ -80,8 +80,8 @@ struct hf_zookeeper {
     struct hf_zk_op_queue queue;
     struct hf_zookeeper_retries retries;
     struct hf_zk_listener listener; /* of .session, after that of .queue */
-    /* Notified of .up, .suspended and .closed, the last of which comes when the
-     * handle is closed, too. */
+    /* Notified of .up, .suspended, .gave_up and .closed, the last of which
+     * comes when the handle is closed, too. */
     struct hf_zk_listeners parts;
     struct hf_state_listeners listeners;
     struct hf_zk_op_context context;
@@ -110,6 +110,10 @@ void hf_zookeeper_release(struct hf_zookeeper *zookeeper);
 /* The session was given something to send: have the loop send it.  With the
  * lock. */
 void hf_zookeeper_changed(struct hf_zookeeper *zookeeper);
+
+/* If the reconnect policy has given up, have the session connect again.  With
+ * the lock. */
+void hf_zookeeper_connect_again(struct hf_zookeeper *zookeeper);
 
 /* ------------------------------------------------- timers, with the lock -- */
 

@@ -91,8 +91,6 @@ static void fail_or_retry(struct hf_zookeeper_registration *r,
     r->why = failure;
     if (is_reported(r, failure.status))
         report_blocked(r);
-    if (r->zookeeper->queue.given_up)
-        hf_zookeeper_waits_end(&r->waits, &failure);
     hf_registration_retry(r);
 }
 
@@ -415,6 +413,15 @@ void hf_zookeeper_registrations_lost(struct hf_zookeeper *zookeeper)
         next = r->next;
         lose(r);
     }
+}
+
+/* Each goes on with the next connection. */
+void hf_zookeeper_registrations_gave_up(struct hf_zookeeper *zookeeper)
+{
+    struct hf_zookeeper_registration *r;
+
+    for (r = zookeeper->registrations; r != NULL; r = r->next)
+        hf_zookeeper_waits_gave_up(zookeeper, &r->waits);
 }
 
 /* Take ${r} out of the handle. */

@@ -263,9 +263,10 @@ hf_registration_new(struct hf_zookeeper *zookeeper, const char *path);
 /* Go on, unless a step is under way or there is nothing to do. */
 void hf_registration_resume(struct hf_zookeeper_registration *r);
 
-/* For all registrations of the handle: it has a connection, its session has
- * ended, it is closed. */
+/* For all registrations of the handle: it has a connection, it has given up to
+ * connect, its session has ended, it is closed. */
 void hf_zookeeper_registrations_up(struct hf_zookeeper *zookeeper);
+void hf_zookeeper_registrations_gave_up(struct hf_zookeeper *zookeeper);
 void hf_zookeeper_registrations_lost(struct hf_zookeeper *zookeeper);
 void hf_zookeeper_registrations_closed(struct hf_zookeeper *zookeeper);
 

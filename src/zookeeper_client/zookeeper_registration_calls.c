@@ -246,15 +246,6 @@ static struct hf_zookeeper_wait **list_of(void *object)
     return &r->waits;
 }
 
-/* The .waits: have the session connect again, if it has given up. */
-static void connect_again(void *object)
-{
-    struct hf_zookeeper_registration *r = object;
-
-    if (r->zookeeper->queue.given_up)
-        hf_registration_resume(r);
-}
-
 static void time_out(const void *object, uint64_t wait_ms, struct hf_error *why)
 {
     const struct hf_zookeeper_registration *r = object;
@@ -270,7 +261,6 @@ static void time_out(const void *object, uint64_t wait_ms, struct hf_error *why)
 static const struct hf_zookeeper_wait_ops registered_ops = {
     .is_over = is_over,
     .list = list_of,
-    .waits = connect_again,
     .time_out = time_out,
 };
 
@@ -363,7 +353,7 @@ static hf_status close_and_wait(struct hf_zookeeper_registration *r,
 
     hf_zookeeper_wait_begin(&wait, r->zookeeper, wait_ms);
     end_use(r, &wait);
-    connect_again(r);
+    hf_zookeeper_connect_again(r->zookeeper);
     status = hf_zookeeper_wait_await(&wait, error);
     if (r->state == HF_REGISTRATION_REMOVING)
         hf_registration_removing(r)->wait = NULL; /* the removal goes on */

@@ -58,6 +58,17 @@ static void suspended(void *user)
     HF_ZK_NOTIFY(&zookeeper->parts, suspended, (listener->user));
 }
 
+/* The reconnect policy allows no further attempt.  Operations were ended by the
+ * queue, which is an earlier listener. */
+static void gave_up(void *user, uint32_t retries, uint64_t elapsed_ms)
+{
+    struct hf_zookeeper *zookeeper = user;
+
+    hf_zookeeper_registrations_gave_up(zookeeper);
+    HF_ZK_NOTIFY(&zookeeper->parts, gave_up,
+                 (listener->user, retries, elapsed_ms));
+}
+
 /* The next connection begins a new session. */
 static void lost(void *user, const char *why)
 {
@@ -162,6 +173,7 @@ void hf_zookeeper_session_use(struct hf_zookeeper *zookeeper,
     zookeeper->listener = (struct hf_zk_listener){.user = zookeeper,
                                                   .up = up,
                                                   .suspended = suspended,
+                                                  .gave_up = gave_up,
                                                   .lost = lost,
                                                   .closed = closed};
     hf_zk_listeners_add(&zookeeper->session->listeners, &zookeeper->listener);

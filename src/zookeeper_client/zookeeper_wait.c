@@ -46,6 +46,18 @@ void hf_zookeeper_waits_end(struct hf_zookeeper_wait **list,
         hf_zookeeper_wait_end(*list, why);
 }
 
+void hf_zookeeper_waits_gave_up(struct hf_zookeeper *zookeeper,
+                                struct hf_zookeeper_wait **list)
+{
+    const struct hf_connectivity *connectivity =
+        &zookeeper->session->connectivity;
+    struct hf_error why;
+
+    (void)hf_error_set(&why, hf_connectivity_status(connectivity),
+                       "no server was reached: %s", connectivity->error);
+    hf_zookeeper_waits_end(list, &why);
+}
+
 /* The .fn of the deadline. */
 static void time_out(void *arg)
 {
@@ -108,8 +120,8 @@ static void join(struct hf_zookeeper_wait *wait, struct hf_zookeeper *zookeeper,
     *list = wait;
     if (wait_ms == 0)
         time_out(wait);
-    else if (ops->waits != NULL)
-        ops->waits(wait->object);
+    else
+        hf_zookeeper_connect_again(zookeeper);
 }
 
 hf_status hf_zookeeper_wait_await(struct hf_zookeeper_wait *wait,

@@ -21,9 +21,6 @@ struct hf_zookeeper_wait_ops {
     bool (*is_over)(const void *object, struct hf_error *why);
     /* The list of the waits for the object. */
     struct hf_zookeeper_wait **(*list)(void *object);
-    /* A wait that has time was added to the list.  NULL: nothing is to be done
-     * then. */
-    void (*waits)(void *object);
     /* The time of a wait is over: set ${why} to HF_ETIMEDOUT, with a text. */
     void (*time_out)(const void *object, uint64_t wait_ms,
                      struct hf_error *why);
@@ -64,6 +61,12 @@ hf_status hf_zookeeper_wait_start(struct hf_zookeeper *zookeeper,
 /* End all in ${list}.  With the lock. */
 void hf_zookeeper_waits_end(struct hf_zookeeper_wait **list,
                             const struct hf_error *why);
+
+/* The reconnect policy of ${zookeeper} has given up: end all in ${list} with
+ * the reason.  A wait that begins later has the session connect again.  With
+ * the lock. */
+void hf_zookeeper_waits_gave_up(struct hf_zookeeper *zookeeper,
+                                struct hf_zookeeper_wait **list);
 
 /* ----------------------- one that is in no list, on the stack of its caller --
  */

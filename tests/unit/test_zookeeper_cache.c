@@ -315,6 +315,36 @@ TEST(an_outage_costs_no_data)
     end(&f);
 }
 
+static bool has_given_up(void *arg)
+{
+    struct hf_zookeeper *z = arg;
+    bool given_up;
+
+    hf_monitor_lock(z->monitor);
+    given_up = z->queue.given_up;
+    hf_monitor_unlock(z->monitor);
+    return given_up;
+}
+
+TEST(a_wait_connects_again_after_the_client_has_given_up)
+{
+    struct hf_zookeeper_opts opts = HF_ZOOKEEPER_OPTS_INIT;
+    struct cache_fixture f = {.zookeeper = NULL};
+
+    opts.reconnect.retries = 0;
+    assert_int_equal(hf_zookeeper_open(server.url, &opts, &f.zookeeper), HF_OK);
+    assert_int_equal(open_cache(&f, on_change), HF_OK);
+    assert_int_equal(hf_zookeeper_cache_wait(f.cache, TIMEOUT_MS), HF_OK);
+    server.away = true;
+    zookeeper_fake_cut(&server);
+    wait_until(has_given_up, f.zookeeper);
+    assert_int_equal(hf_zookeeper_cache_wait(f.cache, TIMEOUT_MS),
+                     HF_EUNREACHABLE);
+    server.away = false;
+    assert_int_equal(hf_zookeeper_cache_wait(f.cache, TIMEOUT_MS), HF_OK);
+    end(&f);
+}
+
 /* Its state, whose invariants hold. */
 static unsigned state_of(const struct hf_zookeeper_cache *cache)
 {

@@ -473,6 +473,75 @@ TEST(a_delete_is_tried_again)
     wait_until(is_released, NULL);
 }
 
+static bool has_given_up(void *arg)
+{
+    struct hf_zookeeper *z = arg;
+    bool given_up;
+
+    hf_monitor_lock(z->monitor);
+    given_up = z->queue.given_up;
+    hf_monitor_unlock(z->monitor);
+    return given_up;
+}
+
+static bool is_connected(void *arg)
+{
+    struct hf_zookeeper *z = arg;
+    bool connected;
+
+    hf_monitor_lock(z->monitor);
+    connected = hf_zk_session_usable(z->session);
+    hf_monitor_unlock(z->monitor);
+    return connected;
+}
+
+static void note_end(void *arg, const struct hf_result *result)
+{
+    atomic_store((_Atomic hf_status *)arg, result->status);
+}
+
+static bool has_ended(void *arg)
+{
+    return atomic_load((_Atomic hf_status *)arg) != HF_OK;
+}
+
+/* There is the node of another session when the client gives up to connect: it
+ * is waited for without a step under way. */
+TEST(a_wait_connects_again_after_the_client_has_given_up)
+{
+    struct hf_zookeeper_opts opts = HF_ZOOKEEPER_OPTS_INIT;
+    struct events events = {.dropped = 0};
+    struct hf_zookeeper_registration *r;
+    _Atomic hf_status end = HF_OK;
+    struct hf_zookeeper *z;
+
+    opts.reconnect.retries = 0;
+    assert_int_equal(hf_zookeeper_open(server.url, &opts, &z), HF_OK);
+    refuse(HF_ZK_CREATE2, HF_ZK_NODE_EXISTS, 1);
+    server.others = true;
+    r = open_registration(z, "/a", &events);
+    wait_until(is_blocked, &events);
+    assert_int_equal(hf_zookeeper_registration_wait_start(
+                         r, HF_FOREVER, (struct hf_done){note_end, &end, NULL}),
+                     HF_OK);
+    server.away = true;
+    zookeeper_fake_cut(&server);
+    wait_until(has_given_up, z);
+    wait_until(has_ended, &end);
+    assert_int_equal(end, HF_EUNREACHABLE);
+    assert_int_equal(hf_zookeeper_registration_wait(r, TIMEOUT_MS),
+                     HF_EUNREACHABLE);
+    server.away = server.others = false;
+    /* The event of the watch, which is set again, is what a real server sends
+     * then. */
+    assert_int_equal(hf_zookeeper_registration_wait(r, 1), HF_ETIMEDOUT);
+    wait_until(is_connected, z);
+    zookeeper_fake_fire(&server, HF_ZK_NODE_DELETED, "/a");
+    assert_int_equal(hf_zookeeper_registration_wait(r, TIMEOUT_MS), HF_OK);
+    assert_int_equal(hf_zookeeper_registration_close(r, TIMEOUT_MS), HF_OK);
+    close_and_check(z, &events);
+}
+
 /* Its state, whose invariants hold. */
 static unsigned state_of(struct hf_zookeeper_registration *r)
 {

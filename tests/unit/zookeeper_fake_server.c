@@ -35,16 +35,17 @@ static struct hf_jute_writer *begin_frame(struct frame *frame)
 }
 
 #define SESSION 4711 /* the id of every session */
-#define ZXID 77      /* of every answer */
+#define OTHER_SESSION 4712
+#define ZXID 77 /* of every answer */
 
 /* Zero but for the mzxid, the number of children, and the owner: every node is
- * an ephemeral one of the session. */
+ * an ephemeral one of the session, or of another one. */
 static struct hf_zookeeper_stat
 stat_of(const struct zookeeper_fake_server *server)
 {
     return (struct hf_zookeeper_stat){
         .mzxid = server->behind && !server->synced ? 0 : server->mzxid,
-        .ephemeral_owner = SESSION,
+        .ephemeral_owner = server->others ? OTHER_SESSION : SESSION,
         .children = server->children};
 }
 
@@ -222,6 +223,10 @@ static void accept_connection(struct zookeeper_fake_server *server)
     int fd = accept4(server->listener, NULL, NULL, SOCK_CLOEXEC);
     int on = 1;
 
+    if (server->away) {
+        (void)close(fd);
+        return;
+    }
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     hang_up(server);
     (void)pthread_mutex_lock(&server->lock);

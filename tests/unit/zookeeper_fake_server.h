@@ -39,6 +39,9 @@ struct zookeeper_fake_server {
     /* If set, this returns the error of each call of ${opcode} about ${path},
      * 0: none, on the thread of the server; those three count no more. */
     int32_t (*_Atomic refuses)(int32_t opcode, const char *path);
+    atomic_bool away;       /* it accepts no connection */
+    atomic_bool others;     /* each node is an ephemeral one of another
+                               session */
     atomic_bool hangs_up;   /* it ends the connection behind its next answer */
     atomic_int more_losses; /* after that one, of the same opcode */
     atomic_bool old;     /* it does not know AddWatch: says so, and hangs up */
