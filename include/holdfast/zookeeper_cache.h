@@ -30,8 +30,9 @@
  *            reported but HF_ZOOKEEPER_CACHE_RESYNCED.
  * The root   need not be there: the cache is empty then.  When the node is
  *            created, also after it was deleted, the cache is filled.
- * Unreadable nodes, such as those without the permission to read, are not in
- *            the cache, and what is below them is not either.  They are
+ * Unreadable nodes, such as those without the permission to read, or those
+ *            whose read fails at the server again and again, are not in the
+ *            cache, and what is below them is not either.  They are
  *            counted (hf_zookeeper_cache_unreadable()), and read again after
  *            the next event of the node and on each new connection.
  * Stats      follow changes of data and of children.  Servers do not report

@@ -72,6 +72,7 @@ struct hf_zookeeper_cache {
     unsigned cut_watches; /* cuts of the AddWatch, see cache_reader.c */
     struct hf_zookeeper_operation *sync; /* after a new connection, or NULL */
     bool sync_due;
+    unsigned sync_failures; /* of the server, since the last other answer */
     struct hf_cache_read reads[HF_CACHE_READS_MAX];
     struct hf_cache_read *free_reads;
     bool reading;                    /* the reader begins reads just now */

@@ -15,7 +15,8 @@
  *
  * A read that got no answer stays to be read.  It is not begun again from
  * within its end, but on the next connection, or after a pause where memory or
- * the server is to blame.
+ * the server is to blame.  A read that fails at the server says nothing of the
+ * node, and is begun again as well, but only some times.
  */
 #include "zookeeper_cache/cache.h"
 
@@ -74,6 +75,14 @@ static bool is_unanswered(hf_status status,
     default:
         return false;
     }
+}
+
+/* Does an answer with ${status} say that the server has failed, and nothing of
+ * the node?  HF_ELIMIT says something: the answer is longer than the user wants
+ * any to be, however often it is asked for. */
+static bool says_nothing(hf_status status)
+{
+    return status == HF_EPROTOCOL;
 }
 
 /* An operation got no answer.  It is begun again after a pause, if memory, a
@@ -183,6 +192,9 @@ static void read_ended(void *arg, hf_status status,
     if (is_unanswered(status, result)) {
         hf_cache_tree_unanswered(&cache->tree, node);
         unanswered(cache, status, result);
+    } else if (says_nothing(status) &&
+               hf_cache_tree_failed(&cache->tree, node)) {
+        pause_reads(cache);
     } else {
         cache->pause_ms = 0;
         hf_cache_tree_answered(&cache->tree, node, result);
@@ -358,7 +370,7 @@ static void begin_watch(struct hf_zookeeper_cache *cache)
 /* -------------------------------------------------------------- the sync -- */
 
 /* The sync has ended.  A server without a quorum refuses it, and the cache goes
- * on without. */
+ * on without; also if the server fails too often. */
 static void sync_ended(void *arg, hf_status status,
                        struct hf_zookeeper_result *result)
 {
@@ -368,6 +380,13 @@ static void sync_ended(void *arg, hf_status status,
     if (is_unanswered(status, result)) {
         cache->sync_due = true;
         unanswered(cache, status, result);
+    } else if (says_nothing(status) &&
+               cache->sync_failures < HF_CACHE_FAILURES_MAX) {
+        cache->sync_failures++;
+        cache->sync_due = true;
+        pause_reads(cache);
+    } else {
+        cache->sync_failures = 0;
     }
     hf_zookeeper_result_free(result);
     go_on(cache);
@@ -436,6 +455,16 @@ static void suspended(void *user)
         hf_cache_move(cache, HF_CACHE_CATCHING_UP);
 }
 
+/* The next connection goes on. */
+static void gave_up(void *user, uint32_t retries, uint64_t elapsed_ms)
+{
+    struct hf_zookeeper_cache *cache = user;
+
+    (void)retries;
+    (void)elapsed_ms;
+    hf_zookeeper_waits_gave_up(cache->zookeeper, &cache->waits);
+}
+
 /* Begin nothing any more. */
 static void stop(struct hf_zookeeper_cache *cache)
 {
@@ -454,16 +483,6 @@ static void closed(void *user)
 }
 
 /* ------------------------------------------------------- start and stop -- */
-
-/* The next connection goes on. */
-static void gave_up(void *user, uint32_t retries, uint64_t elapsed_ms)
-{
-    struct hf_zookeeper_cache *cache = user;
-
-    (void)retries;
-    (void)elapsed_ms;
-    hf_zookeeper_waits_gave_up(cache->zookeeper, &cache->waits);
-}
 
 void hf_cache_reader_start(struct hf_zookeeper_cache *cache)
 {

@@ -67,13 +67,15 @@ struct hf_cache_node {
     /* .children has all children up to this transaction; -1: they are not
      * known. */
     int64_t children_zxid;
-    void *user;      /* the user of the tree owns it */
-    uint8_t wanted;  /* enum hf_cache_want, of the next read */
-    uint8_t asked;   /* of the read under way; 0: none is */
-    bool unreadable; /* a read has failed, and not because there is no node */
-    bool listed;     /* while a list of children is compared */
-    uint32_t bytes;  /* of .name */
-    char name[];     /* not NUL-terminated */
+    void *user;     /* the user of the tree owns it */
+    uint8_t wanted; /* enum hf_cache_want, of the next read */
+    uint8_t asked;  /* of the read under way; 0: none is */
+    /* A read has failed, and not because there is no node. */
+    bool unreadable : 1;
+    bool listed : 1;  /* while a list of children is compared */
+    uint8_t failures; /* hf_cache_tree_failed() since the last answer */
+    uint32_t bytes;   /* of .name */
+    char name[];      /* not NUL-terminated */
 };
 
 struct hf_cache_tree {
@@ -159,6 +161,14 @@ void hf_cache_tree_answered(struct hf_cache_tree *tree,
 /* The read of ${node} got no answer: it is still to be read. */
 void hf_cache_tree_unanswered(struct hf_cache_tree *tree,
                               struct hf_cache_node *node);
+
+/* The read of ${node} has failed at the server, which says nothing of the node:
+ * it is still to be read.  False, and nothing was done, if it has failed
+ * HF_CACHE_FAILURES_MAX times in a row already: then the failure is its
+ * answer. */
+#define HF_CACHE_FAILURES_MAX 5
+bool hf_cache_tree_failed(struct hf_cache_tree *tree,
+                          struct hf_cache_node *node);
 
 /* -------------------------------------------- to be reported: cache_tree.c --
  */

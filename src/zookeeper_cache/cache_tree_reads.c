@@ -338,6 +338,7 @@ void hf_cache_tree_answered(struct hf_cache_tree *tree,
     unsigned asked = end_read(tree, node);
     bool has_parent = node->parent == NULL || node->parent->current != NULL;
 
+    node->failures = 0;
     if (!has_parent) {
         node->wanted = 0;
     } else if (is_old(node, result)) {
@@ -363,6 +364,16 @@ void hf_cache_tree_unanswered(struct hf_cache_tree *tree,
     unsigned asked = end_read(tree, node);
 
     hf_cache_tree_want(tree, node, asked);
+}
+
+bool hf_cache_tree_failed(struct hf_cache_tree *tree,
+                          struct hf_cache_node *node)
+{
+    if (node->failures == HF_CACHE_FAILURES_MAX)
+        return false;
+    node->failures++;
+    hf_cache_tree_unanswered(tree, node);
+    return true;
 }
 
 /* ----------------------------------------------------------------- begin -- */

@@ -4,6 +4,7 @@
  * call returns a status, and no memory is left.  Besides that: a server that
  * does not know recursive watches, what is asked after an outage, and caches
  * that are freed while their callback runs. */
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -14,6 +15,7 @@
 
 #include "cmocka/runner.h"
 #include "heap/heap.h"
+#include "zookeeper/protocol.h"
 #include "zookeeper_cache/cache.h"
 #include "zookeeper_fake_server.h"
 
@@ -42,6 +44,7 @@ struct cache_fixture {
     struct hf_zookeeper_cache *cache;
     atomic_int added;
     atomic_int changed;
+    atomic_int removed;
     atomic_int initialised;
     atomic_int resynced;
     atomic_int dropped;
@@ -57,6 +60,7 @@ static void on_change(void *arg, const struct hf_zookeeper_cache_event *event)
 
     f->added += event->kind == HF_ZOOKEEPER_CACHE_ADDED;
     f->changed += event->kind == HF_ZOOKEEPER_CACHE_CHANGED;
+    f->removed += event->kind == HF_ZOOKEEPER_CACHE_REMOVED;
     f->initialised += event->kind == HF_ZOOKEEPER_CACHE_INITIALISED;
     f->resynced += event->kind == HF_ZOOKEEPER_CACHE_RESYNCED;
 }
@@ -312,6 +316,86 @@ TEST(an_outage_costs_no_data)
     wait_until(is_resynced, &f);
     assert_int_equal(server.data_sent, data_sent + 3);
     assert_int_equal(f.changed, 3);
+    end(&f);
+}
+
+/* The next ${count} calls of ${opcode} fail at the server. */
+static void fail_next(enum hf_zk_opcode opcode, int count)
+{
+    server.refused_opcode = (int)opcode;
+    server.refusal = HF_ZK_SYSTEM_ERROR;
+    server.refusals = count;
+}
+
+static bool is_changed(void *arg)
+{
+    return ((struct cache_fixture *)arg)->changed > 0;
+}
+
+static bool is_unreadable(void *arg)
+{
+    return hf_zookeeper_cache_unreadable(((struct cache_fixture *)arg)->cache) >
+           0;
+}
+
+static bool is_readable(void *arg)
+{
+    return !is_unreadable(arg);
+}
+
+/* What the server has not read may still be there, with all below it. */
+TEST(a_failure_of_the_server_removes_nothing)
+{
+    struct cache_fixture f;
+
+    server.mzxid = 0;
+    server.children = 2;
+    begin(&f);
+    wait_until(is_initialised, &f);
+    server.mzxid = 1;
+    fail_next(HF_ZK_GET_DATA, 3);
+    zookeeper_fake_fire(&server, CHANGED, "/t");
+    wait_until(is_changed, &f);
+    assert_int_equal(server.refusals, 0);
+    assert_int_equal(hf_zookeeper_cache_wait(f.cache, TIMEOUT_MS), HF_OK);
+    assert_int_equal(f.removed, 0);
+    assert_int_equal(hf_zookeeper_cache_unreadable(f.cache), 0);
+    end(&f);
+}
+
+/* The reads end, and the cache is current without the node. */
+TEST(a_server_that_always_fails_is_not_asked_for_ever)
+{
+    struct cache_fixture f;
+
+    server.mzxid = 0;
+    server.children = 2;
+    begin(&f);
+    wait_until(is_initialised, &f);
+    fail_next(HF_ZK_GET_DATA, INT_MAX);
+    zookeeper_fake_fire(&server, CHANGED, "/t/a");
+    wait_until(is_unreadable, &f);
+    assert_int_equal(INT_MAX - server.refusals, HF_CACHE_FAILURES_MAX + 1);
+    assert_int_equal(hf_zookeeper_cache_wait(f.cache, TIMEOUT_MS), HF_OK);
+    server.refusals = 0;
+    zookeeper_fake_fire(&server, CHANGED, "/t/a");
+    wait_until(is_readable, &f);
+    end(&f);
+}
+
+/* The cache is not current on a connection before its sync was answered. */
+TEST(a_sync_that_fails_at_the_server_is_repeated)
+{
+    struct cache_fixture f;
+
+    begin(&f);
+    wait_until(is_initialised, &f);
+    fail_next(HF_ZK_SYNC, 2);
+    f.wanted = 1;
+    zookeeper_fake_cut(&server);
+    wait_until(is_resynced, &f);
+    assert_int_equal(server.refusals, 0);
+    assert_true(server.synced);
     end(&f);
 }
 
