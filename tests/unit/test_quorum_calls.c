@@ -12,6 +12,7 @@
 #define SERVERS 3
 #define CALLS_MAX 64
 #define LONG_MS UINT64_C(1000000)
+#define GRACE_IS_OVER_MS 400
 
 static struct hf_quorum *quorum;
 static uint64_t now_ms;
@@ -32,6 +33,10 @@ static struct {
     struct hf_ticket first;
     struct hf_store_lease lease;
 } events;
+
+/* If it is set, the next answer makes the user send this call, for which there
+ * is no memory. */
+static struct hf_store_call *call_without_memory;
 
 /* ----------------------------------------------------------------- seams -- */
 
@@ -79,7 +84,6 @@ static void on_answered(void *arg, struct hf_store_call *call,
 {
     (void)arg;
     (void)call;
-    (void)at_ms;
     events.answers++;
     events.ok = answer->ok;
     events.found = answer->found;
@@ -89,6 +93,12 @@ static void on_answered(void *arg, struct hf_store_call *call,
     if (answer->count > 0) {
         events.first = answer->tickets[0];
         events.lease = answer->leases[0];
+    }
+    if (call_without_memory != NULL) {
+        tracked_heap_fail(true);
+        hf_quorum_call(quorum, call_without_memory, at_ms);
+        tracked_heap_fail(false);
+        call_without_memory = NULL;
     }
 }
 
@@ -116,6 +126,7 @@ static int begin(void **state)
     tracked_heap_install();
     memset(&events, 0, sizeof events);
     call_count = disconnects = 0;
+    call_without_memory = NULL;
     now_ms = 1000;
     quorum = hf_quorum_new(&config, &ops, NULL, &listener);
     assert_non_null(quorum);
@@ -361,6 +372,49 @@ FIXTURE_TEST(a_list_that_is_not_merged_in_full_is_not_answered)
     answer(2, nobody, 90, false);
     assert_int_equal(events.answers, 1);
     assert_true(hf_quorum_wake_at_ms(quorum) <= now_ms);
+    hf_quorum_tick(quorum, now_ms);
+    assert_int_equal(events.downs, 1);
+    assert_int_equal(events.answers, 1);
+}
+
+/* The answer that was due is not given for ever again: the tick ends. */
+FIXTURE_TEST(a_list_that_is_due_without_memory_ends_the_link)
+{
+    struct hf_store_call list = a_call(HF_STORE_LIST);
+
+    all_up();
+    hf_quorum_call(quorum, &list, now_ms);
+    answer(0, other, 80, false);
+    answer(1, nobody, 80, false);
+    assert_int_equal(events.answers, 0);
+    now_ms = hf_quorum_wake_at_ms(quorum);
+    tracked_heap_fail(true);
+    hf_quorum_tick(quorum, now_ms);
+    tracked_heap_fail(false);
+    assert_int_equal(events.answers, 0);
+    assert_true(hf_quorum_wake_at_ms(quorum) <= now_ms);
+    hf_quorum_tick(quorum, now_ms);
+    assert_int_equal(events.downs, 1);
+    assert_int_equal(events.answers, 0);
+}
+
+/* An answer makes the user send a call that there is no memory for, while
+ * another request is due. */
+FIXTURE_TEST(a_call_without_memory_inside_an_answer_ends_the_link)
+{
+    struct hf_store_call first = a_call(HF_STORE_SET_FLAG);
+    struct hf_store_call second = a_call(HF_STORE_LIST);
+    struct hf_store_call third = a_call(HF_STORE_LIST);
+
+    all_up();
+    hf_quorum_call(quorum, &first, now_ms);
+    hf_quorum_call(quorum, &second, now_ms);
+    answer(0, other, 80, false);
+    answer(1, nobody, 80, false);
+    now_ms += GRACE_IS_OVER_MS;
+    call_without_memory = &third;
+    hf_quorum_tick(quorum, now_ms);
+    assert_int_equal(events.answers, 1);
     hf_quorum_tick(quorum, now_ms);
     assert_int_equal(events.downs, 1);
     assert_int_equal(events.answers, 1);

@@ -428,12 +428,13 @@ static struct hf_quorum_request *find_due(const struct hf_quorum *quorum)
 /* The timer step of the requests: one whose grace period is over is answered
  * with what the servers have said so far, and one that a quorum does not
  * support is refused, here and not inside hf_quorum_call().  Each is answered,
- * so this ends, unless memory runs out. */
+ * so this ends.  If memory runs out, nothing more is answered and the rest stay
+ * due: the next tick takes the link down. */
 static void tick_requests(struct hf_quorum *quorum)
 {
     struct hf_quorum_request *request;
 
-    while ((request = find_due(quorum)) != NULL) {
+    while (!quorum->out_of_memory && (request = find_due(quorum)) != NULL) {
         bool unsupported = request->state == HF_QUORUM_REQUEST_UNSUPPORTED;
 
         if (unsupported && request->kind == HF_STORE_NAMES)
