@@ -82,6 +82,31 @@ LEASED_TEST(every_change_is_reported_once)
     EXPECT_EVENTS(b, "");
 }
 
+/* a's mutex, which a does not watch just now, is not lost because the list of
+ * the participants does not have it. */
+LEASED_TEST(a_list_of_participants_says_nothing_of_locks)
+{
+    (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'm');
+    model_run(model, 20);
+    EXPECT_EVENTS(a, "ENQUEUED m: m");
+    ask(a, HF_REQUEST_LIST, 'a');
+    EXPECT_EVENTS(a, "LISTED a: a b");
+    (void)model_ask(a, HF_REQUEST_WATCH, "q", 'm');
+    model_run(model, 20);
+    EXPECT_EVENTS(a, "WATCHING m");
+}
+
+/* The same the other way about. */
+LEASED_TEST(a_list_of_locks_says_nothing_of_participants)
+{
+    (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'm');
+    (void)model_ask(a, HF_REQUEST_LIST, "q", 'm');
+    model_run(model, 20);
+    EXPECT_EVENTS(a, "ENQUEUED m: m; LISTED m: m");
+    ask(a, HF_REQUEST_WATCH, 'a');
+    EXPECT_EVENTS(a, "WATCHING a");
+}
+
 /* A participant that has entered is found as well as one that has left. */
 LEASED_TEST(a_lost_notice_is_made_good)
 {

@@ -40,6 +40,15 @@ static bool contains(const struct hf_store_answer *answer,
     return false;
 }
 
+/* Can the list of ${call} have ${ticket}?  Participants of a double barrier and
+ * the other tickets of a queue are listed apart. */
+static bool is_listed_sort(const struct hf_leased_call *call,
+                           const struct hf_leased_ticket *ticket)
+{
+    return hf_store_is_double_barrier_kind(call->store_call.ticket_kind) ==
+           hf_store_is_double_barrier_kind(ticket->kind);
+}
+
 /* If the list does not have ${ticket}, the server has lost it.  An owner that
  * watches the ticket receives GONE by a notice or a renewal.  An owner that
  * asked for this list sees the loss there.  Any other owner is notified when
@@ -50,7 +59,8 @@ static void drop_unlisted(struct hf_leased *leased,
 {
     if (ticket->queue != call->queue ||
         ticket->state != HF_LEASED_TICKET_PRESENT ||
-        ticket->last_list == call->number || hf_leased_owner_watches(ticket))
+        ticket->last_list == call->number || !is_listed_sort(call, ticket) ||
+        hf_leased_owner_watches(ticket))
         return;
     ticket->loss_unreported = true;
     if (hf_ticket_id_equal(&ticket->id, &call->store_call.ticket))
