@@ -171,8 +171,9 @@ void hf_grpc_written(struct hf_grpc *grpc, size_t count);
  * after hf_grpc_receive() and after hf_grpc_output(). */
 const char *hf_grpc_failure(const struct hf_grpc *grpc);
 
-/* Has the server said that it ends the connection?  Calls that run may go on,
- * and none can be started.  False once the connection has failed. */
+/* Does the connection take no more calls, because the server has said that it
+ * ends it, or because its 2^30 numbers for streams are used up?  Calls that run
+ * may go on, and none can be started.  False once the connection has failed. */
 bool hf_grpc_going_away(const struct hf_grpc *grpc);
 
 /* The number of calls that run. */

@@ -14,7 +14,7 @@
 enum hf_grpc_state {
     HF_GRPC_NEW,        /* the server has said nothing yet */
     HF_GRPC_OPEN,       /* it speaks HTTP/2 */
-    HF_GRPC_GOING_AWAY, /* it takes no more calls */
+    HF_GRPC_GOING_AWAY, /* it takes no more calls, or has no numbers for them */
     HF_GRPC_FAILED,     /* .failure says why */
 };
 

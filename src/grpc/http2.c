@@ -415,7 +415,12 @@ bool hf_grpc_http2_submit(struct hf_grpc *grpc, struct hf_grpc_stream *stream,
             header("token", metadata->token, NGHTTP2_NV_FLAG_NO_INDEX);
     stream->id = nghttp2_submit_request(grpc->http2, NULL, headers, count,
                                         &provider, stream);
-    return stream->id > 0;
+    if (stream->id <= 0)
+        return false;
+    /* A connection has numbers for 2^30 streams.  This one was the last. */
+    if (nghttp2_session_get_next_stream_id(grpc->http2) > INT32_MAX)
+        grpc->state = HF_GRPC_GOING_AWAY;
+    return true;
 }
 
 /* nghttp2 refuses if it does not wait for bytes: then it will ask anyway. */

@@ -14,8 +14,9 @@
 /* Create .http2, and write the settings.  False for lack of memory. */
 bool hf_grpc_http2_new(struct hf_grpc *grpc);
 
-/* Submit the headers of ${stream}.  False for lack of memory, or if the
- * connection has no number for a stream left. */
+/* Submit the headers of ${stream}.  False for lack of memory.  The connection
+ * must take calls.  It takes no more of them if ${stream} gets its last number
+ * for a stream. */
 bool hf_grpc_http2_submit(struct hf_grpc *grpc, struct hf_grpc_stream *stream,
                           const char *method,
                           const struct hf_grpc_metadata *metadata);

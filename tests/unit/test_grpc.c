@@ -9,6 +9,7 @@
 
 #include "cmocka/runner.h"
 #include "grpc/grpc.h"
+#include "grpc/grpc_connection.h"
 #include "grpc_fake_server.h"
 #include "heap/heap.h"
 
@@ -577,6 +578,28 @@ GRPC_TEST(goaway_with_calls_that_wait)
     server_trailers_only(server, server_stream(server, 0), "0", "");
     assert_false(server_pump(server));
     assert_non_null(strstr(hf_grpc_failure(client()), "too_many_pings"));
+}
+
+/* The last number of a stream ends the connection as GOAWAY does: what runs
+ * goes on, and nothing begins. */
+GRPC_TEST(the_numbers_of_streams_are_used_up)
+{
+    const int32_t last_but_one = 0x7ffffffd;
+
+    assert_int_equal(
+        nghttp2_session_set_next_stream_id(client()->http2, last_but_one), 0);
+    (void)arrive(0);
+    assert_false(hf_grpc_going_away(client()));
+    (void)arrive(1);
+    assert_int_equal(server_stream(server, 1)->id, 0x7fffffff);
+    assert_true(hf_grpc_going_away(client()));
+    assert_int_equal(hf_grpc_start(client(), &callers[2].call, METHOD, NULL),
+                     HF_EUNREACHABLE);
+    for (size_t i = 0; i < 2; i++) {
+        server_trailers_only(server, server_stream(server, i), "0", "");
+        assert_true(server_pump(server));
+        assert_ended(&callers[i], HF_GRPC_OK, "");
+    }
 }
 
 GRPC_TEST(free_ends_the_calls)
