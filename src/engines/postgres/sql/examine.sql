@@ -76,7 +76,7 @@ WITH seen AS (
                 ELSE 0 END, 'postgres-durability',
            CASE WHEN fsync = 'off'
                 THEN 'fsync is off: if the machine fails, tickets and the '
-                     'detailed database may be lost, and two hold one lock'
+                     'whole database may be lost, and two hold one lock'
                 WHEN full_page_writes = 'off'
                 THEN 'full_page_writes is off: if the machine fails, pages '
                      'with tickets may be torn'
