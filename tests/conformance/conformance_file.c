@@ -23,6 +23,7 @@ struct file_fixture {
     char root[64];
     const char *query; /* more of the URL */
     char log[512];     /* the last line */
+    unsigned lines;    /* of the log */
 };
 
 static struct file_fixture directories;
@@ -34,6 +35,7 @@ log_line(void *host, enum hf_log_level level, const char *format, ...)
 
     (void)host;
     (void)level;
+    directories.lines++;
     va_start(args, format);
     (void)vsnprintf(directories.log, sizeof(directories.log), format, args);
     va_end(args);
@@ -43,6 +45,7 @@ static void begin(struct conformance_fixture *fixture)
 {
     (void)fixture;
     directories.log[0] = '\0';
+    directories.lines = 0;
     directories.query = "";
     /* Not "holdfast-test-": tests/servers/machine.py removes what is called so
      * and is not locked. */
@@ -140,4 +143,9 @@ void conformance_file_path(const char *queue,
 const char *conformance_file_log(void)
 {
     return directories.log;
+}
+
+unsigned conformance_file_log_lines(void)
+{
+    return directories.lines;
 }

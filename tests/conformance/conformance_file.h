@@ -29,5 +29,7 @@ void conformance_file_path(const char *queue,
 
 /* The last line of the logs of all clients since .begin. */
 const char *conformance_file_log(void);
+/* The number of those lines. */
+unsigned conformance_file_log_lines(void);
 
 #endif

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -128,6 +129,33 @@ FILE_TEST(a_removal_catches_up)
     assert_int_equal(close(fd), 0);
     request = client_enqueue(a, "q", fresh_id(), HF_TICKET_MUTEX, "");
     assert_int_equal(request->count, 1);
+}
+
+/* Two jobs wait when the root is replaced.  The first opens the new one.  The
+ * second takes no number, and so ends in the old one; the engine keeps the new
+ * one all the same. */
+FILE_TEST(a_job_in_the_old_root_does_not_bring_it_back)
+{
+    OPEN_CLIENT(a, &conformance_file);
+    int locked[2] = {lock_directory("first"), lock_directory("second")};
+    struct client_request *first = begin_enqueue(a, "first", fresh_id());
+    struct client_request *second = client_start_double_barrier(
+        a, HF_REQUEST_NEW_GENERATION, "second", fresh_id(), 2);
+    char command[256];
+
+    client_drain(a);
+    assert_int_equal(second->answers, 0);
+    (void)snprintf(command, sizeof(command), "rm -r %s/*",
+                   conformance_file_root());
+    assert_int_equal(system(command), 0);
+    assert_int_equal(close(locked[0]), 0);
+    (void)client_wait(a, first);
+    assert_int_equal(first->answer, HF_EVENT_ENQUEUED);
+    assert_non_null(strstr(conformance_file_log(), "opened anew"));
+    assert_int_equal(conformance_file_log_lines(), 1);
+    assert_int_equal(close(locked[1]), 0);
+    (void)client_wait(a, second);
+    assert_int_equal(conformance_file_log_lines(), 1);
 }
 
 static void lock_and_stop(void *arg)

@@ -140,10 +140,11 @@ static void answer_done(struct hf_engine *engine, struct hf_request *request,
 }
 
 /* If the worker has opened the root directory anew, the engine uses that one
- * too. */
+ * too.  A job that was under way meanwhile, and takes no number, still has the
+ * old one. */
 static void adopt_root_dir(struct hf_engine *engine, struct hf_file_job *job)
 {
-    if (job->root_dir == engine->root_dir)
+    if (job->root_dir->number <= engine->root_dir->number)
         return;
     hf_file_root_dir_unref(engine->root_dir);
     engine->root_dir = hf_file_root_dir_ref(job->root_dir);

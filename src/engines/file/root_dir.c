@@ -245,6 +245,9 @@ static hf_status open_all(struct hf_file_root_dir *root_dir,
     return status;
 }
 
+/* The number of the next one that is opened. */
+static _Atomic uint64_t next_number = 1;
+
 /* A new struct hf_file_root_dir, opened; ${creates}: what is missing is made.
  */
 static hf_status open_new(const struct hf_file_root_settings *settings,
@@ -260,6 +263,7 @@ static hf_status open_new(const struct hf_file_root_settings *settings,
         return hf_error_set(error, HF_ENOMEM, "no memory to open %s",
                             settings->root);
     atomic_init(&created->references, 1);
+    created->number = atomic_fetch_add(&next_number, 1);
     created->settings = settings;
     created->descriptors = descriptors;
     created->creates = creates;

@@ -11,6 +11,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "engines/file/root_settings.h"
 #include "engines/file/token_counter.h"
@@ -18,6 +19,7 @@
 /* Only .references and .counter change after the open. */
 struct hf_file_root_dir {
     atomic_uint references;
+    uint64_t number; /* rises with each open in this process */
     const struct hf_file_root_settings *settings; /* borrowed from the engine */
     struct hf_file_descriptors *descriptors;      /* the same */
     struct hf_file_path_policy policy; /* for what is in the root directory */
