@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The success of a lock on disk: its two places, its clocks, and who may write
  * it. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include "conformance/engine_client.h"
 #include "engines/file/file_names.h"
 #include "engines/file/state_dir.h"
+#include "engines/file/success.h"
 #include "engines/file/syscalls.h"
 #include "file_fixture.h"
 
@@ -78,6 +80,31 @@ static void expect_age(struct engine_client *client, uint64_t token,
     assert_true(request->success.token == token);
     assert_true(request->success.age_ms >= age_ms);
     assert_true(request->success.age_ms <= age_ms + SLACK_MS);
+}
+
+static int no_descriptors(const char *request)
+{
+    return strcmp(request, "openat") == 0 ? EMFILE : 0;
+}
+
+/* A success that cannot be read for want of descriptors is not taken for none.
+ * STATE was not named, so one that cannot be opened for another reason is. */
+FILE_TEST(want_of_descriptors_is_not_no_success)
+{
+    struct hf_file_root_settings settings = {.state_required = false};
+    struct hf_success success;
+    struct hf_error error;
+
+    (void)snprintf(settings.root, sizeof(settings.root), "%s",
+                   conformance_file_root());
+    (void)snprintf(settings.state, sizeof(settings.state), "%s",
+                   conformance_file_root());
+    hf_file_sys_hook = no_descriptors;
+    assert_int_equal(hf_file_success_read(&settings, -1, "q", &success, &error),
+                     HF_ELIMIT);
+    hf_file_sys_hook = NULL;
+    assert_int_equal(hf_file_success_read(&settings, -1, "q", &success, &error),
+                     HF_OK);
 }
 
 /* The wall clock was set: by a day forward, by a day back. */

@@ -85,7 +85,8 @@ static void state_name(const struct hf_file_root_settings *settings,
 }
 
 /* The success in STATE; none if there is no STATE, or if it cannot be opened
- * and was not named by ?state=. */
+ * and was not named by ?state=.  But fail if descriptors or memory are missing,
+ * because that passes and there may be a success. */
 static hf_status read_state(const struct hf_file_root_settings *settings,
                             const char *queue, struct written_success *success,
                             struct hf_error *error)
@@ -97,7 +98,11 @@ static hf_status read_state(const struct hf_file_root_settings *settings,
     *success = (struct written_success){0};
     status = hf_file_state_dir_open(settings->state, false, &fd, error);
     if (status != HF_OK)
-        return status == HF_EGONE || !settings->state_required ? HF_OK : status;
+        return status == HF_EGONE ||
+                       (!settings->state_required &&
+                        hf_status_class(status) != HF_CLASS_RESOURCE)
+                   ? HF_OK
+                   : status;
     state_name(settings, queue, name);
     status = hf_file_state_read(fd, settings->state, name, text, sizeof(text),
                                 error);
