@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -604,6 +605,24 @@ BOTH(every_process_knows_that_no_floor_can_be_kept)
         for (size_t i = 0; i < 2; i++)
             hf_file_token_counter_close(&counters[i]);
     }
+}
+
+/* A write that ends in the middle sets no errno. */
+BOTH(a_floor_that_is_written_in_part_is_refused)
+{
+    struct rlimit limit, short_limit;
+    struct hf_error error;
+    uint64_t start;
+    hf_status status;
+
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    short_limit = limit;
+    short_limit.rlim_cur = 10;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &short_limit), 0);
+    errno = 0;
+    status = hf_file_token_floor_reserve(fixture.state, 5, 10, &start, &error);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    assert_int_equal(status, HF_EFULL);
 }
 
 BOTH(a_floor_of_others_is_refused)

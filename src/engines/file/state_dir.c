@@ -66,8 +66,10 @@ hf_status hf_file_state_dir_open(const char *dir, bool make, int *fd,
     status = *fd < 0 ? hf_file_error_set_errno(error, what, dir)
                      : check_dir(*fd, dir, error);
     (void)close(parent);
-    if (status != HF_OK && *fd >= 0)
+    if (status != HF_OK && *fd >= 0) {
         (void)close(*fd);
+        *fd = -1;
+    }
     return status;
 }
 
@@ -125,6 +127,7 @@ hf_status hf_file_state_read(int dir, const char *path, const char *name,
 static int write_synced(int dir, const char *new_name, const char *text)
 {
     size_t bytes = strlen(text);
+    ssize_t wrote;
     int failed;
     int number;
     int fd;
@@ -133,8 +136,10 @@ static int write_synced(int dir, const char *new_name, const char *text)
     fd = hf_file_sys_openat(dir, new_name, O_WRONLY | O_CREAT | O_EXCL, 0600);
     if (fd < 0)
         return -1;
-    failed = hf_file_sys_pwrite(fd, text, bytes, 0) != (ssize_t)bytes ||
-             hf_file_sys_fdatasync(fd) != 0;
+    wrote = hf_file_sys_pwrite(fd, text, bytes, 0);
+    if (wrote >= 0 && wrote < (ssize_t)bytes)
+        errno = ENOSPC; /* a part was written, which sets none */
+    failed = wrote != (ssize_t)bytes || hf_file_sys_fdatasync(fd) != 0;
     number = errno;
     (void)close(fd);
     errno = number;

@@ -20,7 +20,7 @@
 
 /* Open ${dir} and check who owns it.  If it is missing: make it if ${make},
  * else fail with HF_EGONE.
- *   Ownership  ${fd} is the caller's to close.
+ *   Ownership  ${fd} is the caller's to close; -1 after a failure.
  *   Fails      HF_EDIR HF_EDENIED HF_EFULL HF_ELIMIT; HF_EGONE. */
 hf_status hf_file_state_dir_open(const char *dir, bool make, int *fd,
                                  struct hf_error *error);

@@ -5,6 +5,7 @@
  */
 #include "engines/file/token_counter.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/file.h>
@@ -72,10 +73,12 @@ static hf_status fill_page(struct hf_file_token_counter *counter,
                            const char *path, struct hf_error *error)
 {
     static const char zeros[HF_TOKEN_COUNTER_BYTES];
+    ssize_t wrote = hf_file_sys_pwrite(counter->fd, zeros, sizeof(zeros), 0);
 
-    if (hf_file_sys_pwrite(counter->fd, zeros, sizeof(zeros), 0) ==
-        (ssize_t)sizeof(zeros))
+    if (wrote == (ssize_t)sizeof(zeros))
         return HF_OK;
+    if (wrote >= 0)
+        errno = ENOSPC; /* a part was written, which sets none */
     return hf_file_error_set_errno(error, "write", path);
 }
 
