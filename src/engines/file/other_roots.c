@@ -97,7 +97,8 @@ static bool count_lock(void *arg, int dir, const char *name)
     bool found = false;
 
     if (fd < 0) {
-        count->partial = true;
+        /* One that is gone by now had no ticket. */
+        count->partial |= errno != ENOENT;
         return true;
     }
     (void)for_each_entry(fd, ENTRIES_MAX, find_ticket, &found);
