@@ -184,9 +184,8 @@ static void close_without_request(struct hf_etcd_session *session)
     if (session->lease != 0 || session->lost_lease != 0)
         session->log.line(session->log.user, HF_LOG_WARNING,
                           "closed without a connection: what the session holds "
-                          "goes when its lease expires, at the latest "
-                          "%" PRIu64 " ms after a server has renewed it last",
-                          session->config->ttl_ms);
+                          "goes when its lease expires, one TTL after a server "
+                          "has renewed it last");
     closed(session);
 }
 
