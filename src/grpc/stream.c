@@ -108,9 +108,6 @@ size_t hf_grpc_stream_take(struct hf_grpc_stream *stream, void *bytes,
 
 /* ----------------------------------------------------- what has arrived -- */
 
-/* The room of a first buffer, which make_room() cuts to what is asked for. */
-#define FIRST_ROOM 512
-
 /* The bytes of the message that begins at ${prefix}, with its prefix. */
 static size_t framed_bytes(const uint8_t *prefix)
 {
@@ -131,12 +128,13 @@ check_prefix(const uint8_t *prefix, const struct hf_grpc_reader_limits *limits)
     return HF_GRPC_READING_MORE;
 }
 
-/* Make room for the first ${needed} bytes of a message of ${framed}. */
+/* Make room for the first ${needed} bytes of a message of ${framed}.  The first
+ * buffer has as much room as it needs, the next ones twice that of the last. */
 static enum hf_grpc_reading make_room(struct hf_grpc_reader *reader,
                                       struct hf_grpc_reader_limits *limits,
                                       size_t needed, size_t framed)
 {
-    size_t room = reader->room > 0 ? reader->room * 2 : FIRST_ROOM;
+    size_t room = reader->room * 2;
     uint8_t *bytes;
 
     if (needed <= reader->room)
