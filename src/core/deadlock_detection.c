@@ -63,6 +63,7 @@ static void decide(struct hf_core *core,
     struct hf_error why = {.status = HF_EDEADLK};
 
     assert(!detection->ended && !detection->is_listing);
+    assert(victim == NULL || hf_deadlock_search_status(search) == HF_OK);
     if (hf_deadlock_search_status(search) == HF_EFULL)
         core->deadlocks_cut++;
 

@@ -207,13 +207,14 @@ static void keep_common(struct hf_deadlock_graph *graph,
 }
 
 /* Does the current reading go on?  Not once there is a cycle through the
- * subject. */
+ * subject.  A reading that has failed lacks some of what it has reached, so
+ * nothing is decided about it: .cycle stays empty. */
 static bool goes_on(struct hf_deadlock_search *search, char *queue,
                     struct hf_text_range *texts)
 {
     struct hf_deadlock_reading *reading = &search->readings[search->current];
 
-    if (reading->closed) {
+    if (reading->closed && reading->graph.status == HF_OK) {
         reading->closed = false;
         decide(search);
         if (search->cycle.count > 0)

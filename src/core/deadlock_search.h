@@ -73,8 +73,9 @@ void hf_deadlock_search_listed(struct hf_deadlock_search *search,
  * tickets of earlier ones.  False: there is none. */
 bool hf_deadlock_search_next_cycle(struct hf_deadlock_search *search);
 
-/* Why there is no verdict: HF_ENOMEM, or HF_EFULL if there are more queues or
- * tickets than are looked at.  HF_OK: the verdict is what .cycle says. */
+/* Why there is no verdict, and .cycle is empty: HF_ENOMEM, or HF_EFULL if there
+ * are more queues, tickets, holds or texts than are looked at.  HF_OK: the
+ * verdict is what .cycle says. */
 hf_status hf_deadlock_search_status(const struct hf_deadlock_search *search);
 
 /* How many lists the last reading has asked for, and what it has found. */

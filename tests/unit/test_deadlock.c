@@ -932,6 +932,73 @@ TEST(a_second_reading_that_is_cut_off_gives_no_verdict)
     hf_deadlock_search_free(&search);
 }
 
+/* Owner 0 holds "a" and waits for "b", which owner 1 holds, who waits for "a".
+ * ${crowd} more tickets wait behind that of owner 0, each with four holds. */
+static size_t list_crowd(const char *queue, size_t crowd,
+                         struct hf_ticket *tickets)
+{
+    size_t lock = queue[0] == 'a' ? 0 : 1;
+    const struct hf_ticket ticket = {
+        .kind = HF_TICKET_MUTEX, .weight = 1, .payload = "host=h pid=1"};
+
+    tickets[0] = tickets[1] = ticket;
+    tickets[0].id = id_of(lock, lock, true);
+    tickets[1].id = id_of(1 - lock, lock, false);
+    tickets[1].payload = lock == 0 ? "host=h pid=2 detect holds=b:02020107"
+                                   : "host=h pid=1 detect holds=a:01010107";
+    if (lock == 0)
+        return 2;
+    for (size_t i = 0; i < crowd; i++) {
+        tickets[i + 2] = ticket;
+        tickets[i + 2].id = (struct hf_ticket_id){
+            {(uint8_t)i, (uint8_t)(i >> 8), 0, (uint8_t)(i >> 16), 1}};
+        tickets[i + 2].payload = write_four_holds(NULL, i);
+    }
+    return crowd + 2;
+}
+
+/* The length of the cycle of a search whose reading ${cut}, 0 or 1, reaches too
+ * much in the very list that closes the cycle; 2: neither does. */
+static size_t crowded(unsigned cut, hf_status *status)
+{
+    static struct hf_ticket tickets[HF_DEADLOCK_TICKETS_MAX];
+    struct hf_deadlock_search search = {.current = 0};
+    struct hf_snapshot snapshot = {.tickets = tickets};
+    struct hf_ticket_id id = id_of(0, 1, false);
+    char queue[HF_DEADLOCK_QUEUE_NAME_BYTES];
+    struct hf_text_range texts;
+    size_t count;
+
+    assert_int_equal(
+        hf_deadlock_search_begin(&search, "b", HF_TICKET_MUTEX, &id,
+                                 "host=h pid=1 detect holds=a:01010107"),
+        HF_OK);
+    while (hf_deadlock_search_next(&search, queue, &texts)) {
+        snapshot.count = list_crowd(
+            queue, search.current == cut ? HF_DEADLOCK_TICKETS_MAX / 4 : 1,
+            tickets);
+        hf_deadlock_search_listed(&search, &snapshot);
+    }
+    *status = hf_deadlock_search_status(&search);
+    count = search.cycle.count;
+    hf_deadlock_search_free(&search);
+    return count;
+}
+
+/* Neither one reading nor half of one is enough. */
+TEST(a_reading_that_is_cut_off_as_the_cycle_closes_gives_no_verdict)
+{
+    hf_status status;
+
+    (void)state;
+    assert_int_equal(crowded(2, &status), 2);
+    assert_int_equal(status, HF_OK);
+    assert_int_equal(crowded(0, &status), 0);
+    assert_int_equal(status, HF_EFULL);
+    assert_int_equal(crowded(1, &status), 0);
+    assert_int_equal(status, HF_EFULL);
+}
+
 /* The first ticket holds, so it is not followed; each of the others names a
  * lock, which has three queues because no ticket of it is found. */
 TEST(too_many_queues_give_no_verdict)
