@@ -42,10 +42,13 @@ struct hf_election_opts {
     enum hf_kind kind;
     const char *text; /* as in struct hf_acquire_opts */
     /* This candidate leads, and does not lead any more.  They alternate,
-     * on_elected first; a leadership that was over before it could be reported
-     * is not reported at all.  on_deposed comes before anything else that
-     * follows from the same loss, and hf_last_error() says there why it was
-     * lost: HF_ELOST and the reason.  Not called for a resignation. */
+     * on_elected first.  A leadership that was over before it could be reported
+     * is reported only if the program has seen it: hf_election_wait() has ended
+     * with it, or hf_election_token() has returned its token.  Then both are
+     * called after its loss.  If several were over like that, one report may
+     * stand for all of them, after the last.  on_deposed comes before anything
+     * else that follows from the same loss, and hf_last_error() says there why
+     * it was lost: HF_ELOST and the reason.  Not called for a resignation. */
     struct hf_on_election on_elected;
     struct hf_on_election on_deposed;
     /* Another program asks this candidate to resign while it leads, or asked

@@ -1267,67 +1267,102 @@ class election
     }
 
 #if HOLDFAST_STOP_TOKEN
-    /* A stop is requested when the present leadership ends.  If this candidate
-     * does not lead, it has been requested already. */
+    /* A stop is requested when the present leadership ends: where callbacks
+     * run, or in resign(), the destructor, or the next call of this.  If this
+     * candidate does not lead, it has been requested already. */
     std::stop_token stop_token() const
     {
-        std::lock_guard<std::mutex> guard(state_->mutex);
-        std::uint64_t token = hf_election_token(get());
-
-        if (token == 0) {
-            std::stop_source over;
-
-            over.request_stop();
-            return over.get_token();
-        }
-        if (state_->token != token) {
-            state_->token = token;
-            state_->over = std::stop_source{};
-        }
-        return state_->over.get_token();
+        return state_->get(get());
     }
 #endif
 
   private:
 #if HOLDFAST_STOP_TOKEN
     /* The leadership for which stop_token() was called last.  The end of a
-     * leadership changes hf_election_token() before on_deposed is called.  So
-     * a token that is read with .mutex held is either 0, or its end is still to
-     * come: then on_deposed or our own stop() requests the stop. */
+     * leadership changes hf_election_token() before a callback reports it.
+     * After the loss of a leadership whose token was read, on_deposed or
+     * on_ended is called, though perhaps for another leadership.  So both
+     * compare .token with the present one. */
     struct leadership {
         std::mutex mutex;
-        std::uint64_t token = 0;
-        std::stop_source over;
+        std::uint64_t token = 0; /* 0: none */
+        std::stop_source over{std::nostopstate};
 
-        void stop(std::uint64_t deposed)
+        /* The stop token of the present leadership of ${election}. */
+        std::stop_token get(const hf_election *election)
         {
-            std::stop_source source{std::nostopstate};
+            std::stop_source past{std::nostopstate}, present;
+            std::uint64_t now;
             {
                 std::lock_guard<std::mutex> guard(mutex);
 
-                if (token == deposed)
-                    source = over;
+                now = hf_election_token(election);
+                if (now != 0 && now == token)
+                    return over.get_token();
+                past = over;
+                token = now;
+                over = present;
             }
-            source.request_stop();
+            past.request_stop();
+            if (now == 0)
+                present.request_stop();
+            return present.get_token();
+        }
+
+        /* Request the stop if that leadership of ${election} is over, or in any
+         * case if that is NULL.  What a stop calls runs without .mutex. */
+        void stop(const hf_election *election)
+        {
+            std::stop_source past{std::nostopstate};
+            {
+                std::lock_guard<std::mutex> guard(mutex);
+
+                if (election == nullptr || token != hf_election_token(election))
+                    past = over;
+            }
+            past.request_stop();
         }
     };
     std::shared_ptr<leadership> state_ = std::make_shared<leadership>();
 #endif
 
-    /* We end the leadership ourselves, so on_deposed is not called. */
+    /* We end the leadership ourselves, or no loss is reported any more: no
+     * callback follows. */
     void stop() noexcept
     {
 #if HOLDFAST_STOP_TOKEN
         if (handle_ != nullptr)
-            state_->stop(hf_election_token(get()));
+            state_->stop(nullptr);
 #endif
     }
 
     using token_callback = detail::callback<std::function<void(std::uint64_t)>>;
-    using deposed_callback =
-        detail::callback<std::function<void(std::uint64_t, const hf_error &)>>;
+    using deposed_callback = detail::callback<
+        std::function<void(hf_election *, std::uint64_t, const hf_error &)>>;
     using ended_callback =
-        detail::callback<std::function<void(const hf_error &)>>;
+        detail::callback<std::function<void(hf_election *, const hf_error &)>>;
+
+    /* A callback that requests the stop that is due, and then calls ${next},
+     * which may be empty. */
+    template <typename... Arguments>
+    std::function<void(hf_election *, Arguments...)>
+    stops(std::function<void(Arguments...)> next)
+    {
+#if HOLDFAST_STOP_TOKEN
+        return [state = state_, next = std::move(next)](hf_election *from,
+                                                        Arguments... with) {
+            state->stop(from);
+            if (next)
+                next(with...);
+        };
+#else
+        if (!next)
+            return nullptr;
+        return [next = std::move(next)](hf_election *, Arguments... with) {
+            next(with...);
+        };
+#endif
+    }
 
     void open(client &client, const char *name, election_options options,
               hf_error &error)
@@ -1346,26 +1381,17 @@ class election
                             on_token);
         token_callback::set(opts.on_revoke, std::move(options.on_revoke),
                             on_token);
-        auto on_deposed = std::move(options.on_deposed);
-#if HOLDFAST_STOP_TOKEN
-        on_deposed = [state = state_, next = std::move(on_deposed)](
-                         std::uint64_t token, const hf_error &why) {
-            state->stop(token);
-            if (next)
-                next(token, why);
-        };
-#endif
         deposed_callback::set(
-            opts.on_deposed, std::move(on_deposed),
-            [](void *arg, hf_election *, std::uint64_t token) noexcept {
+            opts.on_deposed, stops(std::move(options.on_deposed)),
+            [](void *arg, hf_election *from, std::uint64_t token) noexcept {
                 const hf_error why = *hf_last_error();
 
-                deposed_callback::of(arg)(token, why);
+                deposed_callback::of(arg)(from, token, why);
             });
         ended_callback::set(
-            opts.on_ended, std::move(options.on_ended),
-            [](void *arg, hf_election *, const hf_error *why) noexcept {
-                ended_callback::of(arg)(*why);
+            opts.on_ended, stops(std::move(options.on_ended)),
+            [](void *arg, hf_election *from, const hf_error *why) noexcept {
+                ended_callback::of(arg)(from, *why);
             });
         hf_status status = hf_election_open(client.get(), name, &opts, &handle);
         if (status == HF_OK)

@@ -326,11 +326,22 @@ bool hf_election_is_leader(const struct hf_election *e)
     return until_ms > hf_now_ms();
 }
 
-/* 0 in a child of a fork, where nothing is led. */
+/* 0 in a child of a fork, where nothing is led.  The token is read again after
+ * .token_seen was set: if it is the same, its loss is still to come, and will
+ * be reported.  It goes round once more only if the leadership has changed. */
 uint64_t hf_election_token(const struct hf_election *e)
 {
-    return hf_fork_is_child(&e->client->monitor.fork) ? 0
-                                                      : atomic_load(&e->token);
+    _Atomic bool *seen = &((struct hf_election *)(uintptr_t)e)->token_seen;
+    uint64_t token;
+
+    if (hf_fork_is_child(&e->client->monitor.fork))
+        return 0;
+    do {
+        token = atomic_load(&e->token);
+        if (token != 0 && !atomic_load(seen))
+            atomic_store(seen, true);
+    } while (token != atomic_load(&e->token));
+    return token;
 }
 
 uint64_t hf_election_safe_until_ms(const struct hf_election *e)

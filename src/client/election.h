@@ -61,6 +61,9 @@ struct hf_election {
      * loss on, before the user is notified.  Any thread may read it; at a loss
      * the core clears it. */
     _Atomic bool valid;
+    /* Has hf_election_token() returned .token, or a wait ended with it?  Any
+     * thread may set it without the lock. */
+    _Atomic bool token_seen;
     uint64_t elected_at_ms; /* when the last leadership began, by hf_now_ms() */
     /* The backoff of candidacies after short leaderships. */
     uint32_t campaign_tries;
@@ -70,7 +73,11 @@ struct hf_election {
     /* The token of the leadership that on_elected has reported and whose end
      * was not reported yet; 0: there is none. */
     uint64_t notified_token;
-    struct hf_error loss; /* why that leadership is over, if it is */
+    /* The last leadership that the program has seen and that was over before
+     * on_elected could report it; 0: there is none.  Then .notified_token is 0.
+     */
+    uint64_t missed_token;
+    struct hf_error loss; /* why the leadership of one of them is over */
     bool revoke_pending;  /* a release was asked for; to be reported */
     bool end_pending;     /* the candidacy ended unasked; to be reported */
     /* Why it is IDLE.  HF_OK: it was not asked to campaign, or it resigned. */
@@ -96,8 +103,9 @@ void hf_election_dereference(struct hf_election *election);
  *
  * One callback serves the first four.  When it runs, it compares what the user
  * was notified of last with what is true now.  So on_elected and on_deposed
- * alternate and the last event is always the truth; a leadership that was over
- * before the callback ran is not reported.
+ * alternate and the last event is always the truth.  A leadership that was over
+ * before the callback ran is reported, by both, only if the program has seen it
+ * otherwise: it may have begun to rely on it, and waits for on_deposed.
  *
  * All with the client's lock, where nothing else is said. */
 

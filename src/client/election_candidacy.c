@@ -61,6 +61,7 @@ static void start_leading(struct hf_election *e)
 
     move(e, HF_ELECTION_LEADING);
     e->elected_at_ms = hf_now_ms();
+    atomic_store(&e->token_seen, false);
     atomic_store(&e->token, hf_grant_token(e->grant));
     e->grant->acquisition.user.valid_copy = &e->valid;
     atomic_store(&e->valid, atomic_load(&e->grant->acquisition.user.valid));
@@ -148,19 +149,36 @@ static uint64_t campaign_again_at_ms(struct hf_election *e)
     return hf_core_retry_at_ms(&e->client->core, &e->campaign_tries);
 }
 
+/* The leadership ${token} is over, and .token is cleared already: so
+ * hf_election_token() returns 0, or this sees .token_seen.  Remember ${why} for
+ * on_deposed.  If on_elected has not reported the leadership but the program
+ * has seen it, they report it both.  While another event is due, that one tells
+ * the program to look at hf_election_token() again. */
+static void remember_loss(struct hf_election *e, uint64_t token,
+                          const struct hf_error *why)
+{
+    bool missed = e->notified_token == 0 && !e->end_pending &&
+                  atomic_load(&e->token_seen);
+
+    if (missed)
+        e->missed_token = token;
+    if (missed || e->notified_token == token)
+        e->loss = *why;
+}
+
 /* The leadership was lost: notify the user, release the old grant, and begin
  * the next candidacy. */
 static void handle_loss(struct hf_election *e)
 {
+    uint64_t token = atomic_load(&e->token);
     struct hf_grant *grant = e->grant;
     struct hf_error why;
 
     assert(e->state == HF_ELECTION_LEADING);
     hf_error_set(&why, HF_ELOST, "the leadership of \"%.120s\" was lost: %s",
                  e->lock->name, hf_acquisition_text(&grant->acquisition));
-    if (e->notified_token == atomic_load(&e->token))
-        e->loss = why;
     stop_leading(e);
+    remember_loss(e, token, &why);
     move(e, HF_ELECTION_IDLE);
     e->grant = NULL;
     hf_election_notify(e);

@@ -33,7 +33,8 @@ static bool is_deposed_due(const struct hf_election *e)
 /* Is there a leadership of which the user was not notified? */
 static bool is_elected_due(const struct hf_election *e)
 {
-    return e->notified_token == 0 && atomic_load(&e->token) != 0;
+    return e->notified_token == 0 &&
+           (e->missed_token != 0 || atomic_load(&e->token) != 0);
 }
 
 /* Does somebody ask for the release of a leadership of which the user was
@@ -59,6 +60,7 @@ void hf_election_notify(struct hf_election *e)
 void hf_election_discard_events(struct hf_election *e)
 {
     e->notified_token = 0;
+    e->missed_token = 0;
     e->revoke_pending = false;
     e->end_pending = false;
     if (!e->event_callback.queued)
@@ -145,7 +147,9 @@ static void call_deposed(struct hf_election *e)
 
 static void call_elected(struct hf_election *e)
 {
-    e->notified_token = atomic_load(&e->token);
+    e->notified_token =
+        e->missed_token != 0 ? e->missed_token : atomic_load(&e->token);
+    e->missed_token = 0;
     call_user(e, &e->opts.on_elected, e->notified_token, NULL);
 }
 
@@ -156,7 +160,8 @@ static void call_revoke(struct hf_election *e)
 }
 
 /* The .run of the callback: report one event, and queue the callback again if
- * there is another. */
+ * there is another.  A candidacy that has ended is reported after a leadership
+ * that was missed, because that was before its end. */
 static void run_event(void *arg)
 {
     struct hf_election *e = arg;
@@ -164,7 +169,7 @@ static void run_event(void *arg)
 
     if (is_deposed_due(e))
         call_deposed(e);
-    else if (e->end_pending)
+    else if (e->end_pending && e->missed_token == 0)
         call_ended(e);
     else if (is_elected_due(e))
         call_elected(e);

@@ -34,13 +34,16 @@ static void remove_wait(struct hf_election_wait *wait)
     hf_heap_remove(&wait->deadline);
 }
 
-/* End ${wait} with ${why}: answer its caller, or queue its callback. */
+/* End ${wait} with ${why}: answer its caller, or queue its callback.  HF_OK: it
+ * leads, and the program knows. */
 static void end_wait(struct hf_election_wait *wait, const struct hf_error *why)
 {
     assert(!wait->ended);
     remove_wait(wait);
     wait->ended = true;
     wait->outcome = *why;
+    if (why->status == HF_OK)
+        atomic_store(&wait->election->token_seen, true);
     if (wait->user_op.completion.waiter == NULL)
         wait->client->pending--;
     hf_user_op_end(&wait->user_op, why->status);

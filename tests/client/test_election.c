@@ -387,18 +387,16 @@ TEST(nobody_has_to_listen)
     candidate_expect(&f.a, "elected ");
 }
 
-/* A loss that is over before its callback could run is not notified. */
+/* A loss that is over before its callback could run is not notified if the
+ * program has not seen which leadership that was. */
 TEST(a_loss_that_is_over_is_not_notified)
 {
-    uint64_t token;
     FIXTURE(f, WAY_DISPATCH, NULL);
     candidate_campaign(&f.a);
     wait_until(leads, f.a.election);
-    token = hf_election_token(f.a.election);
     client_directory_remove_tickets(&f.directory);
     await_tickets(&f.directory, 1);
     wait_until(leads, f.a.election);
-    assert_true(hf_election_token(f.a.election) > token);
     candidate_expect(&f.a, "elected ");
     assert_true(hf_election_token(f.a.election) == f.a.token);
     client_directory_remove_tickets(&f.directory);
@@ -413,6 +411,33 @@ static bool has_event(void *arg)
                               .events = POLLIN};
 
     return poll(&readable, 1, 0) > 0;
+}
+
+/* ${way}: how the program has seen the leadership, 0 by its token, 1 by a wait.
+ */
+static void lose_what_was_seen(int way)
+{
+    FIXTURE(f, WAY_DISPATCH, NULL);
+    candidate_campaign(&f.a);
+    wait_until(leads, f.a.election);
+    if (way == 0)
+        assert_true(hf_election_token(f.a.election) != 0);
+    else
+        assert_int_equal(hf_election_wait(f.a.election, HF_FOREVER), HF_OK);
+    client_directory_remove_tickets(&f.directory);
+    await_tickets(&f.directory, 1);
+    wait_until(leads, f.a.election);
+    assert_string_equal(f.a.received, "");
+    candidate_expect(&f.a, "elected deposed elected ");
+    assert_true(hf_election_token(f.a.election) == f.a.token);
+}
+
+/* The program may rely on a leadership that it has seen, and waits for its
+ * on_deposed. */
+TEST(a_loss_of_what_was_seen_is_notified)
+{
+    lose_what_was_seen(0);
+    lose_what_was_seen(1);
 }
 
 TEST(it_can_run_again_from_its_end)

@@ -437,6 +437,70 @@ TEST_CASE("an election")
 }
 
 #if HOLDFAST_STOP_TOKEN
+/* Wait without a call that could run callbacks. */
+void await_leadership(const holdfast::election &election)
+{
+    for (int i = 0; i < 30000 && !election.is_leader(); i++)
+        std::this_thread::sleep_for(1ms);
+    REQUIRE(election.is_leader());
+}
+
+/* on_elected cannot run before the program dispatches. */
+TEST_CASE("a stop is requested though on_elected was not called in time")
+{
+    holdfast::client_options dispatched;
+    dispatched.dispatch = true;
+    holdfast::client client(url(), dispatched), other(url());
+    std::string name = fresh_name();
+    holdfast::election_options options;
+    std::string events;
+
+    options.on_elected = [&](std::uint64_t) { events += "elected "; };
+    options.on_deposed = [&](std::uint64_t, const hf_error &) {
+        events += "deposed ";
+    };
+    holdfast::election election(client, name, options), rival(other, name);
+    election.campaign();
+    await_leadership(election);
+    std::stop_token leads = election.stop_token();
+    CHECK_FALSE(leads.stop_requested());
+    rival.campaign();
+    holdfast::lock lock(other, name, HF_KIND_ELECTION);
+    evict_holder(lock);
+    rival.wait();
+    while (election.is_leader())
+        std::this_thread::sleep_for(1ms);
+    while (!leads.stop_requested()) {
+        struct pollfd poll_fd = {client.fd(), POLLIN, 0};
+
+        REQUIRE(::poll(&poll_fd, 1, 30000) == 1);
+        client.dispatch();
+    }
+    CHECK(events == "elected deposed ");
+    CHECK(election.stop_token().stop_requested());
+
+    /* And so it is where the next leadership, or the end, hides the loss. */
+    rival.resign();
+    await_leadership(election);
+    leads = election.stop_token();
+    CHECK_FALSE(leads.stop_requested());
+    std::uint64_t token = election.token();
+    evict_holder(lock);
+    while (election.token() == token)
+        std::this_thread::sleep_for(1ms);
+    await_leadership(election);
+    std::stop_token leads_again = election.stop_token();
+    CHECK(leads.stop_requested());
+    CHECK_FALSE(leads_again.stop_requested());
+    evict_holder(lock);
+    rival.campaign();
+    rival.wait();
+    while (election.is_leader())
+        std::this_thread::sleep_for(1ms);
+    election.resign();
+    CHECK(leads_again.stop_requested());
+}
+
 TEST_CASE("a loss requests a stop")
 {
     holdfast::client client(url());
