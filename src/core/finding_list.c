@@ -65,7 +65,8 @@ static void add(struct hf_finding_list *list, const struct hf_finding *finding)
     (void)put(at, finding->advice);
 }
 
-/* Add ${finding}, or that there is no room for it. */
+/* Add ${finding}.  If there is no room for it, the last one makes way for what
+ * says so, unless it says so already. */
 static void add_bounded(struct hf_finding_list *list,
                         const struct hf_finding *finding)
 {
@@ -74,10 +75,16 @@ static void add_bounded(struct hf_finding_list *list,
         "there are more findings than 256, and the others are not listed",
         "mend what is listed, and examine the service again"};
 
-    if (list->count < HF_FINDINGS_MAX - 1)
-        add(list, finding);
-    else if (list->count == HF_FINDINGS_MAX - 1)
-        add(list, &full);
+    if (list->count == HF_FINDINGS_MAX) {
+        const char *last = list->items[HF_FINDINGS_MAX - 1].id;
+
+        if (strcmp(last, full.id) == 0)
+            return;
+        hf_free((char *)(uintptr_t)last);
+        list->count--;
+        finding = &full;
+    }
+    add(list, finding);
 }
 
 void hf_finding_add(struct hf_finding_list *list,

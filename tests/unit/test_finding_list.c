@@ -42,6 +42,25 @@ TEST(is_bounded)
     hf_finding_list_free(&copy);
 }
 
+/* Nothing is missing, so nothing says so; one more, and the last two are. */
+TEST(as_many_as_fit_are_all_there)
+{
+    struct hf_finding_list list = {0}, all = {0};
+
+    for (int i = 0; i < HF_FINDINGS_MAX; i++)
+        hf_finding_add(&list, &head, "number %d", i);
+    hf_finding_list_append(&all, &list);
+    assert_int_equal(all.count, HF_FINDINGS_MAX);
+    assert_string_equal(all.items[HF_FINDINGS_MAX - 1].id, "some-id");
+    assert_string_equal(all.items[HF_FINDINGS_MAX - 1].text, "number 255");
+    hf_finding_add(&all, &head, "number %d", HF_FINDINGS_MAX);
+    assert_int_equal(all.count, HF_FINDINGS_MAX);
+    assert_string_equal(all.items[HF_FINDINGS_MAX - 2].text, "number 254");
+    assert_string_equal(all.items[HF_FINDINGS_MAX - 1].id, "more-findings");
+    hf_finding_list_free(&list);
+    hf_finding_list_free(&all);
+}
+
 /* What others write is cut between two characters and steers no terminal. */
 TEST(texts_are_harmless)
 {
