@@ -330,7 +330,7 @@ HF_API hf_status hf_lock_acquire_start(struct hf_lock *lock,
  * hf_locks_acquire(locks, count, opts, grant):
  * As hf_lock_acquire(), of all ${count} ${locks}, of any kinds, or none.  They
  * are acquired one after the other in the order of their names, whatever their
- * order here, so that callers never wait for each other in a circle.  If the
+ * order here, so that callers never wait for each other in a cycle.  If the
  * others are not acquired in time, those that were are released, last first.
  * If one is lost meanwhile, all are acquired again from the start.  What is
  * said of a grant holds for all of them: ${grant} is lost with the first that

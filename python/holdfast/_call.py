@@ -166,7 +166,7 @@ class Call(Generic[T]):
             try:
                 raise failure
             finally:
-                failure = None  # no circle through the traceback
+                failure = None  # no reference cycle through the traceback
         value: T
         value, self._end.value = self._end.value, None
         return value

@@ -74,7 +74,7 @@ class Client(BaseClient):
               detect_deadlock: bool = False) -> Mutex:
         """The mutex called ${name}, which the thread that has it may acquire
         again through this object.  detect_deadlock: raise Deadlock from an
-        acquire that waits in a circle of such owners.  The rest as in
+        acquire that waits in a cycle of such owners.  The rest as in
         lock()."""
         return Mutex(self.lock(name, timeout, text=text, on_loss=on_loss,
                                on_wait=on_wait, on_revoke=on_revoke),

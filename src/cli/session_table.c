@@ -97,7 +97,7 @@ void hf_session_table_add(struct hf_session_table *table, const char *name,
     hf_tree_add(&table->tickets, &ticket->node, &ticket->key);
 }
 
-/* Finds nothing if the session holds ${lock} itself: that would be a circle of
+/* Finds nothing if the session holds ${lock} itself: that would be a cycle of
  * threads of one session. */
 size_t
 hf_session_table_find(void *arg, uint64_t session, const char *lock,

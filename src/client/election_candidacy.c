@@ -152,8 +152,8 @@ static uint64_t campaign_again_at_ms(struct hf_election *e)
 /* The leadership ${token} is over, and .token is cleared already: so
  * hf_election_token() returns 0, or this sees .token_seen.  Remember ${why} for
  * on_deposed.  If on_elected has not reported the leadership but the program
- * has seen it, they report it both.  While another event is due, that one tells
- * the program to look at hf_election_token() again. */
+ * has seen it, they report it both.  While another event is due, that one has
+ * the program look at hf_election_token() again. */
 static void remember_loss(struct hf_election *e, uint64_t token,
                           const struct hf_error *why)
 {

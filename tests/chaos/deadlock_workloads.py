@@ -258,7 +258,7 @@ class Ordered(Workload):
         await asyncio.gather(*work)
 
 
-class Circle(Workload):
+class Cycle(Workload):
     """Owners that hold a lock each; .wait(i) is for the lock of the next."""
 
     async def prepare(self):
@@ -283,7 +283,7 @@ class Circle(Workload):
             await self.held[i].release()
 
 
-class ByTurns(Circle):
+class ByTurns(Cycle):
     """One of those that wait looks, at an instant that is known.  Around it the
     others begin and end their waits, so that one reading of all queues shows
     what never was."""
@@ -314,8 +314,8 @@ class ByTurns(Circle):
         await self.release_in_order(self.waits, self.idle)
 
 
-class FreePermit(Circle):
-    """The first lock of the circle is a semaphore.  Somebody outside has permits
+class FreePermit(Cycle):
+    """The first lock of the cycle is a semaphore.  Somebody outside has permits
     of it, and each holder has some; the outsider's are enough."""
 
     def pair(self, number):
@@ -338,7 +338,7 @@ class FreePermit(Circle):
         await self.release_in_order(waits, last)
 
 
-class Unknown(Circle):
+class Unknown(Cycle):
     async def run(self):
         await self.prepare()
         silent = self.random.randrange(self.count)

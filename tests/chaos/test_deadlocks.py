@@ -19,12 +19,12 @@ These workloads have no deadlock:
     of their names, alone or several at once.  Waits time out, holders are asked
     for a release or evicted, threads pass a mutex on among themselves, and runs
     of the tool are inside of others.
-  - by turns: all owners of a circle but one wait at any time.
-  - a free permit: a circle has a semaphore in it of which somebody else holds
+  - by turns: all owners of a cycle but one wait at any time.
+  - a free permit: a cycle has a semaphore in it of which somebody else holds
     a permit that is enough.
   - script: a run inside of another one waits, while the script of the outer
     one goes on, or goes on after a time.
-  - unknown: one of a circle does not say what it holds.  It waits for ever,
+  - unknown: one of a cycle does not say what it holds.  It waits for ever,
     but it is not known.
 """
 

@@ -4,7 +4,7 @@
 queues of a real ZooKeeper.  Their tickets do not say what their owners hold.
 
 A deadlock of ours is found while others wait among us, and nobody else fails.
-A circle that has one of the others in it is not certain: nobody fails, and the
+A cycle that has one of the others in it is not certain: nobody fails, and the
 tool names it as a possible one, because two tickets of one session count as those
 of one owner there.
 
@@ -22,7 +22,7 @@ from test_interop import CURATOR_JARS, HERE, Standalone
 
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "chaos"))
 
-from deadlock_workloads import Circle, Deadlock, Workload, run_all  # noqa: E402
+from deadlock_workloads import Cycle, Deadlock, Workload, run_all  # noqa: E402
 from owners import Owners, Pool  # noqa: E402
 import testing  # noqa: E402
 
@@ -54,7 +54,7 @@ class AmongOthers(Deadlock):
         return waits
 
 
-class ThroughOthers(Circle):
+class ThroughOthers(Cycle):
     def pair(self, number):
         return mutex(self, number)
 
@@ -90,10 +90,10 @@ class OnlyOthers(Workload):
     async def expect(self, closed, held):
         found = await self.explain_json(
             "--all", str(self.seed), status=1 if closed else 0)
-        circles = [[waiter["waits_for"] for waiter in circle["waiters"]]
-                   for circle in found["deadlocks"] if circle["possible"]]
+        cycles = [[waiter["waits_for"] for waiter in cycle["waiters"]]
+                   for cycle in found["deadlocks"] if cycle["possible"]]
         names = [self.name(0), self.name(1)]
-        self.check([sorted(circle) for circle in circles] ==
+        self.check([sorted(cycle) for cycle in cycles] ==
                    ([names] if closed else []), "explain --all: %s" % found)
         for name in held if not closed else names:
             found = await self.explain_json(name)
@@ -175,13 +175,13 @@ class Deadlocks(unittest.TestCase):
     def test_a_deadlock_among_others_is_found_and_one_of_ours_fails(self):
         self.run_all(AmongOthers)
 
-    def test_a_circle_through_another_program_is_possible(self):
+    def test_a_cycle_through_another_program_is_possible(self):
         self.run_all(ThroughOthers)
 
-    def test_a_circle_of_other_programs_is_possible(self):
+    def test_a_cycle_of_other_programs_is_possible(self):
         self.run_all(OnlyOthers)
 
-    def test_one_session_is_no_circle(self):
+    def test_one_session_is_no_cycle(self):
         self.run_all(OneSession)
 
 

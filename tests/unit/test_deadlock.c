@@ -933,9 +933,9 @@ TEST(a_second_reading_that_is_cut_off_gives_no_verdict)
 }
 
 /* Owner 0 holds "a" and waits for "b", which owner 1 holds, who waits for "a".
- * ${crowd} more tickets wait behind that of owner 0, each with four holds. */
-static size_t list_crowd(const char *queue, size_t crowd,
-                         struct hf_ticket *tickets)
+ * ${waiters} more tickets wait behind that of owner 0, each with four holds. */
+static size_t list_waiters(const char *queue, size_t waiters,
+                           struct hf_ticket *tickets)
 {
     size_t lock = queue[0] == 'a' ? 0 : 1;
     const struct hf_ticket ticket = {
@@ -948,18 +948,18 @@ static size_t list_crowd(const char *queue, size_t crowd,
                                    : "host=h pid=1 detect holds=a:01010107";
     if (lock == 0)
         return 2;
-    for (size_t i = 0; i < crowd; i++) {
+    for (size_t i = 0; i < waiters; i++) {
         tickets[i + 2] = ticket;
         tickets[i + 2].id = (struct hf_ticket_id){
             {(uint8_t)i, (uint8_t)(i >> 8), 0, (uint8_t)(i >> 16), 1}};
         tickets[i + 2].payload = write_four_holds(NULL, i);
     }
-    return crowd + 2;
+    return waiters + 2;
 }
 
 /* The length of the cycle of a search whose reading ${cut}, 0 or 1, reaches too
  * much in the very list that closes the cycle; 2: neither does. */
-static size_t crowded(unsigned cut, hf_status *status)
+static size_t cycle_if_cut(unsigned cut, hf_status *status)
 {
     static struct hf_ticket tickets[HF_DEADLOCK_TICKETS_MAX];
     struct hf_deadlock_search search = {.current = 0};
@@ -974,7 +974,7 @@ static size_t crowded(unsigned cut, hf_status *status)
                                  "host=h pid=1 detect holds=a:01010107"),
         HF_OK);
     while (hf_deadlock_search_next(&search, queue, &texts)) {
-        snapshot.count = list_crowd(
+        snapshot.count = list_waiters(
             queue, search.current == cut ? HF_DEADLOCK_TICKETS_MAX / 4 : 1,
             tickets);
         hf_deadlock_search_listed(&search, &snapshot);
@@ -991,11 +991,11 @@ TEST(a_reading_that_is_cut_off_as_the_cycle_closes_gives_no_verdict)
     hf_status status;
 
     (void)state;
-    assert_int_equal(crowded(2, &status), 2);
+    assert_int_equal(cycle_if_cut(2, &status), 2);
     assert_int_equal(status, HF_OK);
-    assert_int_equal(crowded(0, &status), 0);
+    assert_int_equal(cycle_if_cut(0, &status), 0);
     assert_int_equal(status, HF_EFULL);
-    assert_int_equal(crowded(1, &status), 0);
+    assert_int_equal(cycle_if_cut(1, &status), 0);
     assert_int_equal(status, HF_EFULL);
 }
 
@@ -1013,10 +1013,10 @@ TEST(too_many_queues_give_no_verdict)
 /* ------------------------------------------------------------------ size -- */
 
 /* ${count} owners hold a lock each and wait for the common one; the first of
- * them holds that, if ${circle}, and waits for the lock of the last. */
+ * them holds that, if ${cycle}, and waits for the lock of the last. */
 struct many {
     size_t count;
-    bool circle;
+    bool cycle;
     size_t lists;
     size_t texts;     /* that the lists have shown */
     bool says_unread; /* which texts it has not read, as ZooKeeper's engine */
@@ -1032,7 +1032,7 @@ static struct hf_ticket_id many_id(size_t owner, bool waits)
 
 static const char *many_text(const struct many *many, size_t owner, char *text)
 {
-    if (many->circle && owner == 0)
+    if (many->cycle && owner == 0)
         sprintf(text, "host=h pid=1 detect holds=common:00000009");
     else
         sprintf(text, "host=h pid=%zu detect holds=l%zu:%02zx%02zx0009",
@@ -1081,7 +1081,7 @@ static void many_list(struct many *many, const char *queue,
     if (queue[0] != 'l' || strchr(queue, '/') != NULL)
         return;
     many_add(many, snapshot, lock, false, texts, &taken);
-    if (many->circle && lock == many->count - 1)
+    if (many->cycle && lock == many->count - 1)
         many_add(many, snapshot, 0, true, texts, &taken);
 }
 
@@ -1098,7 +1098,7 @@ static size_t many_cycle(struct many *many, size_t owner)
     many->lists = many->texts = 0;
     assert_int_equal(hf_deadlock_search_begin(
                          search,
-                         many->circle && owner == 0
+                         many->cycle && owner == 0
                              ? (sprintf(queue, "l%zu", many->count - 1), queue)
                              : "common",
                          HF_TICKET_MUTEX, &id, many_text(many, owner, text)),
@@ -1127,8 +1127,8 @@ TEST(many_that_wait_for_one_cost_little)
         assert_int_equal(many_cycle(&many, counts[i] / 2), 0);
         assert_int_equal(many.lists, 1);
         assert_int_equal(many.texts, 0);
-        /* In a circle they find it with two or more lists, twice. */
-        many.circle = true;
+        /* In a cycle they find it with two or more lists, twice. */
+        many.cycle = true;
         assert_int_equal(many_cycle(&many, counts[i] - 1), 2);
         assert_in_range(many.lists, 4, 8);
         assert_in_range(many.texts, 2, 4 * HF_DEADLOCK_PAGE);
@@ -1142,10 +1142,10 @@ TEST(many_that_wait_for_one_cost_little)
 }
 
 /* The one whom all others wait for reads what each of them holds, and finds the
- * circle among them. */
-TEST(one_whom_a_thousand_wait_for_finds_the_circle)
+ * cycle among them. */
+TEST(one_whom_a_thousand_wait_for_finds_the_cycle)
 {
-    struct many many = {.count = 1000, .circle = true};
+    struct many many = {.count = 1000, .cycle = true};
 
     many.tickets = calloc(1002, sizeof *many.tickets);
     many.payloads = calloc(1002, sizeof *many.payloads);
@@ -1385,16 +1385,16 @@ static void fill(struct model *m, struct hf_random *random)
 
 /* Each owner that waits looks for a deadlock.  A search that looks at all locks
  * finds what the definition finds.  The real one, which does not see who else
- * is in the way, finds nothing but waits in a circle; and if there is a
+ * is in the way, finds nothing but waits in a cycle; and if there is a
  * deadlock then one of its waiters finds it, because the owners that wait for
  * no others wait for each other. */
 static void check_owners(struct model *m, size_t *lengths)
 {
-    size_t cycles[OWNERS], circles[OWNERS], victim;
+    size_t cycles[OWNERS], all_cycles[OWNERS], victim;
     bool is_deadlock = false, is_found = false;
 
     measure(m, false, cycles);
-    measure(m, true, circles);
+    measure(m, true, all_cycles);
     for (size_t owner = 0; owner < OWNERS; owner++) {
         size_t index, lock = waits_for(m, owner, &index), found;
 
@@ -1402,7 +1402,7 @@ static void check_owners(struct model *m, size_t *lengths)
             continue;
         assert_int_equal(cycle_in_all(m, owner, lock), cycles[owner]);
         found = cycle_of(m, owner, name_of(lock), &victim);
-        assert_true(found == 0 || circles[owner] > 0);
+        assert_true(found == 0 || all_cycles[owner] > 0);
         is_deadlock |= cycles[owner] > 0;
         is_found |= found > 0;
         lengths[cycles[owner]]++;

@@ -49,9 +49,9 @@ void deadlock_later_us(uint64_t us, void (*fn)(void *arg), void *arg)
  */
 
 /* Is a deadlock made, or something that is as large? */
-static bool has_circle(void)
+static bool has_cycle(void)
 {
-    return deadlock_run.kind == DEADLOCK_CIRCLE ||
+    return deadlock_run.kind == DEADLOCK_CYCLE ||
            deadlock_run.kind == DEADLOCK_MANY;
 }
 
@@ -64,17 +64,17 @@ static bool is_workload(void)
 void deadlock_continue(struct deadlock_owner *owner, struct deadlock_want *want,
                        hf_status status)
 {
-    if (deadlock_run.kind == DEADLOCK_CIRCLE)
-        deadlock_circle_continue(owner, want, status);
+    if (deadlock_run.kind == DEADLOCK_CYCLE)
+        deadlock_cycle_continue(owner, want, status);
     else if (deadlock_run.kind == DEADLOCK_MANY)
         deadlock_many_continue(owner, want, status);
-    else if (deadlock_number(owner) >= deadlock_run.circle)
+    else if (deadlock_number(owner) >= deadlock_run.cycle)
         deadlock_workload_continue(owner, want, status);
     else
         deadlock_near_continue(owner, want, status);
 }
 
-/* Those in a circle do not release before they are granted. */
+/* Those in a cycle do not release before they are granted. */
 void deadlock_revoked(struct deadlock_owner *owner)
 {
     if (is_workload() && deadlock_below(2) == 0)
@@ -83,8 +83,8 @@ void deadlock_revoked(struct deadlock_owner *owner)
 
 static void start(uint64_t seed)
 {
-    if (deadlock_run.kind == DEADLOCK_CIRCLE)
-        deadlock_circle_start(seed);
+    if (deadlock_run.kind == DEADLOCK_CYCLE)
+        deadlock_cycle_start(seed);
     else if (deadlock_run.kind == DEADLOCK_MANY)
         deadlock_many_start(seed);
     else if (is_workload())
@@ -95,8 +95,8 @@ static void start(uint64_t seed)
 
 static void check_end(void)
 {
-    if (deadlock_run.kind == DEADLOCK_CIRCLE)
-        deadlock_circle_check_end();
+    if (deadlock_run.kind == DEADLOCK_CYCLE)
+        deadlock_cycle_check_end();
     else if (deadlock_run.kind == DEADLOCK_MANY)
         deadlock_many_check_end();
     else if (is_workload())
@@ -128,13 +128,13 @@ static void connect_link(void *arg)
     hf_sim_set_link(client->engine, true, true);
 }
 
-/* One fault of a random client or owner, and the next one later.  A circle is
+/* One fault of a random client or owner, and the next one later.  A cycle is
  * to stay, so it has only faults that end no session by themselves. */
 static void fault(void *arg)
 {
     struct deadlock_client *client =
         &deadlock_run.clients[deadlock_below(deadlock_run.client_count)];
-    bool keeps_sessions = has_circle();
+    bool keeps_sessions = has_cycle();
 
     (void)arg;
     if (deadlock_run.stopping)
@@ -224,7 +224,7 @@ static struct hf_sim_config choose_config(uint64_t seed,
         config.ensemble.lag_max_us =
             (uint32_t)(1 +
                        deadlock_below(deadlock_below(2) == 0 ? 500 : 80000));
-    if (deadlock_run.faults && !has_circle() && engine == ENGINE_PLAIN)
+    if (deadlock_run.faults && !has_cycle() && engine == ENGINE_PLAIN)
         config.timeout_ms = config.least_timeout_ms =
             1000 + deadlock_below(3000);
     if (deadlock_run.faults && deadlock_below(3) == 0)
@@ -240,24 +240,24 @@ static void choose_kind(uint64_t seed)
         DEADLOCK_BY_TURNS,  DEADLOCK_ORDERED};
 
     deadlock_run.kind = seed % MANY_OF == MANY_OF - 1 ? DEADLOCK_MANY
-                        : seed % 2 == 1               ? DEADLOCK_CIRCLE
+                        : seed % 2 == 1               ? DEADLOCK_CYCLE
                                                       : kinds[seed / 2 % 8];
     deadlock_run.owner_room = DEADLOCK_OWNERS_MAX;
     deadlock_run.lock_room = DEADLOCK_LOCKS;
     if (deadlock_run.kind == DEADLOCK_MANY) {
         deadlock_many_choose();
         deadlock_run.owner_room = deadlock_run.lock_room =
-            deadlock_run.circle + deadlock_run.waiters;
-        deadlock_run.lock_count = deadlock_run.circle;
+            deadlock_run.cycle + deadlock_run.waiters;
+        deadlock_run.lock_count = deadlock_run.cycle;
         deadlock_run.faults = deadlock_below(4) == 0;
         return;
     }
     deadlock_run.faults =
         (is_workload() && seed / 2 % 2 == 0) ||
-        (deadlock_run.kind == DEADLOCK_CIRCLE && seed / 2 % 4 == 0);
-    deadlock_run.circle =
-        deadlock_run.kind == DEADLOCK_CIRCLE
-            ? 2 + (size_t)deadlock_below(DEADLOCK_CIRCLE_MAX - 1)
+        (deadlock_run.kind == DEADLOCK_CYCLE && seed / 2 % 4 == 0);
+    deadlock_run.cycle =
+        deadlock_run.kind == DEADLOCK_CYCLE
+            ? 2 + (size_t)deadlock_below(DEADLOCK_CYCLE_MAX - 1)
         : is_workload() ? 0
                         : 3;
     deadlock_run.lock_count = 3 + (size_t)deadlock_below(5);
@@ -267,7 +267,7 @@ static void choose_locks(void)
 {
     for (size_t i = 0; i < deadlock_run.lock_room; i++) {
         struct deadlock_lock *lock = &deadlock_run.locks[i];
-        uint64_t kind = has_circle() || is_workload() ? deadlock_below(4) : 3;
+        uint64_t kind = has_cycle() || is_workload() ? deadlock_below(4) : 3;
 
         (void)snprintf(lock->name, sizeof lock->name, "n%zu", i);
         (void)snprintf(lock->entry, sizeof lock->entry, "n%zu/locks", i);
@@ -309,7 +309,7 @@ static void begin(uint64_t seed, enum engine_kind engine)
         deadlock_walk_start(seed);
     if (deadlock_run.faults)
         deadlock_later_us(1000000, fault, NULL);
-    if (is_workload() || has_circle())
+    if (is_workload() || has_cycle())
         start_other_programs();
 }
 

@@ -3,20 +3,20 @@
  * Random runs of owners that hold several locks and look for deadlocks.  The
  * kind of a run follows from its seed:
  *
- *   circle     2 to 6 owners hold a lock each and then wait for each other in a
- *              circle; others wait in the same queues for a while
- *   many       the same among hundreds: up to 100 owners in the circle, or up
+ *   cycle     2 to 6 owners hold a lock each and then wait for each other in a
+ *              cycle; others wait in the same queues for a while
+ *   many       the same among hundreds: up to 100 owners in the cycle, or up
  *              to 300 that wait for a lock of it; in a third of these runs the
- *              circle stays open
+ *              cycle stays open
  *   ordered    owners take locks in one order, so that there is no deadlock;
  *              waits time out, and in some of the runs there are faults; a
  *              client walks over all names again and again
  *   unordered  they take locks in any order, so that deadlocks arise
  *   permits    an owner waits for one of two permits, and only one is held in a
- *              circle; the owner of the other one waited before
+ *              cycle; the owner of the other one waited before
  *   lost       two owners wait for each other, but one has lost its lock to a
  *              third one
- *   by turns   the waits of a circle are there one after the other, but never
+ *   by turns   the waits of a cycle are there one after the other, but never
  *              at once
  *
  * Owners of one client are threads: some share tickets (cohorts), and pass
@@ -26,12 +26,12 @@
  *
  * What must hold:
  *
- *   1  an acquire fails with HF_EDEADLK only in a circle that is closed, or in
+ *   1  an acquire fails with HF_EDEADLK only in a cycle that is closed, or in
  *      an unordered run, if it was in a deadlock at an instant of the look that
  *      has found it.  With faults an owner that has given up counts as waiting
  *      as long as its ticket is there;
- *   2  in a run with such a circle exactly one does, it is one that looks, and
- *      all others are granted; if faults take a lock of the circle, at most one
+ *   2  in a run with such a cycle exactly one does, it is one that looks, and
+ *      all others are granted; if faults take a lock of the cycle, at most one
  *      does.  In an ordered run all are granted;
  *   3  at the end of an unordered run no deadlock is left in which somebody
  *      looks, as far as it follows from what tickets say;

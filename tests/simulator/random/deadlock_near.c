@@ -2,7 +2,7 @@
 /*
  * Runs that look like a deadlock to a reader that is careless about one thing:
  * a semaphore has another permit, the owner of a ticket waits no longer, a lock
- * that a text names was lost, or the waits of a circle are never there at
+ * that a text names was lost, or the waits of a cycle are never there at
  * once.  Three owners, each a process.
  */
 #include "simulator/random/deadlock_private.h"
@@ -193,12 +193,12 @@ void deadlock_near_start(uint64_t seed)
     bool by_turns = deadlock_run.kind == DEADLOCK_BY_TURNS;
     size_t others = by_turns ? 0 : below(3);
 
-    for (size_t i = 0; i < deadlock_run.circle + others; i++) {
+    for (size_t i = 0; i < deadlock_run.cycle + others; i++) {
         struct deadlock_owner *owner =
             deadlock_owner_new(deadlock_client_new(seed));
 
         owner->detects = !by_turns || i == 0;
-        if (i >= deadlock_run.circle)
+        if (i >= deadlock_run.cycle)
             deadlock_workload_begin(owner);
         else if (deadlock_run.kind != DEADLOCK_LOST || i < 2)
             acquire(owner, by_turns ? i : i % 2);
@@ -209,7 +209,7 @@ void deadlock_near_check_end(void)
 {
     if (deadlock_run.kind == DEADLOCK_BY_TURNS)
         return;
-    for (size_t i = 0; i < deadlock_run.circle; i++)
+    for (size_t i = 0; i < deadlock_run.cycle; i++)
         deadlock_check(deadlock_run.owners[i].finished, 2,
                        "an owner was not granted in the end");
 }

@@ -9,8 +9,8 @@
  *     deadlock_owner.c     what owners do
  *     deadlock_truth.c     who waits for whom in truth
  *     deadlock_workload.c  owners that take locks at random
- *     deadlock_circle.c    owners that wait for each other in a circle
- *     deadlock_many.c     a circle of many, or one that many wait behind
+ *     deadlock_cycle.c    owners that wait for each other in a cycle
+ *     deadlock_many.c     a cycle of many, or one that many wait behind
  *     deadlock_near.c      runs that only look like a deadlock
  *     deadlock_walk.c      a client that walks over the names
  */
@@ -26,12 +26,12 @@
 #define DEADLOCK_OWNERS_MAX 16 /* if they are not DEADLOCK_MANY */
 #define DEADLOCK_LOCKS 10      /* the same */
 #define DEADLOCK_PERMITS_MAX 3
-#define DEADLOCK_CIRCLE_MAX 6
+#define DEADLOCK_CYCLE_MAX 6
 #define DEADLOCK_HOLDS_MAX 32
 #define DEADLOCK_OTHERS 3
 
 enum deadlock_kind {
-    DEADLOCK_CIRCLE,
+    DEADLOCK_CYCLE,
     DEADLOCK_MANY,
     DEADLOCK_ORDERED,
     DEADLOCK_UNORDERED,
@@ -62,7 +62,7 @@ struct deadlock_client {
     uint64_t tick_us;
     bool draining;
     size_t owners;
-    /* Of a circle: it is the run around the owner of this number. */
+    /* Of a cycle: it is the run around the owner of this number. */
     bool is_outer;
     size_t inner;
     struct deadlock_cohort cohorts[DEADLOCK_LOCKS];
@@ -117,7 +117,7 @@ struct deadlock_owner {
     struct deadlock_client *client;
     bool detects;
     bool leaving;  /* it is to release all that it holds */
-    bool finished; /* of a circle: it has released everything */
+    bool finished; /* of a cycle: it has released everything */
     struct deadlock_want *wants;
     struct deadlock_want *waiting; /* NULL: it does not wait */
     /* A run inside the command of another run: the owner of that, what it and
@@ -146,16 +146,16 @@ struct deadlock_run {
     struct deadlock_owner *owners;
     size_t count;
     size_t owner_room;
-    size_t circle; /* the first owners and locks have a part of their own */
+    size_t cycle;  /* the first owners and locks have a part of their own */
     size_t joined; /* of these, how many hold their lock */
-    /* The owners behind those of the circle that wait for its first lock, how
+    /* The owners behind those of the cycle that wait for its first lock, how
      * many of them, the first ones, hold one of their own; and whether the
-     * circle has a gap. */
+     * cycle has a gap. */
     size_t waiters;
     size_t waiters_holding;
     bool is_open;
     /* Faults have kept a client from its server until a lock of it was lost, so
-     * that a circle may be none any more. */
+     * that a cycle may be none any more. */
     bool has_lost;
     /* Waits that no core knows any more, although their ticket may still be in
      * the queue, with the session of a client that is cut off; linked by .next.
@@ -290,13 +290,13 @@ void deadlock_workload_leave(struct deadlock_owner *owner);
 void deadlock_workload_stop(void);
 void deadlock_workload_check_end(void);
 
-/* ------------------------------------------------------- deadlock_circle.c */
+/* ------------------------------------------------------- deadlock_cycle.c */
 
-void deadlock_circle_start(uint64_t seed);
-void deadlock_circle_continue(struct deadlock_owner *owner,
-                              const struct deadlock_want *want,
-                              hf_status status);
-void deadlock_circle_check_end(void);
+void deadlock_cycle_start(uint64_t seed);
+void deadlock_cycle_continue(struct deadlock_owner *owner,
+                             const struct deadlock_want *want,
+                             hf_status status);
+void deadlock_cycle_check_end(void);
 
 /* -------------------------------------------------------- deadlock_many.c */
 

@@ -19,12 +19,12 @@ static size_t below(size_t bound)
 /* --------------------------------------------------------------- choices -- */
 
 /* The first lock behind all that ${owner} and those around it hold; owners of a
- * circle have the first ones to themselves. */
+ * cycle have the first ones to themselves. */
 static size_t first_behind(const struct deadlock_owner *owner)
 {
     size_t lock = DEADLOCK_LOCKS;
 
-    while (lock > deadlock_run.circle && !deadlock_holds_lock(owner, lock - 1))
+    while (lock > deadlock_run.cycle && !deadlock_holds_lock(owner, lock - 1))
         lock--;
     return lock;
 }
@@ -98,7 +98,7 @@ static void go_on(struct deadlock_owner *owner);
 /* Another process that does nothing; NULL: there is none. */
 static struct deadlock_owner *find_idle(const struct deadlock_owner *owner)
 {
-    for (size_t i = deadlock_run.circle; i < deadlock_run.count; i++) {
+    for (size_t i = deadlock_run.cycle; i < deadlock_run.count; i++) {
         struct deadlock_owner *idle = &deadlock_run.owners[i];
 
         if (idle != owner && idle->client->owners == 1 && idle->wants == NULL &&
@@ -259,7 +259,7 @@ void deadlock_workload_start(uint64_t seed)
 
 void deadlock_workload_stop(void)
 {
-    for (size_t i = deadlock_run.circle; i < deadlock_run.count; i++) {
+    for (size_t i = deadlock_run.cycle; i < deadlock_run.count; i++) {
         if (deadlock_run.owners[i].waiting == NULL)
             deadlock_plan(&deadlock_run.owners[i], 1, go_on);
     }

@@ -6,7 +6,7 @@
  * inside the command of a run that holds it.  Others wait in the same queues
  * for a while.
  *
- * Owner and lock number i of the circle belong together.
+ * Owner and lock number i of the cycle belong together.
  */
 #include "simulator/random/deadlock_private.h"
 
@@ -15,14 +15,14 @@ static size_t below(size_t bound)
     return (size_t)deadlock_below(bound);
 }
 
-static bool is_in_circle(const struct deadlock_owner *owner)
+static bool is_in_cycle(const struct deadlock_owner *owner)
 {
-    return deadlock_number(owner) < deadlock_run.circle;
+    return deadlock_number(owner) < deadlock_run.cycle;
 }
 
-/* --------------------------------------------------------- in the circle -- */
+/* --------------------------------------------------------- in the cycle -- */
 
-/* Does a writer hold ${lock} of the circle? */
+/* Does a writer hold ${lock} of the cycle? */
 static bool is_written(size_t lock)
 {
     const struct deadlock_owner *owner = &deadlock_run.owners[lock];
@@ -35,9 +35,9 @@ static bool is_written(size_t lock)
 }
 
 /* Wait for the lock of the next one: behind a writer as a reader too. */
-static void close_circle(struct deadlock_owner *owner)
+static void close_cycle(struct deadlock_owner *owner)
 {
-    size_t lock = (deadlock_number(owner) + 1) % deadlock_run.circle;
+    size_t lock = (deadlock_number(owner) + 1) % deadlock_run.cycle;
 
     deadlock_acquire(owner, lock,
                      !deadlock_run.locks[lock].read_write ? HF_TICKET_MUTEX
@@ -50,10 +50,10 @@ static void close_circle(struct deadlock_owner *owner)
  * for each other. */
 static void joined(void)
 {
-    if (++deadlock_run.joined < deadlock_run.circle)
+    if (++deadlock_run.joined < deadlock_run.cycle)
         return;
-    for (size_t i = 0; i < deadlock_run.circle; i++)
-        deadlock_plan(&deadlock_run.owners[i], 500 + below(3000), close_circle);
+    for (size_t i = 0; i < deadlock_run.cycle; i++)
+        deadlock_plan(&deadlock_run.owners[i], 500 + below(3000), close_cycle);
 }
 
 static void leave_outer(struct deadlock_owner *owner)
@@ -61,7 +61,7 @@ static void leave_outer(struct deadlock_owner *owner)
     deadlock_release_all(owner);
 }
 
-static void leave_circle(struct deadlock_owner *owner)
+static void leave_cycle(struct deadlock_owner *owner)
 {
     struct deadlock_owner *outer = owner->outer;
 
@@ -73,7 +73,7 @@ static void leave_circle(struct deadlock_owner *owner)
     deadlock_plan(outer, below(100), leave_outer);
 }
 
-/* Wait for ${lock}, all permits of it; ${owner} is one of the circle, or the
+/* Wait for ${lock}, all permits of it; ${owner} is one of the cycle, or the
  * run around it. */
 static void join(struct deadlock_owner *owner, size_t lock)
 {
@@ -90,14 +90,14 @@ static void join(struct deadlock_owner *owner, size_t lock)
                      shares ? DEADLOCK_SHARED : DEADLOCK_LISTED);
 }
 
-static void join_circle(struct deadlock_owner *owner)
+static void join_cycle(struct deadlock_owner *owner)
 {
     join(owner, deadlock_number(owner));
 }
 
-static void continue_in_circle(struct deadlock_owner *owner,
-                               const struct deadlock_want *want,
-                               hf_status status)
+static void continue_in_cycle(struct deadlock_owner *owner,
+                              const struct deadlock_want *want,
+                              hf_status status)
 {
     if (status == HF_EDEADLK) {
         deadlock_run.end->counts.found++;
@@ -106,12 +106,12 @@ static void continue_in_circle(struct deadlock_owner *owner,
                        "a deadlock had two victims");
     } else {
         deadlock_check(status == HF_OK, 2,
-                       "a wait of the circle failed otherwise");
+                       "a wait of the cycle failed otherwise");
     }
     if (want->lock == deadlock_number(owner))
         joined();
     else
-        deadlock_plan(owner, below(200), leave_circle);
+        deadlock_plan(owner, below(200), leave_cycle);
 }
 
 /* ---------------------------------------------------------- runs around -- */
@@ -126,7 +126,7 @@ static void continue_outer(struct deadlock_owner *outer, hf_status status)
 {
     struct deadlock_owner *inner = &deadlock_run.owners[outer->client->inner];
 
-    deadlock_check(status == HF_OK, 2, "a wait of the circle failed otherwise");
+    deadlock_check(status == HF_OK, 2, "a wait of the cycle failed otherwise");
     deadlock_begin_inner(outer, inner);
     joined();
 }
@@ -135,11 +135,11 @@ static void continue_outer(struct deadlock_owner *outer, hf_status status)
 
 static void stand_by(struct deadlock_owner *owner);
 
-/* Wait for a lock of the circle for a while, and hold nothing besides; or ask
+/* Wait for a lock of the cycle for a while, and hold nothing besides; or ask
  * somebody to release one, who does not. */
 static void stand_by(struct deadlock_owner *owner)
 {
-    size_t lock = below(deadlock_run.circle);
+    size_t lock = below(deadlock_run.cycle);
     const struct deadlock_lock *wanted = &deadlock_run.locks[lock];
     const struct deadlock_want *asked = deadlock_run.owners[lock].wants;
 
@@ -160,12 +160,11 @@ static void stand_by(struct deadlock_owner *owner)
                          : DEADLOCK_SHARED);
 }
 
-void deadlock_circle_continue(struct deadlock_owner *owner,
-                              const struct deadlock_want *want,
-                              hf_status status)
+void deadlock_cycle_continue(struct deadlock_owner *owner,
+                             const struct deadlock_want *want, hf_status status)
 {
-    if (is_in_circle(owner)) {
-        continue_in_circle(owner, want, status);
+    if (is_in_cycle(owner)) {
+        continue_in_cycle(owner, want, status);
     } else if (owner->client->is_outer) {
         continue_outer(owner, status);
     } else {
@@ -178,29 +177,29 @@ void deadlock_circle_continue(struct deadlock_owner *owner,
 /* ----------------------------------------------------------- the whole run --
  */
 
-/* Those in the circle come first, each a process or a thread of that before it.
+/* Those in the cycle come first, each a process or a thread of that before it.
  */
-static void start_circle(uint64_t seed)
+static void start_cycle(uint64_t seed)
 {
-    for (size_t i = 0; i < deadlock_run.circle; i++) {
+    for (size_t i = 0; i < deadlock_run.cycle; i++) {
         struct deadlock_owner *owner = deadlock_owner_new(
             i > 0 && below(4) == 0 ? deadlock_run.owners[i - 1].client
                                    : deadlock_client_new(seed));
 
         owner->detects = below(3) > 0;
     }
-    deadlock_run.owners[below(deadlock_run.circle)].detects = true;
+    deadlock_run.owners[below(deadlock_run.cycle)].detects = true;
 }
 
 /* Each of them joins, or the run around it does. */
 static void start_outer(uint64_t seed)
 {
-    for (size_t i = 0; i < deadlock_run.circle; i++) {
+    for (size_t i = 0; i < deadlock_run.cycle; i++) {
         struct deadlock_owner *owner = &deadlock_run.owners[i];
         struct deadlock_owner *outer;
 
         if (owner->client->owners > 1 || below(5) > 0) {
-            deadlock_plan(owner, below(1500), join_circle);
+            deadlock_plan(owner, below(1500), join_cycle);
             continue;
         }
         outer = deadlock_owner_new(deadlock_client_new(seed));
@@ -212,7 +211,7 @@ static void start_outer(uint64_t seed)
     }
 }
 
-/* A thread of one in the circle, or a process. */
+/* A thread of one in the cycle, or a process. */
 static void start_bystanders(uint64_t seed)
 {
     size_t count = below(4);
@@ -220,7 +219,7 @@ static void start_bystanders(uint64_t seed)
     for (size_t i = 0; i < count && deadlock_run.count < DEADLOCK_OWNERS_MAX;
          i++) {
         struct deadlock_owner *mate =
-            &deadlock_run.owners[below(deadlock_run.circle)];
+            &deadlock_run.owners[below(deadlock_run.cycle)];
         bool alone = mate->outer != NULL || below(2) == 0;
         struct deadlock_owner *owner = deadlock_owner_new(
             alone ? deadlock_client_new(seed) : mate->client);
@@ -230,20 +229,20 @@ static void start_bystanders(uint64_t seed)
     }
 }
 
-void deadlock_circle_start(uint64_t seed)
+void deadlock_cycle_start(uint64_t seed)
 {
-    start_circle(seed);
+    start_cycle(seed);
     start_outer(seed);
     start_bystanders(seed);
 }
 
-/* A deadlock was found and every owner of the circle got through. */
-void deadlock_circle_check_end(void)
+/* A deadlock was found and every owner of the cycle got through. */
+void deadlock_cycle_check_end(void)
 {
     deadlock_check(deadlock_run.end->counts.found == 1 ||
                        (deadlock_run.faults && deadlock_run.has_lost),
                    2, "a deadlock was not found");
-    for (size_t i = 0; i < deadlock_run.circle; i++)
+    for (size_t i = 0; i < deadlock_run.cycle; i++)
         deadlock_check(deadlock_run.owners[i].finished, 2,
                        "an owner was not granted in the end");
 }
