@@ -380,7 +380,7 @@ static struct client_request *look_at(struct engine_client *client,
 
     request->request.ticket_kind = kind;
     request->request.detailed = true;
-    request->request.texts = texts;
+    request->request.texts = &texts;
     client->fixture->ops->request(client->engine, &request->request);
     return client_wait(client, request);
 }
