@@ -2,6 +2,7 @@
 #include "base/quote.h"
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -50,16 +51,21 @@ struct hf_quoted hf_quote(const char *text, size_t bytes)
     char *to = quoted.text + 1;
     char *const end =
         quoted.text + sizeof(quoted.text) - TAIL - HF_QUOTE_CHARACTER_BYTES;
-    size_t at = 0, secret = bytes, behind = bytes;
+    size_t at = 0;
+    struct hf_secrets secrets;
+    struct hf_secret secret;
+    bool hidden;
 
-    (void)hf_secret_find(text, bytes, &secret, &behind);
+    hf_secrets_begin(&secrets, text, bytes);
+    hidden = hf_secrets_next(&secrets, &secret);
     while (at < bytes && to <= end) {
         size_t written;
 
-        if (at == secret) {
+        if (hidden && at >= secret.from) {
             memcpy(to, "***", 3);
             to += 3;
-            at = behind;
+            at = secret.to;
+            hidden = hf_secrets_next(&secrets, &secret);
             continue;
         }
         at += hf_quote_character(text + at, bytes - at, to, &written);

@@ -14,8 +14,8 @@ struct hf_quoted {
 /* Return the ${bytes} of ${text} in double quotes.  A character that cannot be
  * shown (hf_utf8_unprintable()), or a byte that is part of none, becomes \xNN
  * for each of its bytes; a quote or backslash gets a backslash in front of it;
- * the first password of what looks like a URL becomes "***".  Text that does
- * not fit is cut, and "..." follows the closing quote.  Returned by value:
+ * each password of what looks like a URL becomes "***".  Text that does not
+ * fit is cut, and "..." follows the closing quote.  Returned by value:
  * hf_quote(name, n).text lives until the statement ends. */
 struct hf_quoted hf_quote(const char *text, size_t bytes);
 

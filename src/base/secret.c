@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A text that looks like a URL has ":/" in it, or one of our schemes and ':' at
- * its beginning or behind a '/' or '='.  Its password is between the second ':'
- * and the last '@', because the first ':' is that of the scheme; or it is the
- * value of an option with such a key.
+ * its beginning or behind a '/' or '='.  Its passwords are what is between the
+ * second ':' and the last '@', because the first ':' is that of the scheme, and
+ * the values of options with such keys.
  */
 #include "base/secret.h"
 
@@ -24,7 +24,7 @@ bool hf_secret_key(const char *key, size_t bytes)
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
         if (strlen(keys[i]) == bytes && strncasecmp(keys[i], key, bytes) == 0)
             return true;
-    return false;
+    return memchr(key, '%', bytes) != NULL;
 }
 
 /* Does one of our schemes begin at ${at}? */
@@ -51,80 +51,135 @@ static bool looks_like_url(const char *text, size_t bytes)
     return false;
 }
 
-/* A password in front of the last '@'. */
-static bool find_before_at(const char *text, size_t bytes, size_t *from,
-                           size_t *to)
+static bool is_empty(struct hf_secret secret)
 {
-    const char *at = memrchr(text, '@', bytes);
-    const char *colon = memchr(text, ':', bytes);
+    return secret.from == secret.to;
+}
+
+/* Set .user to the password in front of the last '@', if there is one. */
+static void find_before_at(struct hf_secrets *secrets)
+{
+    const char *text = secrets->text;
+    const char *at = memrchr(text, '@', secrets->bytes);
+    const char *colon = memchr(text, ':', secrets->bytes);
 
     if (at == NULL || colon == NULL || colon > at)
-        return false;
+        return;
     colon = memchr(colon + 1, ':', (size_t)(at - colon) - 1);
-    if (colon == NULL || colon + 1 == at)
-        return false;
-    *from = (size_t)(colon - text) + 1;
-    *to = (size_t)(at - text);
-    return true;
+    if (colon != NULL)
+        secrets->user =
+            (struct hf_secret){(size_t)(colon - text) + 1, (size_t)(at - text)};
 }
 
-/* A password as the value of an option. */
-static bool find_option(const char *text, size_t bytes, size_t *from,
-                        size_t *to)
+/* Where the value of an option ends that has the offset ${at}. */
+static size_t value_end(const struct hf_secrets *secrets, size_t at)
 {
-    for (size_t at = 0, end; at < bytes; at = end) {
+    while (at < secrets->bytes && secrets->text[at] != '?' &&
+           secrets->text[at] != '&')
+        at++;
+    return at;
+}
+
+/* Set .option to the next password that is the value of an option, from .next
+ * on; to an empty one if there is none. */
+static void find_option(struct hf_secrets *secrets)
+{
+    const char *text = secrets->text;
+
+    secrets->option = (struct hf_secret){0, 0};
+    while (is_empty(secrets->option) && secrets->next < secrets->bytes) {
+        size_t at = secrets->next, end = value_end(secrets, at + 1);
         const char *equals;
 
-        for (end = at + 1; end < bytes; end++)
-            if (text[end] == '?' || text[end] == '&')
-                break;
+        secrets->next = end;
         equals = memchr(text + at, '=', end - at);
-        if ((text[at] != '?' && text[at] != '&') || equals == NULL ||
-            equals + 1 == text + end ||
-            !hf_secret_key(text + at + 1, (size_t)(equals - text) - at - 1))
-            continue;
-        *from = (size_t)(equals - text) + 1;
-        *to = end;
-        return true;
+        if ((text[at] == '?' || text[at] == '&') && equals != NULL &&
+            hf_secret_key(text + at + 1, (size_t)(equals - text) - at - 1))
+            secrets->option =
+                (struct hf_secret){(size_t)(equals - text) + 1, end};
     }
-    return false;
 }
 
-bool hf_secret_find(const char *text, size_t bytes, size_t *from, size_t *to)
+void hf_secrets_begin(struct hf_secrets *secrets, const char *text,
+                      size_t bytes)
 {
-    return looks_like_url(text, bytes) &&
-           (find_before_at(text, bytes, from, to) ||
-            find_option(text, bytes, from, to));
+    *secrets = (struct hf_secrets){.text = text, .bytes = bytes};
+    if (looks_like_url(text, bytes))
+        find_before_at(secrets);
+    else
+        secrets->next = bytes;
 }
 
-/* Replace what is from ${from} up to ${to}; the text does not grow.  Returns
- * where the mask ends. */
-static size_t put_mask(char *text, size_t from, size_t to)
+/* A password in front of the '@' may contain what looks like an option, and the
+ * value of an option may contain the '@'.  Passwords that overlap or touch
+ * are one, because else the rest of one would be shown.  If it begins with a
+ * value, it ends where a value does: so nothing is found in it once it is
+ * hidden. */
+static void join_overlapping(struct hf_secrets *secrets)
 {
-    size_t bytes = to - from < strlen(MASK) ? to - from : strlen(MASK);
+    struct hf_secret *user = &secrets->user, *option = &secrets->option;
 
-    memcpy(text + from, MASK, bytes);
-    memmove(text + from + bytes, text + to, strlen(text + to) + 1);
-    return from + bytes;
+    while (!is_empty(*option) && !is_empty(*user) && option->from <= user->to &&
+           user->from <= option->to) {
+        user->to = option->to > user->to ? option->to : user->to;
+        if (option->from < user->from) {
+            user->from = option->from;
+            user->to = value_end(secrets, user->to);
+        }
+        find_option(secrets);
+    }
 }
 
-static bool is_mask(const char *text, size_t bytes)
+bool hf_secrets_next(struct hf_secrets *secrets, struct hf_secret *secret)
 {
-    return strspn(text, "*") >= bytes;
+    struct hf_secret *user = &secrets->user, *option = &secrets->option;
+    struct hf_secret *first = option;
+
+    if (is_empty(*option))
+        find_option(secrets);
+    join_overlapping(secrets);
+    if (is_empty(*option) || (!is_empty(*user) && user->from < option->from))
+        first = user;
+    *secret = *first;
+    *first = (struct hf_secret){0, 0};
+    return !is_empty(*secret);
+}
+
+/* Copy the word of ${bytes} at ${text} to ${out}, which is in front of it or
+ * the same, without its passwords.  What was copied is not read again.  Returns
+ * where the copy ends. */
+static char *copy_hidden(char *out, const char *text, size_t bytes)
+{
+    struct hf_secrets secrets;
+    struct hf_secret secret;
+    size_t copied = 0;
+
+    hf_secrets_begin(&secrets, text, bytes);
+    while (hf_secrets_next(&secrets, &secret)) {
+        size_t mask = secret.to - secret.from;
+
+        mask = mask < strlen(MASK) ? mask : strlen(MASK);
+        memmove(out, text + copied, secret.from - copied);
+        out += secret.from - copied;
+        memcpy(out, MASK, mask);
+        out += mask;
+        copied = secret.to;
+    }
+    memmove(out, text + copied, bytes - copied);
+    return out + (bytes - copied);
 }
 
 /* Words end at blanks, quotes and brackets. */
 void hf_secret_hide(char *text)
 {
-    size_t from, to;
+    char *out = text;
 
     while (*text != '\0') {
         size_t bytes = strcspn(text, " \t\n\"'()<>");
 
-        if (bytes > 0 && hf_secret_find(text, bytes, &from, &to) &&
-            !is_mask(text + from, to - from))
-            text += put_mask(text, from, to);
-        else
-            text += bytes > 0 ? bytes : 1;
+        bytes += bytes == 0;
+        out = copy_hidden(out, text, bytes);
+        text += bytes;
     }
+    *out = '\0';
 }

@@ -218,9 +218,11 @@ static hf_status check_components(struct name_span name, struct hf_error *error)
  * because it was given as a name by mistake. */
 static hf_status check_secret(struct name_span name, struct hf_error *error)
 {
-    size_t from, to;
+    struct hf_secrets secrets;
+    struct hf_secret secret;
 
-    if (!hf_secret_find(name.text, name.bytes, &from, &to))
+    hf_secrets_begin(&secrets, name.text, name.bytes);
+    if (!hf_secrets_next(&secrets, &secret))
         return HF_OK;
     return hf_error_set(error, HF_ENAME,
                         "the lock name %s looks like a URL with a password; "

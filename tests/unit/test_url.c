@@ -304,6 +304,19 @@ TEST(test_secrets_are_hidden)
         {"postgresql:/db?a=b&password=secret&c=d and foo:/u:pwd@h",
          "postgresql:/db?a=b&password=***&c=d and foo:/u:***@h"},
         {"redis://h?PASSWD=secret", "redis://h?PASSWD=***"},
+        {"redis://h?pass%77d=secret&a=b", "redis://h?pass%77d=***&a=b"},
+        {"postgresql://u:pw@h/db?password=one&a=b&sslpassword=two bad",
+         "postgresql://u:**@h/db?password=***&a=b&sslpassword=*** bad"},
+        {"postgresql://u:***@h/db?sslpassword=two",
+         "postgresql://u:***@h/db?sslpassword=***"},
+        {"redis://h?password=one&a=b:two@c",
+         "redis://h?password=***&a=b:***@c"},
+        {"redis://h?password=one:1&a=two@c&auth=e",
+         "redis://h?password=***&auth=*"},
+        {"postgresql://u:pw@h/db?password=one@two&pwd=three&d=e",
+         "postgresql://u:***&pwd=***&d=e"},
+        {"h?password=a:/b&auth=two&x=c:three@d",
+         "h?password=***&auth=***&x=c:***@d"},
         {"redis://h?auth=", "redis://h?auth="},
         {"file:/home/a@b: zk://u@h", "file:/home/a@b: zk://u@h"},
     };
@@ -324,6 +337,12 @@ TEST(test_quoted_secrets_are_hidden)
     char text[300];
 
     assert_string_equal(hf_quote("zk:/u:p w@h", 11).text, "\"zk:/u:***@h\"");
+    assert_string_equal(
+        hf_quote("postgres:/u:p@h?password=one&sslpassword=two", 44).text,
+        "\"postgres:/u:***@h?password=***&sslpassword=***\"");
+    assert_string_equal(
+        hf_quote("postgres:/u:p@h?password=one@two&pwd=three", 42).text,
+        "\"postgres:/u:***&pwd=***\"");
     memset(text, 'x', sizeof(text));
     memcpy(text, "redis://:", 9);
     text[290] = '@';
