@@ -23,7 +23,9 @@ struct hf_on_election {
 
 /* Called when a campaign has ended for good without a resignation; ${why} is
  * what hf_last_error() has here, and valid until the callback returns.
- * hf_election_campaign_start() begins another campaign, from here as well. */
+ * hf_election_campaign_start() begins another campaign, from here as well.  If
+ * the next campaign begins before this could be called, it is called all the
+ * same, before on_elected of that campaign. */
 struct hf_on_ended {
     void (*fn)(void *arg, struct hf_election *election,
                const struct hf_error *why);

@@ -159,7 +159,6 @@ static hf_status begin_campaign(struct hf_election *e, struct hf_error *error)
         HF_OK)
         return status;
     e->campaign_tries = 0;
-    e->idle_reason = (struct hf_error){.status = HF_OK};
     return hf_candidacy_begin(e, 0, error);
 }
 
@@ -186,12 +185,16 @@ static struct hf_election *of_resign_op(struct hf_user_op *op)
     return container_of(op, struct hf_election, resign_op);
 }
 
-/* The .take of a resignation. */
+/* The .take of a resignation.  From now on another one may begin. */
 static void take_resign(struct hf_user_op *op, struct hf_result *result,
                         struct hf_error *why)
 {
+    struct hf_election *e = of_resign_op(op);
+
     (void)result;
-    *why = of_resign_op(op)->outcome;
+    *why = e->outcome;
+    if (e->resignation == HF_RESIGNATION_ANSWERED)
+        e->resignation = HF_RESIGNATION_NONE;
 }
 
 /* The .destroy of a resignation, which kept the election alive. */

@@ -35,11 +35,15 @@ enum hf_election_state {
     HF_ELECTION_LEAVING
 };
 
-/* How far a resignation has come; NONE again once it is answered. */
+/* How far a resignation has come; NONE again once its end was taken, if anybody
+ * waits for it. */
 enum hf_resignation {
     HF_RESIGNATION_NONE,
     HF_RESIGNATION_LEAVING,
     HF_RESIGNATION_LEFT, /* the candidacy is over: it can be answered */
+    /* The call that waits is answered, and has still to take .outcome; until
+     * then nothing may change that. */
+    HF_RESIGNATION_ANSWERED,
 };
 
 /* All fields under the client's lock, where nothing else is said. */
@@ -80,7 +84,8 @@ struct hf_election {
     struct hf_error loss; /* why the leadership of one of them is over */
     bool revoke_pending;  /* a release was asked for; to be reported */
     bool end_pending;     /* the candidacy ended unasked; to be reported */
-    /* Why it is IDLE.  HF_OK: it was not asked to campaign, or it resigned. */
+    /* Why it is IDLE, or was before this campaign, because on_ended may report
+     * that later.  HF_OK: it was not asked to campaign, or it resigned. */
     struct hf_error idle_reason;
 
     enum hf_resignation resignation;

@@ -77,7 +77,9 @@ void hf_election_answer_resign(struct hf_election *e)
     if (e->resignation != HF_RESIGNATION_LEFT ||
         hf_user_callback_is_running(&e->user))
         return;
-    e->resignation = HF_RESIGNATION_NONE;
+    e->resignation = e->resign_op.completion.waiter != NULL
+                         ? HF_RESIGNATION_ANSWERED
+                         : HF_RESIGNATION_NONE;
     hf_user_op_end(&e->resign_op, e->outcome.status);
 }
 

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Elections on the file engine, in every way to use a client
  * (src/client/election.c). */
+#include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "client/client.h"
+#include "client/election.h"
 #include "cmocka/runner.h"
 #include "election_candidate.h"
 #include "in_each_way.h"
@@ -455,6 +460,25 @@ TEST(it_can_run_again_from_its_end)
     hf_lock_free(mutex);
 }
 
+/* The next campaign may begin before the end of the last one is reported. */
+TEST(an_end_has_its_reason_whatever_follows)
+{
+    struct hf_lock *mutex;
+    struct hf_grant *grant;
+    FIXTURE(f, WAY_DISPATCH, NULL);
+    mutex = lock_of_kind(f.b.fixture, HF_KIND_MUTEX);
+    grant = client_take(f.b.fixture, mutex);
+    candidate_campaign(&f.a);
+    wait_until(has_event, f.a.fixture);
+    assert_int_equal(client_give(f.b.fixture, grant), HF_OK);
+    candidate_campaign(&f.a);
+    wait_until(leads, f.a.election);
+    candidate_expect(&f.a, "ended elected ");
+    assert_int_equal(f.a.error.status, HF_EKIND);
+    assert_string_not_equal(f.a.error.text, "");
+    hf_lock_free(mutex);
+}
+
 /* ---------------------------------------------------------------- misuse -- */
 
 TEST(wrong_options_are_refused)
@@ -520,6 +544,77 @@ TEST(a_second_resignation_is_refused)
                         "for the end of that");
     client_wait_until(f.a.fixture, candidate_has_resigned, &f.a);
     assert_int_equal(hf_election_resign(f.a.election), HF_OK);
+}
+
+static _Atomic bool is_frozen, may_go_on;
+
+/* The handler of a signal: the thread stays here until .may_go_on is set. */
+static void freeze(int signal)
+{
+    int before = errno;
+
+    (void)signal;
+    atomic_store(&is_frozen, true);
+    while (!atomic_load(&may_go_on))
+        (void)poll(NULL, 0, 1);
+    errno = before;
+}
+
+static bool has_frozen(void *arg)
+{
+    (void)arg;
+    return atomic_load(&is_frozen);
+}
+
+static enum hf_resignation resignation_of(struct hf_election *election)
+{
+    enum hf_resignation resignation;
+
+    hf_monitor_lock(&election->client->monitor);
+    resignation = election->resignation;
+    hf_monitor_unlock(&election->client->monitor);
+    return resignation;
+}
+
+static bool has_left(void *arg)
+{
+    return resignation_of(arg) == HF_RESIGNATION_LEFT;
+}
+
+static bool is_answered(void *arg)
+{
+    return !has_left(arg);
+}
+
+/* A caller has its answer, but has not woken yet: its answer stays what it
+ * is. */
+TEST(a_resignation_lasts_until_its_caller_has_the_answer)
+{
+    const struct sigaction action = {.sa_handler = freeze};
+    struct hf_error denied;
+    pthread_t thread;
+    FIXTURE(f, WAY_THREAD, NULL);
+    assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
+    pthread_mutex_lock(&f.a.callback_lock);
+    candidate_campaign(&f.a);
+    wait_until(has_started, &f.a);
+    thread = start_thread(resign_main, &f.a);
+    wait_until(has_left, f.a.election);
+    hf_monitor_lock(&f.a.election->client->monitor);
+    hf_error_set(&denied, HF_EDENIED, "the ticket stays"); /* as if it did */
+    f.a.election->outcome = denied;
+    hf_monitor_unlock(&f.a.election->client->monitor);
+    assert_int_equal(pthread_kill(thread, SIGUSR1), 0);
+    wait_until(has_frozen, NULL);
+    pthread_mutex_unlock(&f.a.callback_lock);
+    wait_until(is_answered, f.a.election);
+    assert_int_equal(hf_election_resign(f.a.election), HF_ESTATE);
+    assert_int_equal(hf_election_campaign_start(f.a.election), HF_ESTATE);
+    atomic_store(&may_go_on, true);
+    pthread_join(thread, NULL);
+    assert_int_equal(f.a.status, HF_EDENIED);
+    assert_int_equal(hf_election_resign(f.a.election), HF_OK);
+    candidate_campaign(&f.a);
 }
 
 static int in_child(void *arg)
