@@ -150,9 +150,10 @@ void hf_callback_queue_await(struct hf_callback_queue *queue,
         pthread_cond_wait(&queue->not_running, lock);
 }
 
-void hf_callback_queue_after_fork(struct hf_callback_queue *queue)
+void hf_callback_queue_after_fork(struct hf_callback_queue *queue,
+                                  bool is_intact)
 {
-    if (queue->fd >= 0)
+    if (is_intact && queue->fd >= 0)
         close(queue->fd);
     callback_depth = 0;
 }

@@ -86,9 +86,10 @@ bool hf_callback_queue_has_more(const struct hf_callback_queue *queue);
 void hf_callback_queue_await(struct hf_callback_queue *queue,
                              pthread_mutex_t *lock);
 
-/* In the child of a fork: close the descriptor.  This thread then is in no
- * callback any more. */
-void hf_callback_queue_after_fork(struct hf_callback_queue *queue);
+/* In the child of a fork: close the descriptor, unless it is not ours any more
+ * (${is_intact}).  This thread then is in no callback any more. */
+void hf_callback_queue_after_fork(struct hf_callback_queue *queue,
+                                  bool is_intact);
 
 /* The three that follow are about the calling thread and take no lock. */
 

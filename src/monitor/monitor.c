@@ -12,17 +12,18 @@
 /* ----------------------------------------------------------- making one -- */
 
 /* In the child of a fork: close every descriptor of the monitor and of its
- * owner. */
+ * owner, unless the program has closed them. */
 static void after_fork(void *arg)
 {
     struct hf_monitor *m = arg;
+    bool is_intact = hf_descriptor_guard_is_intact(&m->guard);
 
     m->ops->after_fork(m->owner);
-    if (!hf_descriptor_guard_is_intact(&m->guard))
+    hf_callback_queue_after_fork(&m->callback_queue, is_intact);
+    if (!is_intact)
         return;
     hf_background_after_fork(&m->background);
     hf_deputy_after_fork(&m->deputy);
-    hf_callback_queue_after_fork(&m->callback_queue);
     if (m->interrupt_fd >= 0)
         close(m->interrupt_fd);
     hf_loop_after_fork(&m->loop);

@@ -455,6 +455,38 @@ static void does_not_touch_others_without_thread(const char *url)
     reuse(url, HF_DELIVER_DISPATCH);
 }
 
+static const char *url_of_child;
+
+/* The child of a callback that has closed them begins anew, and may wait. */
+static void on_state(void *arg, enum hf_state state)
+{
+    int ended;
+    pid_t child;
+
+    (void)arg;
+    (void)state;
+    closefrom(FIRST_CLOSED);
+    if ((child = fork()) == 0) {
+        check_new_client(url_of_child);
+        _exit(0);
+    }
+    if (waitpid(child, &ended, 0) != child || ended != 0)
+        end_with("fork in a callback", "the child failed");
+}
+
+static void forks_in_a_callback(const char *url)
+{
+    struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
+    struct hf_client *client;
+
+    url_of_child = url;
+    opts.delivery = HF_DELIVER_DISPATCH;
+    opts.on_state.fn = on_state;
+    expect("open", hf_client_open(url, &opts, &client), HF_OK);
+    (void)hf_client_dispatch(client);
+    expect("close", hf_client_close(client), HF_OK);
+}
+
 /* ------------------------------------------------- handles of ZooKeeper -- */
 
 static void check_handle_refused(struct hf_zookeeper *zookeeper)
@@ -538,6 +570,11 @@ TEST(the_programs_descriptors_are_left_alone)
     run_in_child(does_not_touch_others);
     run_in_child(does_not_touch_others_without_thread);
     run_in_child(does_not_wake_by_closed_ones);
+}
+
+TEST(a_child_of_a_callback_may_wait)
+{
+    run_in_child(forks_in_a_callback);
 }
 
 TEST(handles_of_zookeeper_end_too)
