@@ -41,12 +41,12 @@ bool hf_deputy_start(struct hf_deputy *deputy, void *(*work)(void *arg),
         timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK));
     if (deputy->timer < 0)
         return false;
+    if (hf_thread_start(&deputy->thread, work, arg) != 0) {
+        close(deputy->timer);
+        return false;
+    }
     deputy->state = HF_DEPUTY_ASLEEP;
-    if (hf_thread_start(&deputy->thread, work, arg) == 0)
-        return true;
-    deputy->state = HF_DEPUTY_NONE;
-    close(deputy->timer);
-    return false;
+    return true;
 }
 
 /* A timer that is set already stays: the thread has not slept since. */

@@ -38,8 +38,8 @@ struct hf_deputy {
 /* All with the monitor's lock, and by the background thread, where nothing else
  * is said. */
 
-/* Start the thread, which runs ${work}(${arg}), if there is none.  False if
- * that is impossible. */
+/* Start the thread, which runs ${work}(${arg}) and first waits for the lock, if
+ * there is none.  False, with the state as it was, if that is impossible. */
 bool hf_deputy_start(struct hf_deputy *deputy, void *(*work)(void *arg),
                      void *arg);
 

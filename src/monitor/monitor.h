@@ -330,8 +330,8 @@ void hf_monitor_await_callback(struct hf_monitor *monitor,
 /* -------------------------------------------------------------- pollers -- */
 
 /* Would something be left undone, or unnoticed, if no caller came any more?
- * False while a caller waits, because it polls, and asks again when it leaves.
- * With the lock. */
+ * A caller that waits polls, and asks again when it leaves, but runs no
+ * callbacks.  With the lock. */
 bool hf_monitor_needs_poller(const struct hf_monitor *monitor);
 
 /* Make sure that a thread polls although no caller does: start the background

@@ -12,11 +12,11 @@
 
 bool hf_monitor_needs_poller(const struct hf_monitor *m)
 {
-    if (m->state == HF_MONITOR_ENDED || m->waiters != NULL)
+    if (m->state == HF_MONITOR_ENDED)
         return false;
     return (m->callback_queue.first != NULL &&
             m->callback_queue.runner != HF_RUNNER_DISPATCH) ||
-           m->ops->needs_poller(m->owner);
+           (m->waiters == NULL && m->ops->needs_poller(m->owner));
 }
 
 /* ------------------------------------------------ the background thread -- */

@@ -131,6 +131,16 @@ static void sleep_until_woken(struct hf_monitor *m, struct hf_waiter *waiter)
     hf_monitor_locked(m);
 }
 
+/* A caller polls, but runs no callbacks: start the thread that does, if some
+ * are queued.  If that fails, hf_monitor_leave() says so. */
+static void start_needed_poller(struct hf_monitor *m)
+{
+    struct hf_error ignored;
+
+    if (hf_monitor_needs_poller(m))
+        (void)hf_monitor_ensure_poller(m, &ignored);
+}
+
 /* Each round of the loop sleeps until it is this caller's turn to poll, or
  * polls once.  Then it processes what is ready, because that may answer
  * ${waiter}.  Before the first round only what was asked for is processed:
@@ -144,6 +154,7 @@ hf_status hf_monitor_wait(struct hf_monitor *m, struct hf_waiter *waiter,
         return waiter->status;
     add_waiter(m, waiter);
     for (hf_monitor_run_asked(m); !waiter->done; hf_monitor_run_ready(m)) {
+        start_needed_poller(m);
         if (m->polled_by_caller) {
             sleep_until_woken(m, waiter);
         } else if (can_poll(m)) {

@@ -3,6 +3,7 @@
  * filled by a call or at an instant, and that knows nothing of locks.  The
  * host builds on what is shown here; monitor/link shows that neither the
  * core, nor engines, nor the client are linked into this program. */
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -365,6 +366,75 @@ TEST(callers_take_turns_to_poll)
     assert_int_equal(hf_monitor_close(&box->monitor), HF_OK);
 }
 
+/* Begin a wait that ends when end_wait() is called, and nothing else ends. */
+static pthread_t begin_wait(struct monitored_box *box,
+                            struct hf_waiter **waiter)
+{
+    pthread_t thread;
+
+    assert_int_equal(pthread_create(&thread, NULL, wait_for_it, box), 0);
+    do {
+        (void)poll(NULL, 0, 1);
+        enter(box);
+        *waiter = box->waiter;
+        box->waiter = NULL;
+        leave(box);
+    } while (*waiter == NULL);
+    return thread;
+}
+
+static void end_wait(struct monitored_box *box, struct hf_waiter *waiter,
+                     pthread_t thread)
+{
+    enter(box);
+    box->full = true;
+    hf_waiter_answer(&box->monitor, waiter, HF_OK);
+    leave(box);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
+/* A callback of a call is run although another call waits. */
+TEST(callbacks_do_not_wait_for_a_call)
+{
+    struct monitored_box *box = box_new(HF_RUNNER_THREAD);
+    struct hf_waiter *waiter;
+    pthread_t thread;
+
+    box->on_full = (struct hf_callback){.run = run_on_full, .arg = box};
+    thread = begin_wait(box, &waiter);
+    assert_false(box->monitor.background.started);
+    enter(box);
+    fill(box);
+    leave(box);
+    assert_true(reaches(box, &box->notified, 1));
+    end_wait(box, waiter, thread);
+    assert_int_equal(hf_monitor_close(&box->monitor), HF_OK);
+}
+
+/* And so is one that the waiting call itself has queued. */
+TEST(callbacks_do_not_wait_for_their_call)
+{
+    struct monitored_box *box = box_new(HF_RUNNER_THREAD);
+    struct hf_waiter *waiter;
+    unsigned notified = 0;
+    pthread_t thread;
+
+    box->on_full = (struct hf_callback){.run = run_on_full, .arg = box};
+    thread = begin_wait(box, &waiter);
+    enter(box);
+    box->due_at_ms = hf_now_ms() + 30;
+    leave(box);
+    for (int i = 0; i < 2000 && notified == 0; i++) {
+        (void)poll(NULL, 0, 5);
+        hf_monitor_lock(&box->monitor); /* without leave(), which would do it */
+        notified = box->notified;
+        hf_monitor_unlock(&box->monitor);
+    }
+    assert_int_equal(notified, 1);
+    end_wait(box, waiter, thread);
+    assert_int_equal(hf_monitor_close(&box->monitor), HF_OK);
+}
+
 TEST(a_callback_may_not_wait)
 {
     struct monitored_box *box = box_new(HF_RUNNER_DISPATCH);
@@ -590,6 +660,52 @@ TEST(a_guard_that_is_refused_leaves_none)
         _exit(in_child_without_descriptors());
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
+}
+
+/* --------------------------------------------------------------- deputy -- */
+
+static bool no_deputy;
+
+int __real_hf_thread_start(pthread_t *thread, void *(*main)(void *arg),
+                           void *arg);
+int __wrap_hf_thread_start(pthread_t *thread, void *(*main)(void *arg),
+                           void *arg);
+
+/* hf_thread_start(), that of the deputy failing on demand. */
+int __wrap_hf_thread_start(pthread_t *thread, void *(*main)(void *arg),
+                           void *arg)
+{
+    struct monitored_box *box = arg;
+
+    if (no_deputy && thread == &box->monitor.deputy.thread)
+        return EAGAIN;
+    return __real_hf_thread_start(thread, main, arg);
+}
+
+/* It is tried again in each round, and said once. */
+TEST(a_deputy_that_is_refused_is_logged_once)
+{
+    struct monitored_box *box = box_new(HF_RUNNER_THREAD);
+    const char *line;
+
+    no_deputy = true;
+    box->on_full = (struct hf_callback){.run = run_on_full, .arg = box};
+    for (unsigned i = 1; i <= 5; i++) {
+        enter(box);
+        fill(box);
+        leave(box);
+        assert_true(reaches(box, &box->notified, i));
+    }
+    assert_int_equal(box->monitor.deputy.state, HF_DEPUTY_FAILED);
+    no_deputy = false;
+    enter(box);
+    fill(box);
+    leave(box);
+    assert_true(reaches(box, &box->notified, 6));
+    assert_int_not_equal(box->monitor.deputy.state, HF_DEPUTY_FAILED);
+    assert_int_equal(hf_monitor_close(&box->monitor), HF_OK);
+    assert_non_null(line = strstr(seen.lines, "no second thread"));
+    assert_null(strstr(line + 1, "no second thread"));
 }
 
 /* ------------------------------------------------------------------ fork -- */
