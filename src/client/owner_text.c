@@ -392,6 +392,13 @@ bool hf_owner_text_parse(const char *payload, uint64_t now_ms,
     return owner->pid != 0;
 }
 
+/* Is the value of ${key} a list of names?  Then it is not decoded, because a
+ * decoded name could look like two. */
+static bool is_list(const char *key)
+{
+    return strcmp(key, "holds") == 0 || strcmp(key, "outer") == 0;
+}
+
 /* A word without a value is found and gives "". */
 static hf_status get_text(const char *owner, const char *key, char *text,
                           size_t bytes, struct hf_error *error)
@@ -405,11 +412,9 @@ static hf_status get_text(const char *owner, const char *key, char *text,
     if (!hf_ticket_text_find(owner, key, &value, &length))
         return hf_error_set(error, HF_EGONE, "there is no %.40s= in the text",
                             key);
-    /* Not decoded, because a decoded name of holds= could look like two. */
-    fits =
-        bytes > 0 && (strcmp(key, "holds") == 0
-                          ? copy_value(text, bytes, value, length)
-                          : hf_ticket_text_decode(text, bytes, value, length));
+    fits = bytes > 0 &&
+           (is_list(key) ? copy_value(text, bytes, value, length)
+                         : hf_ticket_text_decode(text, bytes, value, length));
     if (fits)
         return HF_OK;
     return hf_error_set(error, HF_EINVAL,

@@ -119,6 +119,8 @@ TEST(a_program_can_read_each_word)
         {"host=h detected", "detect", NULL},
         {"host=h holds=a%2Cb:01234567,c:89abcdef+", "holds",
          "a%2Cb:01234567,c:89abcdef+"},
+        {"host=h outer=a%2Cb:01234567,c:89abcdef+ ends", "outer",
+         "a%2Cb:01234567,c:89abcdef+"},
         {"host=h apid=7", "pid", NULL},
         {"host=h pid=7", "pi", NULL},
         {"pid=7 host=h", "pid", NULL},
