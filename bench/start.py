@@ -64,7 +64,7 @@ def report(commands, iterations):
 
 def main():
     holdfast = sys.argv[1]
-    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 10
+    times = int(sys.argv[2]) if len(sys.argv) > 2 else 10
     with machine.temporary("bench") as top:
         # One directory, so that neither pays for a search of the other's.
         env = {"PATH": os.path.dirname(shutil.which("true")),
@@ -77,7 +77,7 @@ def main():
             commands["holdfast run NAME -- true" + " (other)" * number] = [
                 tool, "run", "bench", "--", "true"]
         iterations = []
-        for _ in range(rounds):
+        for _ in range(times):
             iterations.append([run_once(command, env)
                                for command in commands.values()])
     report(commands, iterations)

@@ -221,7 +221,7 @@ void hf_process_run_before_others(void)
 }
 
 /* fork() but for the handlers: they would close the descriptors and forget the
- * clients in the child one by one, and each page that they touch is copied.  The
+ * clients in the child one by one, and each page that they touch is copied. The
  * exec does both at once.  ThreadSanitizer has to see each fork. */
 pid_t hf_process_fork_to_exec(void)
 {
