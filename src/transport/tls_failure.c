@@ -125,7 +125,10 @@ void hf_tls_explain(struct hf_tls *tls, const char *what)
 
 /* ------------------------------------------------ names of certificates -- */
 
-/* A text that names are appended to. */
+/* Behind a name that is cut. */
+#define CUT "..."
+
+/* A text that names are appended to; longer than CUT. */
 struct name_list {
     char *text;
     size_t bytes;
@@ -133,14 +136,19 @@ struct name_list {
 };
 
 /* Append one name, with a comma before it; without room for all of it, nothing.
- * Spaces and bytes that are not printable ASCII become '?'. */
+ * But the first name is cut, with "..." behind it, so that a list is empty only
+ * if there is no name.  Spaces and bytes that are not printable ASCII become '?'. */
 static void add(struct name_list *list, const char *name, size_t count)
 {
     const char *comma = list->used > 0 ? ", " : "";
     size_t comma_bytes = strlen(comma);
 
-    if (list->used + comma_bytes + count >= list->bytes)
+    bool is_cut = list->used + comma_bytes + count >= list->bytes;
+
+    if (is_cut && list->used > 0)
         return;
+    if (is_cut)
+        count = list->bytes - sizeof(CUT);
     memcpy(list->text + list->used, comma, comma_bytes);
     list->used += comma_bytes;
     memcpy(list->text + list->used, name, count);
@@ -149,7 +157,8 @@ static void add(struct name_list *list, const char *name, size_t count)
             *at = '?';
         list->used++;
     }
-    list->text[list->used] = '\0';
+    (void)strcpy(list->text + list->used, is_cut ? CUT : "");
+    list->used += is_cut ? strlen(CUT) : 0;
 }
 
 /* Append an IPv4 or IPv6 address. */
@@ -198,9 +207,10 @@ static void add_common_name(struct name_list *list, X509 *certificate)
 }
 
 /* Write the names and addresses of ${certificate} to ${text}, or its common
- * name if there are none.  Returns whether any are of subjectAltName.  Names
- * that do not fit into ${bytes} are left out and count as none.  Characters
- * that are not plain text are replaced, because the peer chose them. */
+ * name if it has none.  Returns whether subjectAltName has any.  Names that do
+ * not fit into ${bytes} are left out, but for the first, which is cut.
+ * Characters that are not plain text are replaced, because the peer chose them.
+ */
 static bool format_names(X509 *certificate, char *text, size_t bytes)
 {
     struct name_list list = {text, bytes, 0};

@@ -21,6 +21,8 @@
 #include <openssl/x509v3.h>
 
 #define DAY_S 86400L
+#define LABEL "a-label-of-thirty-one-characters"
+#define LONG_NAME LABEL "." LABEL "." LABEL "." LABEL ".test"
 #define HERE "IP:127.0.0.1,IP:::1,DNS:localhost"
 
 /* A certificate and its key, to sign others with. */
@@ -154,6 +156,7 @@ void certificates_make(struct certificates *certificates)
     make_leaf(certificates, "server", &ca, HERE, DAY_S);
     make_leaf(certificates, "client", &ca, "DNS:client.test", DAY_S);
     make_leaf(certificates, "wrong_name", &ca, "DNS:elsewhere.test", DAY_S);
+    make_leaf(certificates, "long_name", &ca, "DNS:" LONG_NAME, DAY_S);
     make_leaf(certificates, "expired", &ca, HERE, -DAY_S);
     make_leaf(certificates, "untrusted", &other, HERE, DAY_S);
     make_leaf(certificates, "nameless", &ca, NULL, DAY_S);
