@@ -137,7 +137,8 @@ struct name_list {
 
 /* Append one name, with a comma before it; without room for all of it, nothing.
  * But the first name is cut, with "..." behind it, so that a list is empty only
- * if there is no name.  Spaces and bytes that are not printable ASCII become '?'. */
+ * if there is no name.  Spaces and bytes that are not printable ASCII become
+ * '?'. */
 static void add(struct name_list *list, const char *name, size_t count)
 {
     const char *comma = list->used > 0 ? ", " : "";
