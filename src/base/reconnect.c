@@ -159,6 +159,7 @@ uint64_t hf_reconnect_backoff_lost(struct hf_reconnect_backoff *backoff,
     const struct hf_reconnect *policy = &hf_reconnect_default;
 
     hf_reconnect_backoff_reset(backoff);
+    backoff->failures = 1; /* the server that was lost comes last */
     if (backoff->servers > 1)
         return now_ms;
     backoff->pauses_taken = 1;

@@ -79,10 +79,9 @@ void hf_reconnect_backoff_reset(struct hf_reconnect_backoff *backoff);
 void hf_reconnect_backoff_set_servers(struct hf_reconnect_backoff *backoff,
                                       size_t servers);
 
-/* A steady connection was lost, which does not count as a failed attempt, so
- * the first round has all servers, also the one that was lost.  Returns when
- * the next attempt is due: at once if there are other servers, else after the
- * first pause of the default policy. */
+/* A steady connection was lost, which does not count as a failed attempt.
+ * Returns when the next attempt is due: at once if there are other servers,
+ * else after the first pause of the default policy. */
 uint64_t hf_reconnect_backoff_lost(struct hf_reconnect_backoff *backoff,
                                    uint64_t now_ms, struct hf_random *random);
 
