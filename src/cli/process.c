@@ -219,15 +219,3 @@ void hf_process_run_before_others(void)
     (void)syscall(SYS_sched_setscheduler, 0, SCHED_RR | SCHED_RESET_ON_FORK,
                   &lowest);
 }
-
-/* fork() but for the handlers: they would close the descriptors and forget the
- * clients in the child one by one, and each page that they touch is copied. The
- * exec does both at once.  ThreadSanitizer has to see each fork. */
-pid_t hf_process_fork_to_exec(void)
-{
-#if defined __GLIBC__ && __GLIBC_PREREQ(2, 34) && !defined __SANITIZE_THREAD__
-    return _Fork();
-#else
-    return fork();
-#endif
-}

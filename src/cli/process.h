@@ -70,10 +70,4 @@ bool hf_process_under_job_control(void);
  * (root, or RLIMIT_RTPRIO); what it starts does not. */
 void hf_process_run_before_others(void);
 
-/* As fork(), for a child that calls nothing but async-signal-safe functions and
- * soon executes a program or ends.  The handlers of pthread_atfork() are not
- * run, so descriptors and locks stay in the child until then as they are.
- * Returns as fork() does. */
-pid_t hf_process_fork_to_exec(void);
-
 #endif

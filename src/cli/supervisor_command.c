@@ -203,7 +203,7 @@ static pid_t spawn_command(const struct spawn *spawn)
     atomic_store(spawn->exec_error, 0);
     /* Not vfork(): the child can be stopped before its exec, and would stop us
      * with it. */
-    child = hf_process_fork_to_exec();
+    child = fork();
     if (child == 0)
         become_command(spawn, supervisor);
     return child;
