@@ -575,38 +575,6 @@ BOTH(a_floor_that_cannot_be_kept)
     hf_file_token_counter_close(&counter);
 }
 
-static int fail_mkdir(const char *request)
-{
-    return strcmp(request, "mkdirat") == 0 ? EROFS : 0;
-}
-
-/* A process that finds the page ready reserves no block, and knows all the same
- * that there is no floor. */
-BOTH(every_process_knows_that_no_floor_can_be_kept)
-{
-    for (int is_file = 0; is_file < 2; is_file++) {
-        struct hf_file_token_counter counters[2];
-        struct hf_error error;
-
-        (void)unlink(fixture.path);
-        if (is_file > 0)
-            assert_int_equal(mknod(fixture.state, S_IFREG | 0600, 0), 0);
-        hf_file_sys_hook = fail_mkdir;
-        for (size_t i = 0; i < 2; i++) {
-            init(&counters[i], false);
-            assert_int_equal(
-                hf_file_token_counter_open(&counters[i], fixture.root,
-                                           fixture.path, 0600, false, &error),
-                HF_OK);
-            assert_true(atomic_load(&counters[i].not_durable));
-            assert_non_null(strstr(counters[i].cause.text, fixture.state));
-        }
-        hf_file_sys_hook = NULL;
-        for (size_t i = 0; i < 2; i++)
-            hf_file_token_counter_close(&counters[i]);
-    }
-}
-
 /* A write that ends in the middle sets no errno. */
 BOTH(a_floor_that_is_written_in_part_is_refused)
 {

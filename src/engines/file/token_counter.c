@@ -91,33 +91,30 @@ static hf_status get_page(struct hf_file_token_counter *counter,
                                  : hf_file_error_set_errno(error, "map", path);
 }
 
-/* The floor cannot be written, because of ${why}.  Note that if nobody has
- * named a directory for it.  Not if descriptors or memory are missing, because
- * that passes and there may be a floor.  False: it is not noted.  We have the
- * lock of the file, so threads exclude each other here. */
-static bool note_not_durable(struct hf_file_token_counter *counter,
-                             const struct hf_error *why)
-{
-    if (counter->state_required ||
-        hf_status_class(why->status) == HF_CLASS_RESOURCE)
-        return false;
-    if (!atomic_load(&counter->not_durable)) {
-        counter->cause = *why;
-        atomic_store(&counter->not_durable, true);
-    }
-    return true;
-}
-
-/* Reserve a block above ${above}.  If the floor cannot be written, go on
- * without one if that can be noted, and fail otherwise. */
+/* Reserve a block above ${above}.  If the floor cannot be written, and nobody
+ * has named a directory for it, go on without a floor and note why.  But fail
+ * if descriptors or memory are missing, because that passes and there may be a
+ * floor. */
 static hf_status reserve_block(struct hf_file_token_counter *counter,
                                uint64_t above, uint64_t *start,
                                struct hf_error *error)
 {
+    struct hf_error why;
     hf_status status = hf_file_token_floor_reserve(
-        counter->state, above, HF_TOKEN_COUNTER_BLOCK, start, error);
+        counter->state, above, HF_TOKEN_COUNTER_BLOCK, start, &why);
 
-    return status == HF_OK || note_not_durable(counter, error) ? HF_OK : status;
+    if (status == HF_OK)
+        return HF_OK;
+    if (counter->state_required ||
+        hf_status_class(status) == HF_CLASS_RESOURCE) {
+        *error = why;
+        return status;
+    }
+    if (!atomic_load(&counter->not_durable)) {
+        counter->cause = why;
+        atomic_store(&counter->not_durable, true);
+    }
+    return HF_OK;
 }
 
 /* Refuse a page of a later version, and one that was made for the other way of
@@ -391,20 +388,10 @@ hf_file_token_counter_take(struct hf_file_token_counter *counter,
     return answer;
 }
 
-/* Does the floor have to be made again?  Yes if it is gone.  Where nobody has
- * named a directory for it, also if it cannot be reached: only an attempt shows
- * whether there can be one. */
-static bool lacks_floor(const struct hf_file_token_counter *counter)
-{
-    hf_status status = hf_file_token_floor_keep(counter->state);
-
-    return status == HF_EGONE || (status != HF_OK && !counter->state_required);
-}
-
-/* A cleaner of temporary files has removed the floor, or there never was one:
- * make it again, above all numbers that may be in use.  That reserves a block
- * as well and raises the limit.  If it cannot be made, that is noted, and
- * numbers go on below the limit that there is; it is a failure only with
+/* A cleaner of temporary files has removed the floor: make it again, above all
+ * numbers that may be in use.  That reserves a block as well and raises the
+ * limit.  If it cannot be made, numbers go on below the limit that there is, as
+ * they do where there never was a floor; it is a failure only with
  * .state_required. */
 static hf_status make_floor_again(struct hf_file_token_counter *counter,
                                   struct hf_error *error)
@@ -417,17 +404,14 @@ static hf_status make_floor_again(struct hf_file_token_counter *counter,
 
     if (status == HF_OK)
         raise_to(&page->limit, start + HF_TOKEN_COUNTER_BLOCK);
-    else
-        (void)note_not_durable(counter, error);
     return counter->state_required ? status : HF_OK;
 }
 
-/* Reserve a block if the last one is used up.  If the counter ${lacks} a floor
- * and still does so then, make it again; that reserves a block as well and
- * raises the limit, and fails only with .state_required.  We have the lock of
- * the file. */
+/* Reserve a block if the last one is used up.  If the floor ${is_gone} and is
+ * still gone then, make it again; that reserves a block as well and raises the
+ * limit, and fails only with .state_required.  We have the lock of the file. */
 static hf_status reserve_in_page(struct hf_file_token_counter *counter,
-                                 bool lacks, struct hf_error *error)
+                                 bool is_gone, struct hf_error *error)
 {
     struct hf_file_token_counter_page *page = counter->page;
     hf_status status = HF_OK;
@@ -439,25 +423,26 @@ static hf_status reserve_in_page(struct hf_file_token_counter *counter,
         if (status == HF_OK)
             raise_to(&page->limit, start + HF_TOKEN_COUNTER_BLOCK);
     }
-    if (status == HF_OK && lacks && lacks_floor(counter))
+    if (status == HF_OK && is_gone &&
+        hf_file_token_floor_keep(counter->state) == HF_EGONE)
         status = make_floor_again(counter, error);
     return status;
 }
 
 /* The same, with the page read before and written after it if it is copied. */
 static hf_status reserve_locked(struct hf_file_token_counter *counter,
-                                const char *path, bool lacks,
+                                const char *path, bool is_gone,
                                 struct hf_error *error)
 {
     struct hf_file_token_counter_page *page = counter->page;
     hf_status status;
 
     if (counter->access == HF_COUNTER_MAPPED)
-        return reserve_in_page(counter, lacks, error);
+        return reserve_in_page(counter, is_gone, error);
     status = hf_file_token_counter_page_load(page, counter->fd, path, error);
     if (status != HF_OK || is_damaged(counter))
         return status;
-    status = reserve_in_page(counter, lacks, error);
+    status = reserve_in_page(counter, is_gone, error);
     if (status == HF_OK)
         status =
             hf_file_token_counter_page_store(page, counter->fd, path, error);
@@ -468,18 +453,18 @@ hf_status hf_file_token_counter_reserve(struct hf_file_token_counter *counter,
                                         const char *path,
                                         struct hf_error *error)
 {
-    bool lacks = lacks_floor(counter);
+    bool is_gone = hf_file_token_floor_keep(counter->state) == HF_EGONE;
     hf_status answer;
 
     atomic_store(&counter->look_again_ms,
                  hf_file_flock_now_ms() + HF_TOKEN_COUNTER_LOOK_EVERY_MS);
-    if (!lacks && counter->access == HF_COUNTER_MAPPED &&
+    if (!is_gone && counter->access == HF_COUNTER_MAPPED &&
         !is_used_up(counter->page))
         return HF_OK;
     if (lock_file(counter, path, HF_FLOCK_WAIT_TIMEOUT, NULL, error) !=
         HF_FLOCK_TAKEN)
         return error->status;
-    answer = reserve_locked(counter, path, lacks, error);
+    answer = reserve_locked(counter, path, is_gone, error);
     unlock_file(counter);
     return answer;
 }

@@ -52,10 +52,9 @@ struct hf_file_token_counter {
         *policy;         /* who may own the file; borrowed */
     const char *state;   /* the directory of the token floor; borrowed */
     bool state_required; /* fail if that directory cannot be used */
-    /* This process could not write a floor that it had to write, or that was
-     * not there, so tokens may come again after a reboot.  Never set with
-     * .state_required.  Set once, by any thread, after .cause, which says why.
-     */
+    /* This process had to reserve a block and could not write a floor, so
+     * tokens may come again after a reboot.  Set once, by any thread, after
+     * .cause, which says why. */
     atomic_bool not_durable;
     struct hf_error cause;
     /* When the floor has to be looked at again before a number is taken,
