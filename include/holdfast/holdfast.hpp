@@ -1251,6 +1251,7 @@ class election
     {
         stop();
         detail::set(error, hf_election_resign(get()));
+        stop(); // also what another thread has taken meanwhile
     }
 
     bool is_leader() const

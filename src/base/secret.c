@@ -7,6 +7,8 @@
  */
 #include "base/secret.h"
 
+#include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -16,15 +18,36 @@ static const char *const schemes[] = {
     "file:",   "zk:",       "zks:",        "redis:", "rediss:",
     "quorum:", "postgres:", "postgresql:", "etcd:",  "etcds:"};
 
+/* Is the key of ${bytes} the word ${plain}, whatever its case, with or without
+ * escapes? */
+static bool is_key(const char *key, size_t bytes, const char *plain)
+{
+    for (size_t at = 0; at < bytes; at++, plain++) {
+        unsigned long byte = (unsigned char)key[at];
+
+        if (byte == '%' && bytes - at > 2 &&
+            isxdigit((unsigned char)key[at + 1]) &&
+            isxdigit((unsigned char)key[at + 2])) {
+            const char digits[] = {key[at + 1], key[at + 2], '\0'};
+
+            byte = strtoul(digits, NULL, 16);
+            at += 2;
+        }
+        if (*plain == '\0' || tolower((int)byte) != *plain)
+            return false;
+    }
+    return *plain == '\0';
+}
+
 bool hf_secret_key(const char *key, size_t bytes)
 {
     static const char *const keys[] = {
         "auth", "pass", "passwd", "password", "pwd", "secret", "sslpassword"};
 
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-        if (strlen(keys[i]) == bytes && strncasecmp(keys[i], key, bytes) == 0)
+        if (is_key(key, bytes, keys[i]))
             return true;
-    return memchr(key, '%', bytes) != NULL;
+    return false;
 }
 
 /* Does one of our schemes begin at ${at}? */

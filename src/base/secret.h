@@ -11,9 +11,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Is the key of ${bytes} one for passwords, as "password" and "auth" are?  A
- * key with escapes is taken for one, because nobody escapes a plain word
- * without a reason. */
+/* Is the key of ${bytes} one for passwords, as "password" and "auth" are, in
+ * any case and with any escapes? */
 bool hf_secret_key(const char *key, size_t bytes);
 
 /* A password, by its offsets in a text. */

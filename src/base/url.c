@@ -418,12 +418,14 @@ const char *hf_url_option(const struct hf_url *url, const char *key)
 
 /* ---------------------------------------------------------------- secret -- */
 
-/* Is the key at the start of ${in} one for passwords? */
+/* Is the key at the start of ${in} one for passwords?  A key with escapes is
+ * taken for one, because nobody escapes a plain word without a reason. */
 static bool is_secret_key(struct url_span in)
 {
     struct url_span key = cut_at(&in, '=');
 
-    return hf_secret_key(key.from, (size_t)(key.end - key.from));
+    return find(key, '%') != NULL ||
+           hf_secret_key(key.from, (size_t)(key.end - key.from));
 }
 
 bool hf_url_has_secret(const char *text)

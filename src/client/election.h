@@ -47,6 +47,13 @@ enum hf_resignation {
 };
 
 /* All fields under the client's lock, where nothing else is said. */
+/* Is a candidacy that has ended unasked to be reported? */
+enum hf_end_report {
+    HF_END_REPORT_NONE,
+    HF_END_REPORT_DUE,      /* behind a leadership that was missed */
+    HF_END_REPORT_DUE_FIRST /* ahead of it, because it came later */
+};
+
 struct hf_election {
     struct hf_client *client;
     struct hf_lock *lock; /* its name and kind; set once */
@@ -83,7 +90,7 @@ struct hf_election {
     uint64_t missed_token;
     struct hf_error loss; /* why the leadership of one of them is over */
     bool revoke_pending;  /* a release was asked for; to be reported */
-    bool end_pending;     /* the candidacy ended unasked; to be reported */
+    enum hf_end_report end_report;
     /* Why it is IDLE, or was before this campaign, because on_ended may report
      * that later.  HF_OK: it was not asked to campaign, or it resigned. */
     struct hf_error idle_reason;

@@ -134,7 +134,7 @@ static void end_candidacy(struct hf_election *e, const struct hf_error *why)
 {
     move(e, HF_ELECTION_IDLE);
     e->idle_reason = *why;
-    e->end_pending = true;
+    e->end_report = HF_END_REPORT_DUE;
     hf_election_notify(e);
     hf_election_waits_end(e, why);
 }
@@ -152,14 +152,15 @@ static uint64_t campaign_again_at_ms(struct hf_election *e)
 /* The leadership ${token} is over, and .token is cleared already: so
  * hf_election_token() returns 0, or this sees .token_seen.  Remember ${why} for
  * on_deposed.  If on_elected has not reported the leadership but the program
- * has seen it, they report it both.  While another event is due, that one has
- * the program look at hf_election_token() again. */
+ * has seen it, they report it both: behind the end of an earlier candidacy, if
+ * that is to be reported yet. */
 static void remember_loss(struct hf_election *e, uint64_t token,
                           const struct hf_error *why)
 {
-    bool missed = e->notified_token == 0 && !e->end_pending &&
-                  atomic_load(&e->token_seen);
+    bool missed = e->notified_token == 0 && atomic_load(&e->token_seen);
 
+    if (missed && e->missed_token == 0 && e->end_report == HF_END_REPORT_DUE)
+        e->end_report = HF_END_REPORT_DUE_FIRST;
     if (missed)
         e->missed_token = token;
     if (missed || e->notified_token == token)

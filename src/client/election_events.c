@@ -48,8 +48,9 @@ static bool is_revoke_due(const struct hf_election *e)
  * twice.  It keeps the election alive. */
 void hf_election_notify(struct hf_election *e)
 {
-    if (e->event_callback.queued || (!is_deposed_due(e) && !e->end_pending &&
-                                     !is_elected_due(e) && !is_revoke_due(e)))
+    if (e->event_callback.queued ||
+        (!is_deposed_due(e) && e->end_report == HF_END_REPORT_NONE &&
+         !is_elected_due(e) && !is_revoke_due(e)))
         return;
     hf_election_reference(e);
     hf_monitor_queue(&e->client->monitor, &e->event_callback);
@@ -62,7 +63,7 @@ void hf_election_discard_events(struct hf_election *e)
     e->notified_token = 0;
     e->missed_token = 0;
     e->revoke_pending = false;
-    e->end_pending = false;
+    e->end_report = HF_END_REPORT_NONE;
     if (!e->event_callback.queued)
         return;
     hf_callback_queue_remove(&e->client->monitor.callback_queue,
@@ -128,7 +129,7 @@ static void call_ended(struct hf_election *e)
     const struct hf_on_ended *on = &e->opts.on_ended;
     struct hf_error why = e->idle_reason;
 
-    e->end_pending = false;
+    e->end_report = HF_END_REPORT_NONE;
     if (!hf_user_callback_enter(&e->user, &e->client->monitor))
         return;
     if (on->fn != NULL) {
@@ -162,8 +163,8 @@ static void call_revoke(struct hf_election *e)
 }
 
 /* The .run of the callback: report one event, and queue the callback again if
- * there is another.  A candidacy that has ended is reported after a leadership
- * that was missed, because that was before its end. */
+ * there is another.  A candidacy that has ended and a leadership that was
+ * missed are reported in the order in which they were. */
 static void run_event(void *arg)
 {
     struct hf_election *e = arg;
@@ -171,7 +172,8 @@ static void run_event(void *arg)
 
     if (is_deposed_due(e))
         call_deposed(e);
-    else if (e->end_pending && e->missed_token == 0)
+    else if (e->end_report == HF_END_REPORT_DUE_FIRST ||
+             (e->end_report == HF_END_REPORT_DUE && e->missed_token == 0))
         call_ended(e);
     else if (is_elected_due(e))
         call_elected(e);

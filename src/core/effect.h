@@ -76,11 +76,6 @@ void hf_effect_add_request(struct hf_effect_queue *queue,
                            struct hf_request *request,
                            enum hf_effect_kind kind);
 
-/* The same for the effect of ${request}: REQUEST or UNWATCH. */
-void hf_effect_add_request(struct hf_effect_queue *queue,
-                           struct hf_request *request,
-                           enum hf_effect_kind kind);
-
 /* Take ${effect} out again before it is handed out; nothing if it is not
  * queued. */
 void hf_effect_remove(struct hf_effect_queue *queue, struct hf_effect *effect);

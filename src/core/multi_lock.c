@@ -30,18 +30,6 @@ static bool was_granted(const struct hf_acquisition *child)
     return child->state == STATE(HELD) || child->state == STATE(LOST);
 }
 
-const struct hf_acquisition *
-hf_acquisition_entry_mutex(const struct hf_acquisition *lease)
-{
-    const struct hf_acquisition *parent = hf_acquisition_parent(lease);
-
-    assert(lease->kind == HF_TICKET_LEASE);
-    if (parent == NULL || lease == parent->multi_lock->children ||
-        !lease[-1].entry_mutex)
-        return NULL;
-    return lease - 1;
-}
-
 /* ------------------------------------ the parent as listener of a child -- */
 
 /* Pump ${parent} when the step ends. */

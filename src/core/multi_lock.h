@@ -22,6 +22,7 @@
 #ifndef HF_CORE_MULTI_LOCK_H
 #define HF_CORE_MULTI_LOCK_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -72,7 +73,16 @@ hf_acquisition_parent(const struct hf_acquisition *a)
 
 /* The entry mutex in front of ${lease}, which is of the kind LEASE; NULL: it
  * has none. */
-const struct hf_acquisition *
-hf_acquisition_entry_mutex(const struct hf_acquisition *lease);
+static inline const struct hf_acquisition *
+hf_acquisition_entry_mutex(const struct hf_acquisition *lease)
+{
+    const struct hf_acquisition *parent = hf_acquisition_parent(lease);
+
+    assert(lease->kind == HF_TICKET_LEASE);
+    if (parent == NULL || lease == parent->multi_lock->children ||
+        !lease[-1].entry_mutex)
+        return NULL;
+    return lease - 1;
+}
 
 #endif

@@ -144,12 +144,6 @@ struct hf_own_ticket_held *hf_own_ticket_held(struct hf_own_ticket *ticket)
     return &ticket->in.held;
 }
 
-struct hf_removal *hf_own_ticket_removal(struct hf_own_ticket *ticket)
-{
-    assert(ticket->state >= STATE(REMOVING));
-    return &ticket->in.removal;
-}
-
 bool hf_own_ticket_wants_queue_watch(const struct hf_own_ticket *ticket)
 {
     assert(ticket->queue_watch != NULL);

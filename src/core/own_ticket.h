@@ -31,6 +31,7 @@
 #ifndef HF_CORE_OWN_TICKET_H
 #define HF_CORE_OWN_TICKET_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -296,7 +297,12 @@ struct hf_own_ticket_unqueued *
 hf_own_ticket_unqueued(struct hf_own_ticket *ticket);
 struct hf_own_ticket_queued *hf_own_ticket_queued(struct hf_own_ticket *ticket);
 struct hf_own_ticket_held *hf_own_ticket_held(struct hf_own_ticket *ticket);
-struct hf_removal *hf_own_ticket_removal(struct hf_own_ticket *ticket);
+static inline struct hf_removal *
+hf_own_ticket_removal(struct hf_own_ticket *ticket)
+{
+    assert(ticket->state >= HF_OWN_TICKET_REMOVING);
+    return &ticket->in.removal;
+}
 
 /* Have the ticket removed from the queue: GONE if it cannot be there, else
  * REMOVING. */

@@ -57,8 +57,9 @@ struct hf_etcd_result {
     enum hf_grpc_status status;  /* else: what the server, or the end of the
                                     connection, says */
     bool decided; /* UNSURE: it will not happen any more, because there is no
-                     space left, or the answer was too long for us: what is read
-                     from now on shows whether it has happened */
+                     space left, or the answer had begun and was too long for us
+                     or for memory: what is read from now on shows whether it has
+                     happened */
     const char *text; /* else: a text for people, with the name of .status;
                          never NULL */
     /* DONE of a request that writes: the anchor that this proves, see proof.h;

@@ -120,7 +120,7 @@ static void end_if_failed(struct hf_etcd_session *session)
                (session->calls_under_way == 0 ||
                 session->connectivity.state == HF_CONNECTIVITY_HANDSHAKING)) {
         hf_etcd_session_disconnect(session, HF_EUNREACHABLE,
-                                   "the server ends the connection");
+                                   "the connection takes no further calls");
     }
 }
 

@@ -65,7 +65,7 @@ void hf_etcd_session_not_begun(struct hf_etcd_session *session)
 {
     if (session->grpc != NULL && hf_grpc_going_away(session->grpc))
         hf_etcd_session_disconnect(session, HF_EUNREACHABLE,
-                                   "the server ends the connection");
+                                   "the connection takes no further calls");
     else
         hf_etcd_session_disconnect(session, HF_ENOMEM, "out of memory");
 }

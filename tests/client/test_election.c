@@ -479,6 +479,26 @@ TEST(an_end_has_its_reason_whatever_follows)
     hf_lock_free(mutex);
 }
 
+/* So may the next leadership, which the program has seen. */
+TEST(a_loss_behind_an_end_is_notified_behind_it)
+{
+    struct hf_lock *mutex;
+    struct hf_grant *grant;
+    FIXTURE(f, WAY_DISPATCH, NULL);
+    mutex = lock_of_kind(f.b.fixture, HF_KIND_MUTEX);
+    grant = client_take(f.b.fixture, mutex);
+    candidate_campaign(&f.a);
+    wait_until(has_event, f.a.fixture);
+    assert_int_equal(client_give(f.b.fixture, grant), HF_OK);
+    candidate_campaign(&f.a);
+    assert_int_equal(hf_election_wait(f.a.election, HF_FOREVER), HF_OK);
+    client_directory_remove_tickets(&f.directory);
+    await_tickets(&f.directory, 1);
+    wait_until(leads, f.a.election);
+    candidate_expect(&f.a, "ended elected deposed elected ");
+    hf_lock_free(mutex);
+}
+
 /* ---------------------------------------------------------------- misuse -- */
 
 TEST(wrong_options_are_refused)

@@ -754,7 +754,7 @@ FIXTURE_TEST(a_server_that_goes_away_takes_no_keep_alive)
     fixture_deliver(f);
     fixture_pass(f, 1333);
     assert_string_equal(f->session.connectivity.error,
-                        "etcd1:2379: the server ends the connection");
+                        "etcd1:2379: the connection takes no further calls");
 }
 
 FIXTURE_TEST(a_connection_that_makes_no_sense)

@@ -305,6 +305,8 @@ TEST(test_secrets_are_hidden)
          "postgresql:/db?a=b&password=***&c=d and foo:/u:***@h"},
         {"redis://h?PASSWD=secret", "redis://h?PASSWD=***"},
         {"redis://h?pass%77d=secret&a=b", "redis://h?pass%77d=***&a=b"},
+        {"crawl:/h?filter%5Bid%5D=3&a%b=1", "crawl:/h?filter%5Bid%5D=3&a%b=1"},
+        {"redis://h?P%61ss=secret&pass%00=a", "redis://h?P%61ss=***&pass%00=a"},
         {"postgresql://u:pw@h/db?password=one&a=b&sslpassword=two bad",
          "postgresql://u:**@h/db?password=***&a=b&sslpassword=*** bad"},
         {"postgresql://u:***@h/db?sslpassword=two",

@@ -120,7 +120,10 @@ static bool handle_notices(struct hf_store *store)
 
 /* Do notices that have come say more than the answer to ${call}?  They name the
  * first ticket of the queue, which then needs no list.  After any other call
- * they are handled behind the answer, because that begins the watches. */
+ * they are handled behind the answer, because that begins the watches.  libpq
+ * may have taken some from between the answer to the next call and its SYNC:
+ * these are early, which at worst has an eviction reported with the next
+ * renewal only. */
 static bool notices_say_more(const struct hf_store_call *call)
 {
     return call != NULL &&
