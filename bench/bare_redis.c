@@ -192,8 +192,7 @@ static void begin_loops(int fd)
         bench_fail("no loop");
 }
 
-/* ---------------------------------------------------------------- iterations
- * -- */
+/* ------------------------------------------------------------ iterations -- */
 
 static void one_pair(exchange_fn *exchange, int fd, const char *release)
 {

@@ -127,8 +127,7 @@ static void await(sem_t *sem, unsigned times)
             continue;
 }
 
-/* --------------------------------------------------------------- sessions --
- */
+/* -------------------------------------------------------------- sessions -- */
 
 static void open_session(struct session *session)
 {
@@ -144,8 +143,7 @@ static void close_session(const struct session *session)
         bench_fail("a client could not be closed");
 }
 
-/* ------------------------------------------------------------------ locks --
- */
+/* ----------------------------------------------------------------- locks -- */
 
 static void on_held(void *arg, const struct hf_result *result)
 {
@@ -235,8 +233,7 @@ static void pairs(unsigned times)
     end();
 }
 
-/* ---------------------------------------------------------------- waiters --
- */
+/* --------------------------------------------------------------- waiters -- */
 
 static void on_wait(void *arg, const struct hf_wait *wait)
 {

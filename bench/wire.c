@@ -62,8 +62,7 @@ static void ask_delete(struct wire *wire, const char *path)
     wire_send(wire);
 }
 
-/* ---------------------------------------------------------------- iterations
- * -- */
+/* ------------------------------------------------------------ iterations -- */
 
 static void pair(struct wire *wire, const char *parent)
 {

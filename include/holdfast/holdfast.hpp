@@ -73,8 +73,7 @@
 #define HOLDFAST_STOP_TOKEN 0
 #endif
 
-/* ------------------------------------------------ statuses as error codes --
- */
+/* ----------------------------------------------- statuses as error codes -- */
 
 template <> struct std::is_error_code_enum<hf_status> : std::true_type {
 };
@@ -355,8 +354,7 @@ struct boot_clock {
     }
 };
 
-/* ----------------------------------------------------------------- client --
- */
+/* ---------------------------------------------------------------- client -- */
 
 struct client_options {
     std::function<void(hf_state)> on_state;
@@ -461,8 +459,7 @@ class client
     std::unique_ptr<hf_client, detail::close_client> handle_;
 };
 
-/* ------------------------------------------------------------------ grant --
- */
+/* ----------------------------------------------------------------- grant -- */
 
 class lock;
 
@@ -581,8 +578,7 @@ class grant
 #endif
 };
 
-/* ------------------------------------------------------------------- lock --
- */
+/* ------------------------------------------------------------------ lock -- */
 
 /* Some of the permits of a semaphore: ${take} of the ${of} that it has. */
 struct permits {
@@ -1147,8 +1143,7 @@ class shared_mutex
     std::unique_ptr<hf_rwlock, detail::free_rwlock> handle_;
 };
 
-/* --------------------------------------------------------------- election --
- */
+/* -------------------------------------------------------------- election -- */
 
 struct election_options {
     /* This candidate leads; it does not lead any more, because of ${why}: as in

@@ -68,8 +68,7 @@ bool hf_connectivity_has_connection(const struct hf_connectivity *connectivity)
            connectivity->state != HF_CONNECTIVITY_CLOSED;
 }
 
-/* ------------------------------------------------------- what has happened --
- */
+/* ----------------------------------------------------- what has happened -- */
 
 /* Forget the last texts, so that the next one about each server is logged. */
 static void forget_logged(struct hf_connectivity *connectivity)
@@ -224,8 +223,7 @@ void hf_connectivity_set_servers(struct hf_connectivity *connectivity,
     forget_logged(connectivity);
 }
 
-/* ------------------------------------------------------------- what to do --
- */
+/* ------------------------------------------------------------ what to do -- */
 
 uint64_t hf_connectivity_wake_at_ms(const struct hf_connectivity *connectivity)
 {
@@ -250,8 +248,7 @@ hf_connectivity_due(const struct hf_connectivity *connectivity, uint64_t now_ms)
                : HF_CONNECTIVITY_GIVE_UP;
 }
 
-/* -------------------------------------------------- the connection's error --
- */
+/* ------------------------------------------------ the connection's error -- */
 
 /* If two texts have the same hash, the second one is not logged. */
 bool hf_connectivity_text_changed(struct hf_connectivity *connectivity,

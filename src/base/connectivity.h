@@ -107,8 +107,7 @@ bool hf_connectivity_is_up(const struct hf_connectivity *connectivity);
 /* Is there a connection, or an attempt to make one? */
 bool hf_connectivity_has_connection(const struct hf_connectivity *connectivity);
 
-/* ------------------------------------------------------- what has happened --
- */
+/* ----------------------------------------------------- what has happened -- */
 
 /* An attempt begins.  WAITING and due. */
 void hf_connectivity_connecting(struct hf_connectivity *connectivity,
@@ -176,8 +175,7 @@ void hf_connectivity_closed(struct hf_connectivity *connectivity);
 void hf_connectivity_set_servers(struct hf_connectivity *connectivity,
                                  size_t servers);
 
-/* ------------------------------------------------------------- what to do --
- */
+/* ------------------------------------------------------------ what to do -- */
 
 enum hf_connectivity_action
 hf_connectivity_due(const struct hf_connectivity *connectivity,
@@ -186,8 +184,7 @@ hf_connectivity_due(const struct hf_connectivity *connectivity,
 /* When something will be due; HF_FOREVER: nothing before another call. */
 uint64_t hf_connectivity_wake_at_ms(const struct hf_connectivity *connectivity);
 
-/* -------------------------------------------------- the connection's error --
- */
+/* ------------------------------------------------ the connection's error -- */
 
 /* Set .error to ${text}, about the server with the index ${server}.  True if
  * it is new and should be logged, at hf_connectivity_error_level(). */

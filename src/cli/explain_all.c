@@ -19,8 +19,7 @@ struct explain_all {
     struct hf_json json; /* .out is NULL: text is written */
 };
 
-/* ----------------------------------------------------------------- output --
- */
+/* ---------------------------------------------------------------- output -- */
 
 static void write_found(void *arg, const struct hf_deadlock_search *search)
 {
@@ -114,8 +113,7 @@ static int exit_status_of(const struct hf_deadlock_survey *survey)
     return survey->possible > 0 || survey->cut ? HF_EXIT_WARNING : 0;
 }
 
-/* ------------------------------------------------------------------- walk --
- */
+/* ------------------------------------------------------------------ walk -- */
 
 /* Show the survey the tickets of the lock called ${name}. */
 static hf_status visit(void *arg, const char *name,

@@ -105,8 +105,7 @@ static bool consider(struct hf_explanation *explanation,
     return holder == NULL || add(explanation, holder, waiting);
 }
 
-/* ---------------------------------------------------------- of the search --
- */
+/* --------------------------------------------------------- of the search -- */
 
 bool hf_explain_waits_of_search(struct hf_explanation *explanation)
 {

@@ -328,8 +328,7 @@ static void add_client(struct pass *pass, const char *name)
     }
 }
 
-/* ---------------------------------------------------------- the directory --
- */
+/* --------------------------------------------------------- the directory -- */
 
 /* Is ${name} the id of a client and then ${suffix}? */
 static bool has_form(const char *name, const char *suffix)

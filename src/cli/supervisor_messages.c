@@ -13,8 +13,7 @@
 #include "base/state_machine.h"
 #include "cli/ipc.h"
 
-/* -------------------------------------------------- what the launcher does --
- */
+/* ------------------------------------------------ what the launcher does -- */
 
 #define STATE(name) HF_LAUNCHER_##name
 #define TO(name) (1U << HF_LAUNCHER_##name)

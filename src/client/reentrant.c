@@ -163,8 +163,7 @@ void hf_reentrant_free(struct hf_reentrant *reentrant)
     hf_callback_leave();
 }
 
-/* ------------------------------------------------------------- its owners --
- */
+/* ------------------------------------------------------------ its owners -- */
 
 /* The pointer to the record of ${owner}; if it has none, the pointer at the end
  * of the list, which is NULL.  With .guard. */

@@ -55,8 +55,7 @@ struct hf_etcd_epoch {
     struct hf_etcd_call call;
 };
 
-/* ------------------------------------------------------------ for engines --
- */
+/* ----------------------------------------------------------- for engines -- */
 
 /* Is the epoch known?  While it is not, no ticket can be made: wait for
  * .epoch_moved of the listener. */

@@ -101,8 +101,7 @@ void hf_etcd_session_reconnect(struct hf_etcd_session *session, uint64_t now_ms)
         hf_etcd_session_connect_next(session);
 }
 
-/* --------------------------------------------------------- taking it down --
- */
+/* -------------------------------------------------------- taking it down -- */
 
 /* Nothing is carried any more: calls are cut, streams closed.  The connection
  * is freed here or, if one of its functions is running, when that has

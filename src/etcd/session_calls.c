@@ -175,8 +175,7 @@ static void end_done(struct hf_etcd_call *call)
     notify(call, &result);
 }
 
-/* ------------------------------------------------------ on the connection --
- */
+/* ----------------------------------------------------- on the connection -- */
 
 /* The answer takes the place of the request, which is not sent again. */
 static void on_message(struct hf_grpc_call *grpc, const void *bytes,
@@ -283,8 +282,7 @@ static bool send_call(struct hf_etcd_call *call)
     return true;
 }
 
-/* -------------------------------------------------------------- interface --
- */
+/* ------------------------------------------------------------- interface -- */
 
 bool hf_etcd_call_begin(struct hf_etcd_session *session,
                         struct hf_etcd_call *call, enum hf_etcd_method method,

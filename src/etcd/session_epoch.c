@@ -48,8 +48,7 @@ static void make_due(struct hf_etcd_session *session, uint64_t pause_ms)
     session->epoch.due_ms = hf_after_ms(session->now_ms, pause_ms);
 }
 
-/* ------------------------------------------------------------ for engines --
- */
+/* ----------------------------------------------------------- for engines -- */
 
 bool hf_etcd_epoch_is_known(const struct hf_etcd_session *session)
 {
@@ -93,8 +92,7 @@ bool hf_etcd_epoch_check(struct hf_etcd_session *session, int64_t revision)
     return true;
 }
 
-/* ---------------------------------------------------------------- the put --
- */
+/* --------------------------------------------------------------- the put -- */
 
 /* Set ${revision} to the one at which the key was put last, 0 if the key is not
  * there.  The last operation of the transaction has read it.  False if the

@@ -45,8 +45,7 @@ static uint64_t sent_ms(const struct hf_etcd_keep_alive *keep_alive)
         .sent_ms;
 }
 
-/* ---------------------------------------------------------------- streams --
- */
+/* --------------------------------------------------------------- streams -- */
 
 static void close_stream(struct hf_etcd_session *session,
                          struct hf_etcd_keep_alive_try *try)
@@ -64,8 +63,7 @@ static void close_others(struct hf_etcd_session *session,
             close_stream(session, &session->keep_alive.tries[i]);
 }
 
-/* ---------------------------------------------------------------- answers --
- */
+/* --------------------------------------------------------------- answers -- */
 
 /* The answer to ${try}. */
 static void answered(struct hf_etcd_session *session,
@@ -124,8 +122,7 @@ static void on_ended(struct hf_grpc_call *stream,
 
 static const struct hf_grpc_call_ops ops = {on_message, on_ended};
 
-/* ---------------------------------------------------------------- sending --
- */
+/* --------------------------------------------------------------- sending -- */
 
 void hf_etcd_keep_alive_init(struct hf_etcd_session *session)
 {
@@ -216,8 +213,7 @@ void hf_etcd_keep_alive_end(struct hf_etcd_session *session)
     move(&session->keep_alive, HF_ETCD_KEEP_ALIVE_OFF);
 }
 
-/* ------------------------------------------------------------------- time --
- */
+/* ------------------------------------------------------------------ time -- */
 
 /* A new token begins the count of tries anew: hf_etcd_keep_alive_renew(). */
 void hf_etcd_keep_alive_tick(struct hf_etcd_session *session)

@@ -186,8 +186,7 @@ void hf_etcd_watch_remove(struct hf_etcd_session *session,
     leave(&session->watches, watch);
 }
 
-/* ---------------------------------------------------------------- answers --
- */
+/* --------------------------------------------------------------- answers -- */
 
 /* Report the events of ${answer} to its watch; each report may remove the
  * watch.  All events of one revision come in one answer, so after an event

@@ -64,8 +64,7 @@ static void add_violation(struct checker *checker,
         result->violations[result->kept++] = *violation;
 }
 
-/* -------------------------------------------------------------- exclusion --
- */
+/* ------------------------------------------------------------- exclusion -- */
 
 /* Add that ${interval} began while ${other} was open. */
 static void add_exclusion_violation(struct checker *checker,
@@ -149,8 +148,7 @@ static bool check_exclusion(struct checker *checker)
     return true;
 }
 
-/* ----------------------------------------------------------------- tokens --
- */
+/* ---------------------------------------------------------------- tokens -- */
 
 /* Rule TOKENS compares a grant with the greatest token of the earlier grants
  * that it conflicts with.  Grants are put into classes that conflict with the
@@ -229,8 +227,7 @@ static void check_tokens(struct checker *checker)
     }
 }
 
-/* ------------------------------------------------------------------ order --
- */
+/* ----------------------------------------------------------------- order -- */
 
 /* Add a violation for each attempt that overtook the interval ${index}.  The
  * ticket of that was in the queue from .queued_us until its grant, because a
@@ -278,8 +275,7 @@ static bool check_order(struct checker *checker)
     return true;
 }
 
-/* ----------------------------------------------------------------- losses --
- */
+/* ---------------------------------------------------------------- losses -- */
 
 /* Rule LOSS. */
 static void check_losses(struct checker *checker)
@@ -310,8 +306,7 @@ static void check_losses(struct checker *checker)
     }
 }
 
-/* ----------------------------------------------------------------- writes --
- */
+/* ---------------------------------------------------------------- writes -- */
 
 /* Rule FENCE: a write must not be refused while its writer could still rely on
  * the lock.  A write that is refused later is what fencing is for, and is only
@@ -342,8 +337,7 @@ static void check_writes(struct checker *checker)
     }
 }
 
-/* --------------------------------------------------------------- handoffs --
- */
+/* -------------------------------------------------------------- handoffs -- */
 
 /* Add the handoff.  False if there is no memory. */
 static bool add_handoff(struct hf_handoffs *handoffs, uint64_t us)
@@ -406,8 +400,7 @@ uint64_t hf_handoffs_percentile(const struct hf_handoffs *handoffs,
     return handoffs->us[(handoffs->count - 1) * percent / 100];
 }
 
-/* ----------------------------------------------------------------- result --
- */
+/* ---------------------------------------------------------------- result -- */
 
 /* Count the attempts by ending and the grants, and find the longest wait. */
 static void count_attempts(struct checker *checker)

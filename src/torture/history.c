@@ -48,8 +48,7 @@ static hf_status no_memory(struct hf_error *error)
                         "shorter one, or more memory");
 }
 
-/* ------------------------------------------------------------------- text --
- */
+/* ------------------------------------------------------------------ text -- */
 
 /* Read all of ${file} into ${history}->text. */
 static hf_status read_text(FILE *file, size_t most_bytes,
@@ -83,8 +82,7 @@ static hf_status read_text(FILE *file, size_t most_bytes,
     return HF_OK;
 }
 
-/* ------------------------------------------------------------------ lines --
- */
+/* ----------------------------------------------------------------- lines -- */
 
 /* Parse ${text}, line number ${line}, and keep its event. */
 static hf_status add_event(struct history_reader *reader, char *text,
@@ -146,8 +144,7 @@ static int compare_events(const void *a, const void *b)
     return x->line < y->line ? -1 : x->line > y->line;
 }
 
-/* --------------------------------------------------------------- attempts --
- */
+/* -------------------------------------------------------------- attempts -- */
 
 /* Refuse the history: the event does not fit what the client did before. */
 static hf_status invalid_event(struct history_reader *reader,
@@ -379,8 +376,7 @@ static hf_status on_lock(struct history_reader *reader,
     }
 }
 
-/* ---------------------------------------------------------------- clients --
- */
+/* --------------------------------------------------------------- clients -- */
 
 /* DIED: all attempts of the client end. */
 static void kill_client(struct history_reader *reader,
@@ -430,8 +426,7 @@ static void on_client(struct history_reader *reader,
     }
 }
 
-/* ------------------------------------------------------------------- read --
- */
+/* ------------------------------------------------------------------ read -- */
 
 /* Give each client its number, so that .clients can be allocated. */
 static hf_status intern_clients(struct history_reader *reader)

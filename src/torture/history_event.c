@@ -81,8 +81,7 @@ const char *hf_history_kind_name(enum hf_kind kind)
     return "?";
 }
 
-/* ----------------------------------------------------------------- values --
- */
+/* ---------------------------------------------------------------- values -- */
 
 /* A decimal number of 64 bits, and nothing else. */
 static bool parse_number(const char *text, uint64_t *number)
@@ -162,8 +161,7 @@ static bool parse_value(enum key key, const char *text,
     return false;
 }
 
-/* ------------------------------------------------------------------ parse --
- */
+/* ----------------------------------------------------------------- parse -- */
 
 /* Refuse with HF_EINVAL: ${text} is no valid ${what}.  NULL: it is missing. */
 static hf_status refuse(struct hf_error *error, const char *what,
@@ -295,8 +293,7 @@ hf_status hf_history_event_parse(char *line, struct hf_history_event *event,
     return status;
 }
 
-/* ----------------------------------------------------------------- format --
- */
+/* ---------------------------------------------------------------- format -- */
 
 /* The line that is being written. */
 struct line_writer {

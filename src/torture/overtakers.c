@@ -34,8 +34,7 @@ attempt_of(const struct hf_overtakers *overtakers, size_t index)
                 ->attempts[overtakers->intervals->items[index].attempt];
 }
 
-/* ------------------------------------------------------------------ build --
- */
+/* ----------------------------------------------------------------- build -- */
 
 static struct hf_overtakers_node
 node_of(const struct hf_history_attempt *attempt)
@@ -93,8 +92,7 @@ void hf_overtakers_free(struct hf_overtakers *overtakers)
     *overtakers = (struct hf_overtakers){0};
 }
 
-/* ----------------------------------------------------------------- search --
- */
+/* ---------------------------------------------------------------- search -- */
 
 /* Can an attempt below ${node} have overtaken ${attempt}?  If false, none
  * has. */

@@ -16,8 +16,7 @@
 /* At most this many violations are printed one by one. */
 #define PRINTED_MAX 20
 
-/* ------------------------------------------------------------------- text --
- */
+/* ------------------------------------------------------------------ text -- */
 
 static const char *plural(size_t count)
 {
@@ -208,8 +207,7 @@ void hf_report_text(FILE *out, const struct hf_history *history,
     print_result(out, history, result);
 }
 
-/* ------------------------------------------------------------------- json --
- */
+/* ------------------------------------------------------------------ json -- */
 
 /* As a string, because most JSON readers have no 64-bit numbers. */
 static void put_token(struct hf_json *json, const char *key, uint64_t token)
@@ -308,8 +306,7 @@ void hf_report_json(FILE *out, const struct hf_history *history,
     hf_json_end_object(&json);
 }
 
-/* ----------------------------------------------------------------- report --
- */
+/* ---------------------------------------------------------------- report -- */
 
 /* Write the timeline to the file ${name}.  False after printing why not. */
 static bool draw(const char *name, const struct hf_history *history,

@@ -43,8 +43,7 @@ static uint64_t max_u64(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* ----------------------------------------------------------- what to show --
- */
+/* ---------------------------------------------------------- what to show -- */
 
 /* When ${attempt} had ended and, if it is known until when its client could
  * rely on the lock, that was past too.  At most the end of the history. */
@@ -139,8 +138,7 @@ static void choose_rows(struct timeline *timeline)
             add_row(timeline, attempts[i].client);
 }
 
-/* ----------------------------------------------------------------- shapes --
- */
+/* ---------------------------------------------------------------- shapes -- */
 
 /* The x coordinate of a time. */
 static double x_of(const struct timeline *timeline, uint64_t at_us)
@@ -245,8 +243,7 @@ static void draw_attempt(const struct timeline *timeline,
         draw_mark(timeline, "lost", "!", row, attempt->ended_us);
 }
 
-/* ------------------------------------------------------------------ parts --
- */
+/* ----------------------------------------------------------------- parts -- */
 
 static const char style[] =
     "<style>\n"

@@ -47,8 +47,7 @@ struct torture_command {
     char made[PATH_MAX]; /* the temporary file */
 };
 
-/* ---------------------------------------------------------------- options --
- */
+/* --------------------------------------------------------------- options -- */
 
 /* The values of --kind, each with its set of workloads and the default for
  * NAME.  Each has a lock name of its own, because a name must not be used for
@@ -134,8 +133,7 @@ static const struct hf_command torture_command = {
     .check = check,
 };
 
-/* ------------------------------------------------------------------- main --
- */
+/* ------------------------------------------------------------------ main -- */
 
 /* Ask the engine for the holders of the lock.  0 if it answers, else the exit
  * status. */

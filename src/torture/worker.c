@@ -30,8 +30,7 @@ struct worker_state {
     int exit_code;
 };
 
-/* ------------------------------------------------------------------- open --
- */
+/* ------------------------------------------------------------------ open -- */
 
 static const struct {
     const char *below[HF_WORKLOAD_LOCKS]; /* names of its locks below a name
@@ -159,8 +158,7 @@ static void close_all(struct worker_state *worker)
         hf_workload_free(worker->workloads[kind]);
 }
 
-/* ------------------------------------------------------------------- loop --
- */
+/* ------------------------------------------------------------------ loop -- */
 
 /* Wait for SIGTERM, the client or a workload, and dispatch the client's
  * callbacks. */

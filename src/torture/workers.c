@@ -23,8 +23,7 @@
 #define POLL_MS 50
 #define RESOURCES_BYTES (HF_RESOURCES * sizeof(struct hf_resource))
 
-/* ----------------------------------------------------------------- events --
- */
+/* ---------------------------------------------------------------- events -- */
 
 /* Record in the history what is done to ${process}, with the present time. */
 static void record_event(const struct hf_workers *workers,
@@ -53,8 +52,7 @@ static void collect_events(const struct hf_workers *workers)
         fwrite(text, 1, (size_t)bytes, workers->history);
 }
 
-/* -------------------------------------------------------------- processes --
- */
+/* ------------------------------------------------------------- processes -- */
 
 /* In the child: be the worker until it ends. */
 static _Noreturn void become_worker(struct hf_workers *workers,
@@ -171,8 +169,7 @@ static void reap(struct hf_workers *workers)
     }
 }
 
-/* -------------------------------------------------------------------- run --
- */
+/* ------------------------------------------------------------------- run -- */
 
 void hf_workers_poll(struct hf_workers *workers)
 {

@@ -29,8 +29,7 @@ void hf_workload_free(struct hf_workload *workload)
     hf_free(workload);
 }
 
-/* ----------------------------------------------------------------- events --
- */
+/* ---------------------------------------------------------------- events -- */
 
 uint64_t hf_workload_now_us(void)
 {
@@ -121,8 +120,7 @@ void hf_workload_record_renewal(struct hf_workload *workload,
         hf_workload_record_safe_until(workload, HF_HISTORY_HELD, safe_until_us);
 }
 
-/* ----------------------------------------------------------------- states --
- */
+/* ---------------------------------------------------------------- states -- */
 
 bool hf_workload_one_in(struct hf_workload *workload, uint64_t count)
 {

@@ -103,8 +103,7 @@ struct hf_workload *hf_workload_new_tool(void);
 struct hf_workload *hf_workload_new_reentrant(void);
 void hf_workload_free(struct hf_workload *workload);
 
-/* ----------------------------------------------------------------- events --
- */
+/* ---------------------------------------------------------------- events -- */
 
 /* Now, as a time of the history. */
 uint64_t hf_workload_now_us(void);
@@ -137,8 +136,7 @@ void hf_workload_record_renewal(struct hf_workload *workload,
 /* Convert a safe-until of the library to a time of the history. */
 uint64_t hf_workload_safe_until_us(uint64_t safe_until_ms);
 
-/* ----------------------------------------------------------------- states --
- */
+/* ---------------------------------------------------------------- states -- */
 
 /* True once in ${count} times, at random. */
 bool hf_workload_one_in(struct hf_workload *workload, uint64_t count);

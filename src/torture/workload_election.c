@@ -21,8 +21,7 @@ static struct election_workload *election_of(struct hf_workload *workload)
     return container_of(workload, struct election_workload, workload);
 }
 
-/* -------------------------------------------------------------- callbacks --
- */
+/* ------------------------------------------------------------- callbacks -- */
 
 /* A campaign has begun; one in ten is given up after a while. */
 static void begin_campaign(struct hf_workload *workload)
@@ -88,8 +87,7 @@ static void on_resigned(void *arg, const struct hf_result *result)
     hf_workload_idle(workload);
 }
 
-/* ------------------------------------------------------------- operations --
- */
+/* ------------------------------------------------------------ operations -- */
 
 /* See hf_workload_ops. */
 static hf_status open_workload(struct hf_workload *workload,

@@ -37,8 +37,7 @@ static struct lock_workload *lock_of(struct hf_workload *workload)
     return container_of(workload, struct lock_workload, workload);
 }
 
-/* ------------------------------------------------------------------- open --
- */
+/* ------------------------------------------------------------------ open -- */
 
 /* Open a handle of lock ${name}. */
 static hf_status open_lock(struct hf_workload *workload, const char *name,
@@ -80,8 +79,7 @@ static void close_workload(struct hf_workload *workload)
     hf_lock_free(lock_of(workload)->readers);
 }
 
-/* ------------------------------------------------------------------- want --
- */
+/* ------------------------------------------------------------------ want -- */
 
 /* The wait goes on: record QUEUED, and before it UNQUEUED if the last ticket
  * was lost.  Used for one lock only, because with several it is not known here
@@ -203,8 +201,7 @@ static void want(struct lock_workload *self)
         hf_workload_give_up(workload, status, hf_status_text(status));
 }
 
-/* ------------------------------------------------------------------- hold --
- */
+/* ------------------------------------------------------------------ hold -- */
 
 static void on_released(void *arg, const struct hf_result *result)
 {

@@ -54,8 +54,7 @@ static struct reentrant_workload *reentrant_of(struct hf_workload *workload)
     return container_of(workload, struct reentrant_workload, workload);
 }
 
-/* ------------------------------------------------------------------ owner --
- */
+/* ----------------------------------------------------------------- owner -- */
 
 static hf_status relock(struct hf_mutex *mutex, uint64_t wait_ms)
 {
@@ -98,8 +97,7 @@ static void send_call(struct reentrant_workload *self,
     send(self->workload.fd, &request, sizeof request, MSG_NOSIGNAL);
 }
 
-/* ------------------------------------------------------------------- open --
- */
+/* ------------------------------------------------------------------ open -- */
 
 /* Start the owner's thread. */
 static hf_status start_owner(struct reentrant_workload *self,
@@ -157,8 +155,7 @@ static void close_workload(struct hf_workload *workload)
     hf_mutex_free(self->mutex);
 }
 
-/* ---------------------------------------------------------------- replies --
- */
+/* --------------------------------------------------------------- replies -- */
 
 /* The first lock was obtained or not. */
 static void on_lock_reply(struct reentrant_workload *self,
@@ -220,8 +217,7 @@ static void receive_reply(struct reentrant_workload *self)
         on_unlock_reply(self);
 }
 
-/* ------------------------------------------------------------- operations --
- */
+/* ------------------------------------------------------------ operations -- */
 
 /* Begin to lock. */
 static void want(struct reentrant_workload *self)

@@ -67,8 +67,7 @@ static hf_status open_workload(struct hf_workload *workload,
                         hf_program_holdfast.configured_dir);
 }
 
-/* ------------------------------------------------------------------- want --
- */
+/* ------------------------------------------------------------------ want -- */
 
 /* In the child: become `holdfast run`, with ${end} as input and output. */
 static _Noreturn void exec_tool(const struct tool_workload *self, pid_t parent,
@@ -139,8 +138,7 @@ static void want(struct hf_workload *workload)
         fail(workload, "no process for a command");
 }
 
-/* -------------------------------------------------------------- callbacks --
- */
+/* ------------------------------------------------------------- callbacks -- */
 
 /* A decimal number greater than 0. */
 static bool parse_token(const char *text, uint64_t *token)
@@ -251,8 +249,7 @@ static void receive_output(struct hf_workload *workload)
     }
 }
 
-/* ------------------------------------------------------------- operations --
- */
+/* ------------------------------------------------------------ operations -- */
 
 /* Send a line, which the command sends back. */
 static void send_probe(struct hf_workload *workload)

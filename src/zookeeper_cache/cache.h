@@ -139,8 +139,7 @@ void hf_cache_report(struct hf_zookeeper_cache *cache);
  * callback of it is queued or runs. */
 void hf_cache_drop_and_leave(struct hf_zookeeper_cache *cache);
 
-/* --------------------------------------------- queries: zookeeper_cache.c --
- */
+/* -------------------------------------------- queries: zookeeper_cache.c -- */
 
 /* Set ${list} to ${top}, which is known, and what is known up to ${depth}
  * levels below it.  HF_ENOMEM. */

@@ -128,8 +128,7 @@ struct hf_cache_node *hf_cache_tree_first_leaf(struct hf_cache_node *top);
 struct hf_cache_node *hf_cache_tree_after(const struct hf_cache_node *top,
                                           const struct hf_cache_node *node);
 
-/* ----------------------------------------- to be read: cache_tree_reads.c --
- */
+/* ---------------------------------------- to be read: cache_tree_reads.c -- */
 
 /* Have ${wanted} of ${node} be read. */
 void hf_cache_tree_want(struct hf_cache_tree *tree, struct hf_cache_node *node,
@@ -170,8 +169,7 @@ void hf_cache_tree_unanswered(struct hf_cache_tree *tree,
 bool hf_cache_tree_failed(struct hf_cache_tree *tree,
                           struct hf_cache_node *node);
 
-/* -------------------------------------------- to be reported: cache_tree.c --
- */
+/* ------------------------------------------ to be reported: cache_tree.c -- */
 
 /* Have .marker be reported behind the changes that wait now. */
 void hf_cache_tree_mark(struct hf_cache_tree *tree);

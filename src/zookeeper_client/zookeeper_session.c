@@ -196,8 +196,7 @@ hf_status hf_zookeeper_session_begin(struct hf_zookeeper *zookeeper,
     return add_credentials(zookeeper, opts, error);
 }
 
-/* --------------------------------------------- what a handle has under way --
- */
+/* ------------------------------------------- what a handle has under way -- */
 
 uint64_t hf_zookeeper_due_at_ms(const struct hf_zookeeper *zookeeper)
 {
@@ -238,8 +237,7 @@ void hf_zookeeper_session_abandon(struct hf_zookeeper *zookeeper)
     set_state(zookeeper, HF_STATE_CLOSED);
 }
 
-/* --------------------------------------------------- calls of the monitor --
- */
+/* -------------------------------------------------- calls of the monitor -- */
 
 static uint64_t due_at_ms(const void *owner)
 {

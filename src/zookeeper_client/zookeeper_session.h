@@ -41,8 +41,7 @@ void hf_zookeeper_stop(struct hf_zookeeper *zookeeper);
  * or the session.  With the lock. */
 void hf_zookeeper_session_abandon(struct hf_zookeeper *zookeeper);
 
-/* ---------------- a handle on the session of a client: zookeeper_shared.c --
- */
+/* --------------- a handle on the session of a client: zookeeper_shared.c -- */
 
 /* Is ${zookeeper} a handle on the session of a client that was closed?  Then
  * its close waits for nothing.  Without the lock. */

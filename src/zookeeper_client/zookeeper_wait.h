@@ -68,8 +68,7 @@ void hf_zookeeper_waits_end(struct hf_zookeeper_wait **list,
 void hf_zookeeper_waits_gave_up(struct hf_zookeeper *zookeeper,
                                 struct hf_zookeeper_wait **list);
 
-/* ----------------------- one that is in no list, on the stack of its caller --
- */
+/* -------------------- one that is in no list, on the stack of its caller -- */
 
 /* Begin ${wait}, which is zeroed but for .ops and .object.  With the lock. */
 void hf_zookeeper_wait_begin(struct hf_zookeeper_wait *wait,

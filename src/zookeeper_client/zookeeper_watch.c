@@ -300,8 +300,7 @@ void hf_zookeeper_watches_set_again(struct hf_zookeeper *zookeeper)
     }
 }
 
-/* ------------------------------------------------------- being set by ops --
- */
+/* ------------------------------------------------------ being set by ops -- */
 
 /* May an operation of the kind ${op} set a watch of the kind ${kind}? */
 static bool sets(enum hf_zookeeper_op_kind op,
@@ -367,8 +366,7 @@ void hf_zookeeper_watch_operation_ended(
     operation->zk_op.watcher = NULL;
 }
 
-/* ---------------------------------------------------------- open and free --
- */
+/* --------------------------------------------------------- open and free -- */
 
 static enum hf_zk_watch_mode mode_of(enum hf_zookeeper_watch_kind kind)
 {

@@ -130,8 +130,7 @@ static void pass_ms(unsigned ms)
     (void)poll(NULL, 0, (int)ms);
 }
 
-/* --------------------------------------------------------------- starting --
- */
+/* -------------------------------------------------------------- starting -- */
 
 static void operation_ended(void *arg,
                             const struct hf_zookeeper_result *result);
@@ -186,8 +185,7 @@ static void start(struct storm_handle *handle, const struct request *request,
     write_line("x %u %u %s", handle->number, number, hf_status_name(status));
 }
 
-/* ---------------------------------------------------------------- watches --
- */
+/* --------------------------------------------------------------- watches -- */
 
 /* Set the watch of ${plan}, unless it is set. */
 static void set_watch(struct storm_handle *handle, size_t plan)
@@ -346,8 +344,7 @@ static void state_changed(void *arg, enum hf_state state)
             read_again(handle, plan);
 }
 
-/* ---------------------------------------------------------------- threads --
- */
+/* --------------------------------------------------------------- threads -- */
 
 /* Free some watch and open another one in its place, now and then, and set what
  * is not set. */
@@ -469,8 +466,7 @@ static void *dispatch(void *arg)
     return NULL;
 }
 
-/* ---------------------------------------------------------------- handles --
- */
+/* --------------------------------------------------------------- handles -- */
 
 static void begin_thread(pthread_t *thread, void *(*function)(void *),
                          struct storm_handle *handle)
@@ -577,8 +573,7 @@ static void end_storm(struct storm_handle *handle)
     free_registration(handle, false);
 }
 
-/* ------------------------------------------------------------------ steps --
- */
+/* ----------------------------------------------------------------- steps -- */
 
 /* One operation that must end in one of two ways. */
 static hf_status run_one(struct storm_handle *handle,

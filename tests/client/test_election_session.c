@@ -348,8 +348,7 @@ TEST(a_thread_reads_safe_until_all_the_while)
     assert_in_range(atomic_load(&reader.furthest_ms), 1, TIMEOUT_MS);
 }
 
-/* ---------------------------------------------------- what nobody notices --
- */
+/* --------------------------------------------------- what nobody notices -- */
 
 /* Nothing runs the borrowed loop, so the clock alone ends the leadership. */
 TEST(a_leader_whose_time_is_over_leads_not)
@@ -366,8 +365,7 @@ TEST(a_leader_whose_time_is_over_leads_not)
     assert_false(hf_election_is_leader(f.a.election));
 }
 
-/* ------------------------------------------------------ ends of resigning --
- */
+/* ----------------------------------------------------- ends of resigning -- */
 
 struct resigner {
     struct hf_election *election;

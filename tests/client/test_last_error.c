@@ -231,8 +231,7 @@ static const struct call {
 };
 #define CALL_COUNT (sizeof calls / sizeof *calls)
 
-/* ---------------------------------------------------------------- handles --
- */
+/* --------------------------------------------------------------- handles -- */
 
 static void do_nothing(void *arg, const struct hf_result *result)
 {
@@ -316,8 +315,7 @@ static void close_handles(void)
     close_zookeeper();
 }
 
-/* ------------------------------------------------------------------ checks --
- */
+/* ---------------------------------------------------------------- checks -- */
 
 /* Is it of ${call}, which gave ${status}? */
 static bool is_of(const struct hf_error *error, const char *call,
@@ -462,8 +460,7 @@ TEST(calls_on_a_closed_client)
     close_zookeeper();
 }
 
-/* ------------------------------------------------------------ other things --
- */
+/* ---------------------------------------------------------- other things -- */
 
 static void *look_and_fail(void *arg)
 {
@@ -545,8 +542,7 @@ TEST(only_callbacks_that_report_a_failure_set_it)
     client_directory_remove(&directory);
 }
 
-/* ------------------------------------------------------------ completeness --
- */
+/* ---------------------------------------------------------- completeness -- */
 
 /* Read all of ${path} behind ${text}, which has room. */
 static void append(char *text, size_t bytes, const char *path)

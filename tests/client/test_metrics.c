@@ -693,8 +693,7 @@ TEST(looks_for_deadlocks_that_are_cut_are_counted)
     close(f.pipe[1]);
 }
 
-/* -------------------------------------------------------- what is refused --
- */
+/* ------------------------------------------------------- what is refused -- */
 
 TEST(a_client_that_was_not_asked_counts_nothing)
 {

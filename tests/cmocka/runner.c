@@ -32,8 +32,7 @@ static struct {
 /* The tests of all files of this program, in no order. */
 static struct test_registration *registrations;
 
-/* ----------------------------------------------------- for the test files --
- */
+/* ---------------------------------------------------- for the test files -- */
 
 static bool is_chosen(const struct CMUnitTest *test)
 {
@@ -250,8 +249,7 @@ static int run_here(const struct test_file *file, const char *pattern)
     return run.skipped > 0 ? STATUS_SKIPPED : 0;
 }
 
-/* ----------------------------------------------------------- command line --
- */
+/* ---------------------------------------------------------- command line -- */
 
 /* A failure counts more than a skipped test, and that more than a passed one.
  */

@@ -22,8 +22,7 @@ static void check_refused(hf_status status, const struct hf_error *error)
     MUST(hf_utf8_valid(error->text, strlen(error->text)));
 }
 
-/* ----------------------------------------------------------------- import --
- */
+/* ---------------------------------------------------------------- import -- */
 
 static void check_node(const struct hf_tool_import_node *node)
 {
@@ -76,8 +75,7 @@ static void read_import(FILE *in)
         check_refused(status, &error);
 }
 
-/* -------------------------------------------------------------------- txn --
- */
+/* ------------------------------------------------------------------- txn -- */
 
 static void check_op(const struct hf_zookeeper_op *op)
 {

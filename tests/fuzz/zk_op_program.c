@@ -226,8 +226,7 @@ void op_program_unwatch(struct zk_op_program *p, uint8_t which)
     hf_zk_watch_set_check(&p->session.watches);
 }
 
-/* ---------------------------------------------------------- what was sent --
- */
+/* --------------------------------------------------------- what was sent -- */
 
 /* The bytes of ${o} were sent on this connection. */
 static void check_sent(struct zk_op_program *p, struct program_op *o)

@@ -209,8 +209,7 @@ static bool reaches(struct monitored_box *box, const unsigned *count,
     return reached;
 }
 
-/* ---------------------------------------------------------------- its end --
- */
+/* --------------------------------------------------------------- its end -- */
 
 TEST(an_end_comes_in_order)
 {
@@ -545,8 +544,7 @@ TEST(an_end_runs_callbacks_first)
                         "close notified notified ended leave_loop destroy");
 }
 
-/* ------------------------------------------------------- without the lock --
- */
+/* ------------------------------------------------------ without the lock -- */
 
 struct deferred_object {
     struct hf_deferred_free deferred;

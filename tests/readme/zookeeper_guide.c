@@ -216,8 +216,7 @@ static void keeps_a_copy(struct hf_zookeeper *zookeeper)
     hf_zookeeper_watch_free(cache.watch);
 }
 
-/* ------------------------------------------------- one session with locks --
- */
+/* ------------------------------------------------ one session with locks -- */
 
 static void writes_while_it_holds(void)
 {

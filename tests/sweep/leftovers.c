@@ -11,8 +11,7 @@
 #include <sanitizer/lsan_interface.h>
 #endif
 
-/* --------------------------------------------------------- of the process --
- */
+/* -------------------------------------------------------- of the process -- */
 
 static long entries_of(const char *path)
 {
@@ -63,8 +62,7 @@ static void check_process(struct sweep_fixture *fixture,
 #endif
 }
 
-/* ----------------------------------------------------------- of the queues --
- */
+/* --------------------------------------------------------- of the queues -- */
 
 /* Another client gets the lock. */
 static void enter_as_next(struct sweep_fixture *fixture,

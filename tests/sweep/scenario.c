@@ -9,8 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-/* ------------------------------------------------------------- complaints --
- */
+/* ------------------------------------------------------------ complaints -- */
 
 _Noreturn void scenario_fail(struct sweep_fixture *fixture, const char *format,
                              ...)
@@ -45,8 +44,7 @@ void scenario_until(struct sweep_fixture *fixture, bool (*condition)(void *arg),
     }
 }
 
-/* --------------------------------------------------------------- statuses --
- */
+/* -------------------------------------------------------------- statuses -- */
 
 /* True if a system call that failed may lead to that status.  A timeout is
  * none of them, because there was time to try again. */
@@ -104,8 +102,7 @@ bool scenario_is(struct sweep_fixture *fixture, const char *call,
     return scenario_is_ok(fixture, call, status);
 }
 
-/* ---------------------------------------------------------------- parties --
- */
+/* --------------------------------------------------------------- parties -- */
 
 static void note_log_line(void *arg, enum hf_log_level level, const char *line)
 {

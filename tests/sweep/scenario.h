@@ -64,8 +64,7 @@ _Noreturn void scenario_fail(struct sweep_fixture *fixture, const char *format,
 void scenario_until(struct sweep_fixture *fixture, bool (*condition)(void *arg),
                     void *arg, const char *what);
 
-/* --------------------------------------------------------------- statuses --
- */
+/* -------------------------------------------------------------- statuses -- */
 
 /* True if ${status}, which a call on this thread has just returned, is HF_OK.
  * If not, it must be a status that the fault can lead to, and hf_last_error()
@@ -97,8 +96,7 @@ bool scenario_is(struct sweep_fixture *fixture, const char *call,
             scenario_fail(fixture, "%s: failed twice", #call);                 \
     } while (0)
 
-/* ------------------------------------------------------ clients and locks --
- */
+/* ----------------------------------------------------- clients and locks -- */
 
 /* Open a client, and close it. */
 struct hf_client *scenario_open_client(struct sweep_fixture *fixture,
@@ -130,8 +128,7 @@ void scenario_released(struct sweep_fixture *fixture, const char *call,
 /* Release a grant that is valid. */
 void scenario_release(struct sweep_fixture *fixture, struct hf_grant *grant);
 
-/* ----------------------------------------------------- pending operations --
- */
+/* ---------------------------------------------------- pending operations -- */
 
 /* An operation that was started, and how it ended. */
 struct pending_op {

@@ -2,8 +2,7 @@
 /* Scenarios of barriers and double barriers. */
 #include "scenario.h"
 
-/* ---------------------------------------------------------------- barrier --
- */
+/* --------------------------------------------------------------- barrier -- */
 
 static void a_barrier_is_set_and_cleared(struct sweep_fixture *fixture)
 {
@@ -28,8 +27,7 @@ static void a_barrier_is_set_and_cleared(struct sweep_fixture *fixture)
     scenario_close_client(fixture, client);
 }
 
-/* --------------------------------------------------------- double barrier --
- */
+/* -------------------------------------------------------- double barrier -- */
 
 struct double_barrier_pair {
     struct hf_double_barrier *barriers[2];

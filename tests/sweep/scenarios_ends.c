@@ -8,8 +8,7 @@
 
 #include "scenario.h"
 
-/* ----------------------------------------------------------------- cancel --
- */
+/* ---------------------------------------------------------------- cancel -- */
 
 static void a_wait_is_cancelled(struct sweep_fixture *fixture)
 {
@@ -39,8 +38,7 @@ static void a_wait_is_cancelled(struct sweep_fixture *fixture)
     scenario_close_client(fixture, b_client);
 }
 
-/* ------------------------------------------------------------------ close --
- */
+/* ----------------------------------------------------------------- close -- */
 
 /* The client of a holder is closed, and one with a waiter. */
 static void clients_close_on_what_they_do(struct sweep_fixture *fixture)
@@ -70,8 +68,7 @@ static void clients_close_on_what_they_do(struct sweep_fixture *fixture)
     hf_lock_free(b);
 }
 
-/* --------------------------------------------------------------- dispatch --
- */
+/* -------------------------------------------------------------- dispatch -- */
 
 static void close_by_dispatch(struct sweep_fixture *fixture,
                               struct hf_client *client)
@@ -118,8 +115,7 @@ static void callbacks_are_dispatched(struct sweep_fixture *fixture)
     close_by_dispatch(fixture, client);
 }
 
-/* --------------------------------------------------------- a borrowed loop --
- */
+/* ------------------------------------------------------- a borrowed loop -- */
 
 struct loop_user {
     struct pending_op pending_op;

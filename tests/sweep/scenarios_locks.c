@@ -27,8 +27,7 @@ static void part(struct sweep_fixture *fixture, struct pair *pair)
     scenario_close_client(fixture, pair->b_client);
 }
 
-/* ------------------------------------------------------------------ mutex --
- */
+/* ----------------------------------------------------------------- mutex -- */
 
 static void a_mutex_is_taken(struct sweep_fixture *fixture)
 {
@@ -117,8 +116,7 @@ static void a_descriptor_holds_a_mutex(struct sweep_fixture *fixture)
     part(fixture, &pair);
 }
 
-/* -------------------------------------------------------------- reentrant --
- */
+/* ------------------------------------------------------------- reentrant -- */
 
 static uint64_t another_owner(void *arg)
 {
@@ -161,8 +159,7 @@ static void a_mutex_is_counted(struct sweep_fixture *fixture)
     scenario_close_client(fixture, client);
 }
 
-/* ------------------------------------------------------- readers, writers --
- */
+/* ------------------------------------------------------ readers, writers -- */
 
 static void a_writer_becomes_a_reader(struct sweep_fixture *fixture)
 {
@@ -209,8 +206,7 @@ static void a_read_write_lock_is_counted(struct sweep_fixture *fixture)
     scenario_close_client(fixture, client);
 }
 
-/* -------------------------------------------------------------- semaphore --
- */
+/* ------------------------------------------------------------- semaphore -- */
 
 static void permits_are_shared(struct sweep_fixture *fixture)
 {
@@ -234,8 +230,7 @@ static void permits_are_shared(struct sweep_fixture *fixture)
     part(fixture, &pair);
 }
 
-/* ---------------------------------------------------------------- several --
- */
+/* --------------------------------------------------------------- several -- */
 
 static void take_all(struct sweep_fixture *fixture,
                      struct hf_lock *const *locks, struct hf_lock *blocking)

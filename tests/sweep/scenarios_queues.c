@@ -97,8 +97,7 @@ static void evict_holder(struct queue_fixture *queue_fixture)
     scenario_close_client(queue_fixture->fixture, queue_fixture->b_client);
 }
 
-/* ---------------------------------------------------------------- looking --
- */
+/* --------------------------------------------------------------- looking -- */
 
 static bool lists_both(void *arg)
 {
@@ -193,8 +192,7 @@ static void a_holder_is_evicted(struct sweep_fixture *fixture)
     evict_holder(&queue_fixture);
 }
 
-/* --------------------------------------------------------------- election --
- */
+/* -------------------------------------------------------------- election -- */
 
 struct candidate {
     struct sweep_fixture *fixture;

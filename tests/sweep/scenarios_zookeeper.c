@@ -142,8 +142,7 @@ static void a_node_is_watched_and_updated(struct sweep_fixture *fixture)
     close_handle(fixture, zookeeper);
 }
 
-/* ----------------------------------------------------- a session of locks --
- */
+/* ---------------------------------------------------- a session of locks -- */
 
 /* Write to ${path} on the condition that ${grant} is held.  A write whose
  * answer was lost may be written again. */

@@ -30,8 +30,7 @@ enum wrap_kind wrap_kind_of(int fd)
     return fd >= 0 && fd < FDS_MAX ? atomic_load(&sorts[fd]) : WRAP_PLAIN;
 }
 
-/* ---------------------------------------------------------- made and gone --
- */
+/* --------------------------------------------------------- made and gone -- */
 
 int eventfd(unsigned count, int flags)
 {
@@ -125,8 +124,7 @@ int fcntl(int fd, int command, ...)
     return real(fd, command, value);
 }
 
-/* --------------------------------------------------------- read and write --
- */
+/* -------------------------------------------------------- read and write -- */
 
 static enum fault_row row_of_read(int fd)
 {
@@ -175,8 +173,7 @@ ssize_t write(int fd, const void *data, size_t bytes)
     return real(fd, data, bytes);
 }
 
-/* ------------------------------------------------------------------ epoll --
- */
+/* ----------------------------------------------------------------- epoll -- */
 
 int epoll_ctl(int set, int operation, int fd, struct epoll_event *event)
 {

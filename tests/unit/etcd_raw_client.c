@@ -154,8 +154,7 @@ static void receive(void *user, struct etcd_connection *connection,
 
 static const struct etcd_connection_ops ops = {.receive = receive};
 
-/* ------------------------------------------------------------ connections --
- */
+/* ----------------------------------------------------------- connections -- */
 
 void raw_reconnect(struct raw *raw, int member)
 {
@@ -213,8 +212,7 @@ void raw_free(struct raw *raw)
     free(raw);
 }
 
-/* ------------------------------------------------------------------ calls --
- */
+/* ----------------------------------------------------------------- calls -- */
 
 static void write_frame(struct raw *raw, enum etcd_frame_kind kind,
                         uint32_t call, struct etcd_bytes bytes)
@@ -263,8 +261,7 @@ bool raw_answered(const struct raw *raw)
     return raw->answered;
 }
 
-/* ------------------------------------------------------------------- keys --
- */
+/* ------------------------------------------------------------------ keys -- */
 
 static struct etcd_writer put_message(const char *key, const char *value,
                                       int64_t lease)
@@ -324,8 +321,7 @@ bool raw_get(struct raw *raw, const char *key, struct raw_key *found)
     return raw->key_count == 1;
 }
 
-/* ----------------------------------------------------------- transactions --
- */
+/* ---------------------------------------------------------- transactions -- */
 
 static void add(struct raw_txn *txn, uint32_t field, uint32_t kind,
                 struct etcd_writer *message)
@@ -392,8 +388,7 @@ bool raw_txn_succeeds(struct raw *raw, struct raw_txn *txn)
     return raw->succeeded;
 }
 
-/* ----------------------------------------------------------------- leases --
- */
+/* ---------------------------------------------------------------- leases -- */
 
 int64_t raw_grant(struct raw *raw, int64_t lease, int64_t ttl)
 {
@@ -430,8 +425,7 @@ int64_t raw_keep_alive(struct raw *raw, int64_t lease)
     return raw->ttl;
 }
 
-/* ----------------------------------------------------------------- others --
- */
+/* ---------------------------------------------------------------- others -- */
 
 void raw_watch(struct raw *raw, const char *key, int64_t start)
 {

@@ -124,8 +124,7 @@ static uint64_t finished(struct idle_fixture *f, uint64_t cost)
     return cost;
 }
 
-/* ----------------------------------------------------- from want to grant --
- */
+/* ---------------------------------------------------- from want to grant -- */
 
 static uint64_t want(struct idle_fixture *f)
 {
@@ -217,8 +216,7 @@ static uint64_t describes_again(struct idle_fixture *f)
     return finished(f, cost);
 }
 
-/* ----------------------------------------------------------------- the end --
- */
+/* --------------------------------------------------------------- the end -- */
 
 static uint64_t cancel(struct idle_fixture *f)
 {
@@ -267,8 +265,7 @@ static uint64_t becomes_reader(struct idle_fixture *f)
     return finished(f, cost);
 }
 
-/* ------------------------------------------------------------------ clock --
- */
+/* ----------------------------------------------------------------- clock -- */
 
 static uint64_t tick(struct idle_fixture *f)
 {
@@ -299,8 +296,7 @@ static uint64_t retry(struct idle_fixture *f)
     return finished(f, cost);
 }
 
-/* -------------------------------------------------------- doubt and proof --
- */
+/* ------------------------------------------------------- doubt and proof -- */
 
 /* The list does not have a ticket whose enqueue got no answer, so each later
  * list is searched for it until its window ends. */
@@ -355,8 +351,7 @@ static uint64_t connection_error(struct idle_fixture *f)
     return idle_step(f, event);
 }
 
-/* ------------------------------------------------------- other participants --
- */
+/* ---------------------------------------------------- other participants -- */
 
 static uint64_t looks_for_room(struct idle_fixture *f)
 {
@@ -510,8 +505,7 @@ static uint64_t passes_on(struct idle_fixture *f)
     return cost;
 }
 
-/* ------------------------------------------------------------------- table --
- */
+/* ----------------------------------------------------------------- table -- */
 
 #define WITH(sort) (1u << IDLE_##sort)
 #define NOTHING 0

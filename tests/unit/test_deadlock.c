@@ -103,8 +103,7 @@ static bool holds(const struct model_lock *lock, size_t owner)
     return false;
 }
 
-/* ------------------------------------------------------ as a server shows --
- */
+/* ----------------------------------------------------- as a server shows -- */
 
 /* The text of the ticket of ${place} in ${lock}.  That of a holder still says
  * what its owner held when it waited; here that is all else it holds. */

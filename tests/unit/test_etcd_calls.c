@@ -8,8 +8,7 @@
 
 #include "etcd_fixture.h"
 
-/* ------------------------------------------------------------------- ends --
- */
+/* ------------------------------------------------------------------ ends -- */
 
 /* What a server answers, what that means for a write and a read, and the status
  * for a user. */
@@ -203,8 +202,7 @@ FIXTURE_TEST(a_request_that_is_not_complete_is_not_sent)
     assert_int_equal(fixture_count(f, "Txn"), 0);
 }
 
-/* ------------------------------------------------------------------ epoch --
- */
+/* ----------------------------------------------------------------- epoch -- */
 
 /* The request of the key: 'mod_revision = ${revision}', as bytes. */
 static bool compares(struct fixture *f, int64_t revision)

@@ -426,8 +426,7 @@ TEST(answers_about_the_cluster)
     assert_bytes(text, "wbvEVjCbdnPIFDDL.20");
 }
 
-/* ------------------------------------------------------------ bad answers --
- */
+/* ----------------------------------------------------------- bad answers -- */
 
 TEST(what_is_no_message_is_refused)
 {

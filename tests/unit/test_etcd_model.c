@@ -11,8 +11,7 @@
 
 #define LEASE 0x1234
 
-/* ----------------------------------------------------------- transactions --
- */
+/* ---------------------------------------------------------- transactions -- */
 
 TEST(a_put_has_a_create_revision_that_stays)
 {
@@ -93,8 +92,7 @@ TEST(a_key_is_not_deleted_and_put_in_one_transaction)
     raw_free(raw);
 }
 
-/* ----------------------------------------------------------------- leases --
- */
+/* ---------------------------------------------------------------- leases -- */
 
 TEST(a_lease_that_is_not_renewed_ends_with_its_keys)
 {
@@ -228,8 +226,7 @@ TEST(a_stream_hangs_while_its_member_asks_a_frozen_leader)
     raw_free(raw);
 }
 
-/* ---------------------------------------------------------------- watches --
- */
+/* --------------------------------------------------------------- watches -- */
 
 TEST(a_watch_reports_from_its_revision_on)
 {
@@ -268,8 +265,7 @@ TEST(a_watch_of_what_is_compacted_is_cancelled)
     raw_free(raw);
 }
 
-/* ------------------------------------------------------------------ users --
- */
+/* ----------------------------------------------------------------- users -- */
 
 TEST(a_token_is_forgotten_when_it_is_not_used)
 {
@@ -293,8 +289,7 @@ TEST(a_token_is_forgotten_when_it_is_not_used)
     raw_free(raw);
 }
 
-/* ---------------------------------------------------------------- no space --
- */
+/* -------------------------------------------------------------- no space -- */
 
 TEST(the_write_that_fills_the_database_is_carried_out_and_refused)
 {
@@ -319,8 +314,7 @@ TEST(the_write_that_fills_the_database_is_carried_out_and_refused)
     raw_free(raw);
 }
 
-/* ---------------------------------------------------------------- members --
- */
+/* --------------------------------------------------------------- members -- */
 
 TEST(calls_of_one_connection_are_carried_out_in_any_order)
 {

@@ -20,8 +20,7 @@ static size_t wanted(struct fixture *f)
     return server != NULL ? (size_t)(server - f->config.servers) + 1 : 0;
 }
 
-/* -------------------------------------------------------------- beginning --
- */
+/* ------------------------------------------------------------- beginning -- */
 
 /* What the answers take does not count. */
 FIXTURE_TEST(a_session_is_granted_from_its_sending)
@@ -164,8 +163,7 @@ FIXTURE_TEST(no_space_is_not_final)
     assert_true(hf_etcd_session_is_usable(&f->session));
 }
 
-/* ------------------------------------------------------------ keep-alives --
- */
+/* ----------------------------------------------------------- keep-alives -- */
 
 FIXTURE_TEST(a_keep_alive_every_third_of_the_ttl)
 {
@@ -355,8 +353,7 @@ FIXTURE_TEST(a_stream_that_ends_is_no_loss)
     fixture_expect(f, "connected 10000 1000 resumed");
 }
 
-/* ------------------------------------------------------- the second clock --
- */
+/* ------------------------------------------------------ the second clock -- */
 
 FIXTURE_TEST(keep_alives_prove_with_a_write_behind_them)
 {
@@ -465,8 +462,7 @@ FIXTURE_TEST(an_idle_session)
     fixture_expect(f, "w DONE proves 672183");
 }
 
-/* ---------------------------------------------------------------- resuming --
- */
+/* -------------------------------------------------------------- resuming -- */
 
 FIXTURE_TEST(a_session_outlives_connections)
 {
@@ -565,8 +561,7 @@ FIXTURE_TEST(a_member_that_is_behind_is_asked_by_a_write)
     assert_int_equal(fixture_count(f, "Txn"), 0);
 }
 
-/* ----------------------------------------------------------------- losing --
- */
+/* ---------------------------------------------------------------- losing -- */
 
 /* The first clock: one TTL after the last keep-alive that was answered. */
 FIXTURE_TEST(nobody_answers_for_a_ttl)
@@ -637,8 +632,7 @@ FIXTURE_TEST(calls_end_when_the_connection_does)
     fixture_expect_none(f);
 }
 
-/* --------------------------------------------------------- silent members --
- */
+/* -------------------------------------------------------- silent members -- */
 
 /* Keep-alives are answered, calls are not: the member is cut off from the
  * others. */
@@ -782,8 +776,7 @@ FIXTURE_TEST(answers_to_keep_alives_that_make_no_sense)
     assert_non_null(strstr(f->session.connectivity.error, "makes no sense"));
 }
 
-/* ---------------------------------------------------------------- closing --
- */
+/* --------------------------------------------------------------- closing -- */
 
 FIXTURE_TEST(closing_revokes_the_lease)
 {
@@ -851,8 +844,7 @@ FIXTURE_TEST(the_connection_ends_while_closing)
     fixture_expect_none(f);
 }
 
-/* -------------------------------------------------------------- giving up --
- */
+/* ------------------------------------------------------------- giving up -- */
 
 /* One attempt at each server. */
 FIXTURE_TEST(the_policy_gives_up_and_begins_again)

@@ -46,8 +46,7 @@ static void cancel(struct fixture *f, int64_t id, bool created,
     fixture_deliver(f);
 }
 
-/* ----------------------------------------------------------------- events --
- */
+/* ---------------------------------------------------------------- events -- */
 
 FIXTURE_TEST(a_watch_reports_from_its_revision_on)
 {
@@ -160,8 +159,7 @@ FIXTURE_TEST(a_watch_may_remove_itself)
     fixture_expect_none(f);
 }
 
-/* ------------------------------------------------------ from now, and before
- */
+/* -------------------------------------------------- from now, and before -- */
 
 /* Answer the read of a watch: the key was created and put at these revisions,
  * and read at ${revision}; 0: it is not there. */
@@ -291,8 +289,7 @@ FIXTURE_TEST(a_read_that_is_older_than_the_watch)
     fixture_expect(f, "suspended");
 }
 
-/* ------------------------------------------------------ from now, and late --
- */
+/* ---------------------------------------------------- from now, and late -- */
 
 /* The watch begins where it was to begin, as far as the answer shows. */
 static int64_t begin_now(struct fixture *f)
@@ -377,8 +374,7 @@ FIXTURE_TEST(a_watch_of_all_events)
     assert_null(fixture_find(f, "Range"));
 }
 
-/* ---------------------------------------------------------------- resuming --
- */
+/* -------------------------------------------------------------- resuming -- */
 
 /* From the revision behind the last event, so that nothing is missed and
  * nothing comes twice. */
@@ -425,8 +421,7 @@ FIXTURE_TEST(watches_end_with_the_session)
     assert_int_equal(fixture_count(f, "Watch"), 0);
 }
 
-/* ----------------------------------------------- what is no event of a key --
- */
+/* --------------------------------------------- what is no event of a key -- */
 
 FIXTURE_TEST(compaction_is_no_deletion)
 {

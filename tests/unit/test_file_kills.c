@@ -241,8 +241,7 @@ FILE_TEST(one_at_a_time_whoever_is_killed)
     (void)take_alone("q");
 }
 
-/* ------------------------------------------------- a counter is truncated --
- */
+/* ------------------------------------------------ a counter is truncated -- */
 
 /* What the children of a test have seen: the tokens, each as often as it was
  * given out. */

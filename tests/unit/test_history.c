@@ -268,8 +268,7 @@ TEST(permits_of_one_microsecond_add_up)
                   "8 b release x token=2\n");
 }
 
-/* ---------------------------------------------------- tokens, order, loss --
- */
+/* --------------------------------------------------- tokens, order, loss -- */
 
 TEST(a_token_that_does_not_rise)
 {
@@ -348,8 +347,7 @@ TEST(the_dead_are_notified_of_no_loss)
                  "500 a died -\n");
 }
 
-/* ------------------------------------------------- order of many attempts --
- */
+/* ------------------------------------------------ order of many attempts -- */
 
 #define ATTEMPTS 24
 #define LOCKS 2

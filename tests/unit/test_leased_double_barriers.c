@@ -38,8 +38,7 @@ static int begin(void **state)
     return strcmp(model_events(b), "LISTED l: a b") == 0 ? 0 : -1;
 }
 
-/* --------------------------------------------------------------- notices --
- */
+/* --------------------------------------------------------------- notices -- */
 
 static void enter(void)
 {
@@ -230,8 +229,7 @@ LEASED_TEST(the_flag_goes_with_the_last_participant)
     EXPECT_EVENTS(c, "FLAG_UPDATED x found; LISTED l:");
 }
 
-/* ------------------------------------------------------------------ apart --
- */
+/* ----------------------------------------------------------------- apart -- */
 
 /* A mutex of that name is in another queue. */
 LEASED_TEST(participants_block_nobody)

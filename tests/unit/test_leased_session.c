@@ -254,8 +254,7 @@ LEASED_TEST(what_outlives_its_session_is_taken_out)
     assert_false(model_has(model, "q", 'a'));
 }
 
-/* ------------------------------------------------------------- late calls --
- */
+/* ------------------------------------------------------------ late calls -- */
 
 /* It waits in the buffers of a frozen server, and is refused when that goes
  * on after more than a timeout. */
@@ -531,8 +530,7 @@ LEASED_TEST(the_end_comes_after_all_events)
     }
 }
 
-/* ----------------------------------------------------------------- crowds --
- */
+/* ---------------------------------------------------------------- crowds -- */
 
 #define MANY 60
 

@@ -155,8 +155,7 @@ LEASED_TEST(a_look_goes_on_for_longer_than_a_lease)
     (void)run_until_event(b, "QUEUE_CHANGED l", 10);
 }
 
-/* ------------------------------------------------------------- revocation --
- */
+/* ------------------------------------------------------------ revocation -- */
 
 LEASED_TEST(a_lost_revocation_comes_with_the_renewal)
 {
@@ -180,8 +179,7 @@ LEASED_TEST(a_ticket_that_is_evicted_is_not_renewed)
     EXPECT_EVENTS(b, "REMOVED a found");
 }
 
-/* --------------------------------------------------------------- constant --
- */
+/* -------------------------------------------------------------- constant -- */
 
 /* With fifty waiters a release costs the server as much as with two. */
 LEASED_TEST(a_release_wakes_one)

@@ -190,8 +190,7 @@ PGresult *__wrap_PQgetResult(PGconn *conn)
     }
 }
 
-/* ---------------------------------------------------------------- scripts --
- */
+/* --------------------------------------------------------------- scripts -- */
 
 static void then(struct hf_store *ours)
 {
@@ -272,8 +271,7 @@ static int tear_down(void **state)
 
 #define LOOK(test) TEST_WITH(test, set_up, tear_down)
 
-/* ---------------------------------------------------------------- a round --
- */
+/* --------------------------------------------------------------- a round -- */
 
 LOOK(each_server_is_asked_once_in_turn)
 {
@@ -339,8 +337,7 @@ LOOK(whatever_gives_no_timeline_is_passed_over)
     }
 }
 
-/* ------------------------------------------------------------- successors --
- */
+/* ------------------------------------------------------------ successors -- */
 
 LOOK(the_higher_timeline_is_gone_to)
 {
@@ -395,8 +392,7 @@ LOOK(without_our_own_timeline_nothing_is_known)
     assert_int_equal(store.host_index, 0);
 }
 
-/* ------------------------------------------- a successor that has answered --
- */
+/* ----------------------------------------- a successor that has answered -- */
 
 /* Ours is left for the server ${host}, which then ends. */
 static void leave_for(size_t host)
@@ -455,8 +451,7 @@ LOOK(a_successor_that_follows_ours_now_is_none)
     assert_events("0 1 2 then");
 }
 
-/* ----------------------------------------------------------------- limits --
- */
+/* ---------------------------------------------------------------- limits -- */
 
 LOOK(a_silent_server_is_given_up)
 {
@@ -514,8 +509,7 @@ LOOK(a_look_begins_without_the_last_one)
     assert_events("0 1 2");
 }
 
-/* ------------------------------------------------------------------- ends --
- */
+/* ------------------------------------------------------------------ ends -- */
 
 LOOK(a_connection_that_ended_is_not_looked_at)
 {

@@ -84,8 +84,7 @@ static const char *listed(const char *id, const char *sequence,
 
 #define FIXTURE_TEST(name) TEST_WITH(name, NULL, finish)
 
-/* ---------------------------------------------------------------- replies --
- */
+/* --------------------------------------------------------------- replies -- */
 
 FIXTURE_TEST(a_ticket_is_read)
 {
@@ -486,8 +485,7 @@ FIXTURE_TEST(an_error_of_wait_is_unsure)
     }
 }
 
-/* ---------------------------------------------------------------- notices --
- */
+/* --------------------------------------------------------------- notices -- */
 
 FIXTURE_TEST(messages_are_read)
 {
@@ -555,8 +553,7 @@ FIXTURE_TEST(other_messages_are_not)
         assert_false(hf_redis_notice_read(&notice, texts[i]));
 }
 
-/* ------------------------------------------------------------------- INFO --
- */
+/* ------------------------------------------------------------------ INFO -- */
 
 FIXTURE_TEST(servers_are_checked_by_their_answers)
 {
@@ -733,8 +730,7 @@ FIXTURE_TEST(slots_without_a_node_are_an_error)
         assert_int_equal(examine_cluster(rows[i].info), rows[i].severity);
 }
 
-/* ------------------------------------------------------------------- keys --
- */
+/* ------------------------------------------------------------------ keys -- */
 
 FIXTURE_TEST(names_cannot_leave_their_braces)
 {

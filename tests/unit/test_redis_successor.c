@@ -93,8 +93,7 @@ void __wrap_hf_redis_link_call(struct hf_redis_link *link,
     sent = call;
 }
 
-/* ---------------------------------------------------------------- scripts --
- */
+/* --------------------------------------------------------------- scripts -- */
 
 static void set_ids(struct hf_redis_link *link, const char *run_id,
                     const char *replication_id, const char *earlier)
@@ -144,8 +143,7 @@ static bool left_for(const char *run_id, const char *replication_id,
 
 #define LOOK(test) TEST_WITH(test, set_up, NULL)
 
-/* ------------------------------------------------------------------ tests --
- */
+/* ----------------------------------------------------------------- tests -- */
 
 LOOK(a_replica_of_ours_that_was_promoted_is_gone_to)
 {
@@ -242,8 +240,7 @@ LOOK(a_link_that_ended_is_not_looked_at)
     assert_null(store.look);
 }
 
-/* ----------------------------------------------------------- examinations --
- */
+/* ---------------------------------------------------------- examinations -- */
 
 /* An EXAMINE, whose look finds a server with these ids. */
 static void examine(const char *run_id, const char *replication_id,

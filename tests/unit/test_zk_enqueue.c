@@ -94,8 +94,7 @@ ZK_TEST(fn41_queues_are_in_order)
     assert_int_equal(f->log_lines, 1);
 }
 
-/* ------------------------------------------------------- one list for all --
- */
+/* ------------------------------------------------------ one list for all -- */
 
 /* Many enqueues at once cause one list and one read of the head. */
 ZK_TEST(one_list_serves_all_who_wait)

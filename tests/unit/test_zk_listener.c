@@ -863,8 +863,7 @@ FIXTURE_TEST(a_close_answers_what_waits_for_credentials, begin(f, 0))
     expect_events(f, "CREDENTIAL 1; CLOSED");
 }
 
-/* --------------------------------------------- a session of another client --
- */
+/* ------------------------------------------- a session of another client -- */
 
 /* Begin with the session ID, whose password accept_handshake() has, and send
  * the first ConnectRequest. */

@@ -31,8 +31,7 @@ static void begin_resumed(struct zk_op_fixture *f)
     op_fixture_expect_events(f, "UP; SUSPENDED; RESUMED");
 }
 
-/* -------------------------------------------------------------- handshake --
- */
+/* ------------------------------------------------------------- handshake -- */
 
 TEST(read_only_is_asked_for_if_wanted)
 {
@@ -72,8 +71,7 @@ OP_TEST(a_server_may_begin_no_session, op_fixture_begin_among(f, 1, true))
     assert_false(hf_connectivity_is_final(&f->session.connectivity));
 }
 
-/* ------------------------------------------------------------- operations --
- */
+/* ------------------------------------------------------------ operations -- */
 
 OP_TEST(writes_are_refused_and_reads_are_sent, begin_local(f, 1))
 {
@@ -134,8 +132,7 @@ TEST(a_refusal_of_the_server_does_not_end_the_connection)
     op_fixture_end(&f);
 }
 
-/* --------------------------------------------------------------- sessions --
- */
+/* -------------------------------------------------------------- sessions -- */
 
 /* Not even to the server that has begun it, which may have a quorum now. */
 OP_TEST(a_local_session_is_offered_to_no_server, begin_local(f, 2))
@@ -264,8 +261,7 @@ OP_TEST(a_sync_waits_for_a_quorum, op_fixture_begin_among(f, 3, true))
     op_fixture_expect_events(f, "/exists HF_OK");
 }
 
-/* ----------------------------------------------------------------- search --
- */
+/* ---------------------------------------------------------------- search -- */
 
 /* The server that is asked now; "" for none. */
 static const char *asked(struct zk_op_fixture *f, uint64_t *number)

@@ -104,8 +104,7 @@ ZK_TEST_FROM(a_shorter_timeout_ends_the_session_sooner, open_with(f, 0))
     assert_string_equal(zk_fixture_events(f), "LOST");
 }
 
-/* ------------------------------------------------------------- what was seen
- * -- */
+/* --------------------------------------------------------- what was seen -- */
 
 /* The frames behind the handshake of a new connection. */
 static const char *resume_sends(struct zk_fixture *f)

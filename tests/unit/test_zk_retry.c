@@ -200,8 +200,7 @@ static void lose_session(struct retry_fixture *f)
     f->event.zxid = 0;
 }
 
-/* --------------------------------------------------------------- machines --
- */
+/* -------------------------------------------------------------- machines -- */
 
 static void begin(struct retry_fixture *f, const struct hf_zk_retry_ops *ops,
                   void *machine)
@@ -251,8 +250,7 @@ static void end(struct retry_fixture *f, hf_status status)
     assert_int_equal(heap_live(), 0);
 }
 
-/* ------------------------------------------------------ sequential creates --
- */
+/* ---------------------------------------------------- sequential creates -- */
 
 TEST(a_create_that_is_answered_is_sent_once)
 {
@@ -432,8 +430,7 @@ TEST(a_create_is_not_tried_for_ever)
     end(&f, HF_EUNREACHABLE);
 }
 
-/* ---------------------------------------------------------- other creates --
- */
+/* --------------------------------------------------------- other creates -- */
 
 /* What a node at the path says of a create whose answer was lost. */
 struct node_row {
@@ -596,8 +593,7 @@ TEST(what_an_old_session_has_left_is_waited_for)
     end(&f, HF_EEXISTS);
 }
 
-/* ---------------------------------------------------------------- parents --
- */
+/* --------------------------------------------------------------- parents -- */
 
 TEST(missing_parents_are_made)
 {
@@ -693,8 +689,7 @@ TEST(flags_are_checked)
                                     "1, which is HF_ZOOKEEPER_CREATE");
 }
 
-/* --------------------------------------------------------------- removals --
- */
+/* -------------------------------------------------------------- removals -- */
 
 static void begin_removal(struct retry_fixture *f, bool looked)
 {
@@ -785,8 +780,7 @@ TEST(an_answer_shortens_the_pauses)
     end(&f, HF_OK);
 }
 
-/* ---------------------------------------------------------------- deletes --
- */
+/* --------------------------------------------------------------- deletes -- */
 
 /* Each repetition is sent behind a read, which shows that it is the same
  * node. */
@@ -952,8 +946,7 @@ TEST(a_delete_that_is_refused_ends)
     end(&f, HF_EDENIED);
 }
 
-/* ---------------------------------------------------------------- updates --
- */
+/* --------------------------------------------------------------- updates -- */
 
 /* The node as an update reads it. */
 static void read_node(struct retry_fixture *f, int32_t version,

@@ -171,8 +171,7 @@ OP_TEST(no_ping_is_sent_meanwhile, begin(f, 1))
     assert_true(hf_zk_session_usable(&f->session));
 }
 
-/* ------------------------------------------------------ ends in the middle --
- */
+/* ---------------------------------------------------- ends in the middle -- */
 
 /* A session whose rounds did not end was not begun: no other server is asked to
  * resume it. */

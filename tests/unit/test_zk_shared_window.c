@@ -89,8 +89,7 @@ static void answer(struct zk_op_fixture *f, size_t count)
         op_fixture_answer(f, HF_ZK_OK);
 }
 
-/* ----------------------------------------------------------------- window --
- */
+/* ---------------------------------------------------------------- window -- */
 
 OP_TEST(alone_on_the_session_a_queue_fills_the_window, begin(f))
 {
@@ -202,8 +201,7 @@ OP_TEST(the_answer_to_a_lock_makes_room_for_operations, begin(f))
     op_fixture_answer_all(f);
 }
 
-/* ------------------------------------------------------------------ alone --
- */
+/* ----------------------------------------------------------------- alone -- */
 
 /* What a server may not know is sent when no call of a lock is unanswered, and
  * locks that begin meanwhile wait; but not what is urgent. */
@@ -288,8 +286,7 @@ OP_TEST(two_queues_may_have_one_that_travels_alone, begin(f))
     hf_zk_op_queue_close(&second, f->now_ms);
 }
 
-/* ------------------------------------------------------- beginning and end --
- */
+/* ----------------------------------------------------- beginning and end -- */
 
 /* A handle may be made at any time. */
 OP_TEST(a_queue_may_begin_on_a_session_under_way,

@@ -928,8 +928,7 @@ FIXTURE_TEST(a_second_resume_begins_again)
     expect_events(f, "p RESYNC /x");
 }
 
-/* --------------------------------------------------- the end of a session --
- */
+/* -------------------------------------------------- the end of a session -- */
 
 FIXTURE_TEST(a_lost_session_ends_one_shot_watchers)
 {

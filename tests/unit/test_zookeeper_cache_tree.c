@@ -76,8 +76,7 @@ static unsigned draw(struct model *m, unsigned below)
     return (m->random >> 16) % below;
 }
 
-/* -------------------------------------------------------------- the nodes --
- */
+/* ------------------------------------------------------------- the nodes -- */
 
 static void put_path(const struct model *m, int node, char *path, size_t room)
 {
@@ -128,8 +127,7 @@ static int level(int node)
     return levels;
 }
 
-/* -------------------------------------------------------------- the server --
- */
+/* ------------------------------------------------------------ the server -- */
 
 static void send_event(struct model *m, enum hf_zookeeper_event_kind kind,
                        int node)
@@ -288,8 +286,7 @@ static void send_answer(struct model *m)
     memmove(m->made, m->made + 1, m->made_count * sizeof *m->made);
 }
 
-/* -------------------------------------------------------------- the client --
- */
+/* ------------------------------------------------------------ the client -- */
 
 static void begin_read(struct model *m)
 {
@@ -395,8 +392,7 @@ static void cut(struct model *m)
     }
 }
 
-/* --------------------------------------------------------------- the user --
- */
+/* -------------------------------------------------------------- the user -- */
 
 /* The user gets a change: it leads on from what was reported last, and never
  * back. */
@@ -427,8 +423,7 @@ static void follow(struct model *m)
     hf_cache_content_release(after);
 }
 
-/* --------------------------------------------------------------- the check --
- */
+/* ------------------------------------------------------------- the check -- */
 
 /* Is ${node} to be in the cache? */
 static bool is_visible(const struct model *m, int node)
@@ -522,8 +517,7 @@ static void finish(struct model *m)
     }
 }
 
-/* --------------------------------------------------------------------- run --
- */
+/* ------------------------------------------------------------------- run -- */
 
 static void step(struct model *m, unsigned cuts)
 {
@@ -600,8 +594,7 @@ TEST(it_follows_without_memory_at_times)
     run_all(false, true);
 }
 
-/* ------------------------------------------------------------ step by step --
- */
+/* ---------------------------------------------------------- step by step -- */
 
 /* The next read is of ${kind} and ${path}: answer it. */
 static void answer(struct hf_cache_tree *tree, enum hf_zookeeper_op_kind kind,

@@ -755,8 +755,7 @@ TEST(a_shared_handle_leaves_what_is_unanswered)
     wait_until(is_released, NULL);
 }
 
-/* ------------------------------------------------- what goes on afterwards --
- */
+/* ----------------------------------------------- what goes on afterwards -- */
 
 /* Deletes whose time is over, and creates, go on until the close: 1024. */
 TEST(what_goes_on_is_bounded)

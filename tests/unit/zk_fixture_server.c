@@ -415,8 +415,7 @@ void event(struct zk_fixture *f, int32_t type, const char *ticket)
     event_at(f, type, path);
 }
 
-/* ---------------------------------------------------------- several steps --
- */
+/* --------------------------------------------------------- several steps -- */
 
 void have_ticket(struct zk_fixture *f, const char *ticket, int32_t sequence,
                  int64_t czxid)

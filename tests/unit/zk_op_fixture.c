@@ -298,8 +298,7 @@ void op_fixture_start_watch(struct zk_op_fixture *f, struct test_op *o,
     op_fixture_start_prepared(f, o);
 }
 
-/* ---------------------------------------------------------- what was sent --
- */
+/* --------------------------------------------------------- what was sent -- */
 
 static const char *name_of(int32_t opcode)
 {

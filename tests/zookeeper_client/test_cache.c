@@ -665,8 +665,7 @@ static void random_changes_are_followed(struct zookeeper_fixture *f)
     (void)pthread_mutex_destroy(&follower.lock);
 }
 
-/* --------------------------------------------------------- many and waits --
- */
+/* -------------------------------------------------------- many and waits -- */
 
 /* Create ${count} children of /t. */
 static void make_many(struct hf_zookeeper *zookeeper, int count)

@@ -109,8 +109,7 @@ FIXTURE_TEST(a_thread_delivers_without_a_descriptor)
     assert_int_equal(hf_zookeeper_dispatch(f->zookeeper), HF_ESTATE);
 }
 
-/* ------------------------------------------------------ calls in callbacks --
- */
+/* ---------------------------------------------------- calls in callbacks -- */
 
 struct reentrant {
     struct zookeeper_fixture *f;
@@ -151,8 +150,7 @@ FIXTURE_TEST(a_callback_starts_and_does_not_wait)
     log_expect(&f->log, 0, lines);
 }
 
-/* ------------------------------------------ what callbacks start together --
- */
+/* ----------------------------------------- what callbacks start together -- */
 
 /* Callbacks that run one after the other on the thread of a handle, which polls
  * meanwhile for nobody.  The first one starts a set of "/node", and one of them

@@ -424,8 +424,7 @@ FIXTURE_TEST(the_last_data_are_those_of_the_next_session)
     close_registration(r);
 }
 
-/* ------------------------------------------------------------ other nodes --
- */
+/* ----------------------------------------------------------- other nodes -- */
 
 FIXTURE_TEST(the_node_of_another_session_is_waited_for)
 {
@@ -851,8 +850,7 @@ FIXTURE_TEST(arguments_are_checked)
     close_registration(first);
 }
 
-/* ----------------------------------------------------------------- freeing --
- */
+/* --------------------------------------------------------------- freeing -- */
 
 /* At whatever moment the registration is closed. */
 FIXTURE_TEST(nothing_is_left_of_a_registration)
@@ -1071,8 +1069,7 @@ FIXTURE_TEST(a_registration_outlives_its_handle)
     assert_int_equal(hf_zookeeper_registration_close(second, 100), HF_ECLOSED);
 }
 
-/* ------------------------------------------------------------------- many --
- */
+/* ------------------------------------------------------------------ many -- */
 
 #define MANY 100
 

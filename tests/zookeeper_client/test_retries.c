@@ -335,8 +335,7 @@ FIXTURE_TEST(no_count_is_lost)
     zookeeper_expect_data(f->zookeeper, "/n", "100");
 }
 
-/* ------------------------------------------------ the function of a started --
- */
+/* --------------------------------------------- the function of a started -- */
 
 /* An update that was started, whose function waits for the test. */
 struct held_update {

@@ -18,8 +18,7 @@
  * is 128 by default. */
 #define PARTIES_MAX 120
 
-/* -------------------------------------------------------------- generations --
- */
+/* ----------------------------------------------------------- generations -- */
 
 /* The transaction that puts the flag has ended. */
 static void generation_put(struct hf_etcd_engine_request *req,

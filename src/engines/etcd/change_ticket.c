@@ -21,8 +21,7 @@ own_of(const struct hf_etcd_engine_request *req)
     return hf_etcd_engine_own_find(req->engine, &req->request->ticket);
 }
 
-/* -------------------------------------------------- DOWNGRADE and DESCRIBE --
- */
+/* ------------------------------------------------ DOWNGRADE and DESCRIBE -- */
 
 /* Our ticket is not there. */
 static void answer_missing(struct hf_etcd_engine_request *req)

@@ -90,8 +90,7 @@ static void fail_answer(struct hf_etcd_engine_request *req)
     hf_etcd_engine_request_fail_answer(req);
 }
 
-/* ----------------------------------------------------------------- answer --
- */
+/* ---------------------------------------------------------------- answer -- */
 
 /* The queue is read: answer. */
 static void queue_read(struct hf_etcd_engine_request *req)
@@ -147,8 +146,7 @@ static void ticket_put(struct hf_etcd_engine_request *req,
     hf_etcd_engine_read_on(req, queue_read);
 }
 
-/* ------------------------------------------------------------ not put, why --
- */
+/* ---------------------------------------------------------- not put, why -- */
 
 /* The key is there already.  If it is our ticket, list the queue; otherwise put
  * the ticket with another name. */
@@ -198,8 +196,7 @@ static void ticket_not_put(struct hf_etcd_engine_request *req,
         fail_answer(req);
 }
 
-/* ------------------------------------------------------------------- call --
- */
+/* ------------------------------------------------------------------ call -- */
 
 /* There was no space; the key was read, and shows whether the ticket is
  * there. */

@@ -15,8 +15,7 @@
 #include "engines/etcd/queue_order.h"
 #include "engines/etcd/watches.h"
 
-/* ------------------------------------------------------------------- proof --
- */
+/* ----------------------------------------------------------------- proof -- */
 
 /* HF_REQUEST_PROVE: a transaction that changes nothing.  It compares tickets of
  * ours, and goes through the log, so its commit proves that the session lives
@@ -126,8 +125,7 @@ static void fail_proof(struct hf_etcd_engine *engine)
                                     "the connection has ended");
 }
 
-/* ---------------------------------------------------------------- requests --
- */
+/* -------------------------------------------------------------- requests -- */
 
 /* No answer of etcd has a time in it.  The clock of a lease begins again with
  * each leader, and the clocks of clients are not trusted. */
@@ -224,8 +222,7 @@ void hf_etcd_engine_submit(struct hf_etcd_engine *engine,
     }
 }
 
-/* --------------------------------------------------- events of the session --
- */
+/* ------------------------------------------------- events of the session -- */
 
 /* The session's callback for log lines. */
 static void log_line(void *user, enum hf_log_level level, const char *format,
@@ -364,8 +361,7 @@ static void epoch_moved(void *user)
     hf_etcd_engine_unblock(user);
 }
 
-/* --------------------------------------------------------- create and free --
- */
+/* ------------------------------------------------------- create and free -- */
 
 struct hf_etcd_engine *
 hf_etcd_engine_new(const struct hf_etcd_url_config *config,

@@ -11,8 +11,7 @@
 #include "engines/etcd/queue_order.h"
 #include "etcd/call_result.h"
 
-/* ------------------------------------------------------------- begin, end --
- */
+/* ------------------------------------------------------------ begin, end -- */
 
 void *hf_etcd_engine_request_new(struct hf_etcd_engine *engine,
                                  struct hf_request *request, size_t bytes)
@@ -287,8 +286,7 @@ void hf_etcd_engine_read_own(struct hf_etcd_engine_request *req,
     hf_etcd_engine_request_call(req, HF_ETCD_TXN, &buffer, step);
 }
 
-/* ----------------------------------------------------------------- answers --
- */
+/* --------------------------------------------------------------- answers -- */
 
 bool hf_etcd_engine_next_pair(struct hf_etcd_list *responses,
                               struct hf_etcd_key_value *kv)

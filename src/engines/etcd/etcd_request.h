@@ -185,8 +185,7 @@ void hf_etcd_engine_commit_nothing(const struct hf_etcd_engine *engine,
                                    struct hf_etcd_buffer *buffer,
                                    enum hf_etcd_branch branch);
 
-/* ----------------------------------------------------------------- answers --
- */
+/* --------------------------------------------------------------- answers -- */
 
 /* Read the next response of a transaction, a range of one key; false if it is
  * none.  Without that key .create_revision of ${kv} is 0. */

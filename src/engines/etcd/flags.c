@@ -46,8 +46,7 @@ struct flag_failure {
                                        keep until all are answered */
 };
 
-/* ----------------------------------------------------------------- sharing --
- */
+/* --------------------------------------------------------------- sharing -- */
 
 static bool is_watch(const struct hf_etcd_engine_request *req)
 {
@@ -141,8 +140,7 @@ static void for_all(struct hf_etcd_engine_request *req,
     hf_etcd_engine_queue_release(engine, queue);
 }
 
-/* ----------------------------------------------------------------- answers --
- */
+/* --------------------------------------------------------------- answers -- */
 
 /* Whatever happens to the key, the core lists the flag again. */
 static void flag_event(struct hf_etcd_watch *of,
@@ -258,8 +256,7 @@ static void note_flag_read(const struct hf_etcd_engine_request *req,
     note_flag(req, value.id, kv->create_revision, state);
 }
 
-/* ----------------------------------------------------------- set and clear --
- */
+/* --------------------------------------------------------- set and clear -- */
 
 /* The comparisons did not hold: because of the flag, or the epoch. */
 static void flag_kept(struct hf_etcd_engine_request *req,
@@ -432,8 +429,7 @@ void hf_etcd_engine_clear_flag(struct hf_etcd_engine *engine,
     order(engine, request);
 }
 
-/* ------------------------------------------------------------------- watch --
- */
+/* ----------------------------------------------------------------- watch -- */
 
 /* The flag is read. */
 static void flag_read(struct hf_etcd_engine_request *req,

@@ -6,8 +6,7 @@
 #include "engines/etcd/queue_order.h"
 #include "engines/etcd/queue_reading.h"
 
-/* ----------------------------------------------------------------- answer --
- */
+/* ---------------------------------------------------------------- answer -- */
 
 /* The queue is read, and ${hidden} tickets ahead are not: answer. */
 static void answer(struct hf_etcd_engine_request *req, size_t hidden)
@@ -35,8 +34,7 @@ static void all_read(struct hf_etcd_engine_request *req)
     answer(req, 0);
 }
 
-/* ------------------------------------------------------------- for our own --
- */
+/* ----------------------------------------------------------- for our own -- */
 
 static struct hf_etcd_engine_own_ticket *
 own_of(const struct hf_etcd_engine_request *req)
@@ -107,8 +105,7 @@ void hf_etcd_engine_list_own(struct hf_etcd_engine_request *req,
     hf_etcd_engine_request_call(req, HF_ETCD_TXN, &buffer, own_listed);
 }
 
-/* --------------------------------------------------------------- for others --
- */
+/* ------------------------------------------------------------ for others -- */
 
 /* The first pages, or the first ticket. */
 static void first_pages_read(struct hf_etcd_engine_request *req,
@@ -155,8 +152,7 @@ static void list_first(struct hf_etcd_engine_request *req)
     send_ranges(req, &buffer, all_read);
 }
 
-/* ------------------------------------------- ours, without an answer so far --
- */
+/* ---------------------------------------- ours, without an answer so far -- */
 
 /* The key is read: our ticket is there, or it is not in the queue. */
 static void key_read(struct hf_etcd_engine_request *req,
@@ -191,8 +187,7 @@ static void begin_unsure(struct hf_etcd_engine_request *req)
         hf_etcd_engine_read_own(req, own, key_read);
 }
 
-/* ----------------------------------------------------------------- request --
- */
+/* --------------------------------------------------------------- request -- */
 
 void hf_etcd_engine_list_queue(struct hf_etcd_engine *engine,
                                struct hf_request *request)

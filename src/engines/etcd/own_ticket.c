@@ -232,8 +232,7 @@ void hf_etcd_engine_own_clear(struct hf_etcd_engine *engine)
         hf_etcd_engine_own_free(engine, engine->proofs.first);
 }
 
-/* ------------------------------------------------------------- what is ahead
- */
+/* --------------------------------------------------------- what is ahead -- */
 
 /* Remember ${listed}, if its name is not too long. */
 static bool remember(struct hf_etcd_engine_seen_ticket *seen,

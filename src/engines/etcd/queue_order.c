@@ -5,8 +5,7 @@
 
 #include "base/list.h"
 
-/* ------------------------------------------------------------- queues due --
- */
+/* ------------------------------------------------------------ queues due -- */
 
 static void remove_due(struct hf_etcd_engine *engine,
                        struct hf_etcd_engine_queue *queue)
@@ -40,8 +39,7 @@ void hf_etcd_engine_unblock(struct hf_etcd_engine *engine)
         make_due(engine, engine->blocked.first);
 }
 
-/* --------------------------------------------------------------- requests --
- */
+/* -------------------------------------------------------------- requests -- */
 
 void hf_etcd_engine_order(struct hf_etcd_engine_request *req,
                           hf_etcd_engine_begin *begin)

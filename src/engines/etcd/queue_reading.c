@@ -110,8 +110,7 @@ static bool take_page(struct hf_etcd_engine_request *req,
     return !answer->more || answer->kvs.count > 0;
 }
 
-/* ------------------------------------------------------------- first pages --
- */
+/* ----------------------------------------------------------- first pages -- */
 
 /* Forget what was read before, if anything. */
 static void begin_reading(struct hf_etcd_engine_request *req,
@@ -187,8 +186,7 @@ bool hf_etcd_engine_take_pages(struct hf_etcd_engine_request *req,
            take_response(req, responses, true);
 }
 
-/* ----------------------------------------------------------------- others --
- */
+/* ---------------------------------------------------------------- others -- */
 
 /* Are older keys needed, because some that were not read may block our
  * ticket? */

@@ -7,8 +7,7 @@
 #include "engines/etcd/queue_order.h"
 #include "engines/etcd/queue_reading.h"
 
-/* ----------------------------------------------------------------- answer --
- */
+/* ---------------------------------------------------------------- answer -- */
 
 static void answer(struct hf_etcd_engine_request *req, bool found)
 {
@@ -36,8 +35,7 @@ static void own_removed(struct hf_etcd_engine_request *req, bool found)
     answer(req, found);
 }
 
-/* ------------------------------------------------------------------- ours --
- */
+/* ------------------------------------------------------------------ ours -- */
 
 /* Append the removal of the key, and the comparison that it was created at
  * ${create_revision}. */
@@ -108,8 +106,7 @@ void hf_etcd_engine_remove_own(struct hf_etcd_engine_request *req)
     hf_etcd_engine_request_call(req, HF_ETCD_TXN, &buffer, own_deleted);
 }
 
-/* ------------------------------------------- ours, without an answer so far --
- */
+/* ---------------------------------------- ours, without an answer so far -- */
 
 /* The key is read: our ticket is there, or it is not and will not come. */
 static void key_read(struct hf_etcd_engine_request *req,
@@ -143,8 +140,7 @@ static void begin_unsure(struct hf_etcd_engine_request *req)
         hf_etcd_engine_read_own(req, own, key_read);
 }
 
-/* ------------------------------------------------------------------ others --
- */
+/* ---------------------------------------------------------------- others -- */
 
 static void search(struct hf_etcd_engine_request *req);
 

@@ -31,8 +31,7 @@ static bool is_other(const struct hf_etcd_engine_watch *watch,
            kind == HF_TICKET_READ;
 }
 
-/* ------------------------------------------------------------------ events --
- */
+/* ---------------------------------------------------------------- events -- */
 
 /* The ticket is gone: report it, with the reason of an eviction if it is
  * known. */
@@ -105,8 +104,7 @@ static void event(struct hf_etcd_watch *of, const struct hf_etcd_event *event_)
         put(watch, &event_->kv);
 }
 
-/* -------------------------------------------------------------- compaction --
- */
+/* ------------------------------------------------------------ compaction -- */
 
 /* The key is read: go on watching from there. */
 static void checked(struct hf_etcd_engine_request *req,
@@ -146,8 +144,7 @@ static void compacted(struct hf_etcd_watch *of)
     hf_etcd_engine_request_call(&watch->base, HF_ETCD_TXN, &buffer, checked);
 }
 
-/* ------------------------------------------------------------------- begin --
- */
+/* ----------------------------------------------------------------- begin -- */
 
 /* Watch the key with ${suffix} that was created at ${created}, from ${revision}
  * on. */

@@ -8,8 +8,7 @@
 #include "base/list.h"
 #include "base/memory.h"
 
-/* ------------------------------------------------------------- begin, end --
- */
+/* ------------------------------------------------------------ begin, end -- */
 
 struct hf_etcd_engine_watch *
 hf_etcd_engine_watch_of(struct hf_etcd_engine_request *req)
@@ -113,8 +112,7 @@ void hf_etcd_engine_watches_revoked(struct hf_etcd_engine *engine,
     hf_etcd_engine_watches_report(engine);
 }
 
-/* ---------------------------------------------------------------- session --
- */
+/* --------------------------------------------------------------- session -- */
 
 void hf_etcd_engine_watch_refused(struct hf_etcd_watch *watch,
                                   enum hf_grpc_status status, const char *text)

@@ -190,8 +190,7 @@ static void on_down(struct hf_store *connection, hf_status status,
     ask_host(look, look->host + 1);
 }
 
-/* ------------------------------------------------------- the store's part --
- */
+/* ------------------------------------------------------ the store's part -- */
 
 /* A look for ${ours}; NULL if memory runs out. */
 static struct hf_pg_look *look_new(struct hf_store *ours)

@@ -147,8 +147,7 @@ void hf_redis_successor_take_findings(struct hf_store *store,
     store->look_findings = (struct hf_finding_list){0};
 }
 
-/* --------------------------------------------------------------- the look --
- */
+/* -------------------------------------------------------------- the look -- */
 
 /* The look has reached a server that can be used. */
 static void on_up(void *arg, struct hf_redis_link *link, uint64_t server_ms)

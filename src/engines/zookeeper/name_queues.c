@@ -64,8 +64,7 @@ static void free_walk(struct walk *walk)
     hf_free(walk);
 }
 
-/* ---------------------------------------------------------------- waiting --
- */
+/* --------------------------------------------------------------- waiting -- */
 
 /* May no more nodes wait? */
 static bool is_too_large(const struct walk *walk)
@@ -135,8 +134,7 @@ static bool take_cursor(struct walk *walk, const struct hf_names_request *names,
     return true;
 }
 
-/* ----------------------------------------------------------------- answer --
- */
+/* ---------------------------------------------------------------- answer -- */
 
 /* Set the cursor of ${names}: the number of nodes asked so far, and the nodes
  * that wait.  Returns its memory, which the caller frees; NULL: no memory. */
@@ -216,8 +214,7 @@ static void finish(struct walk *walk)
     }
 }
 
-/* --------------------------------------------------------------- children --
- */
+/* -------------------------------------------------------------- children -- */
 
 /* What kinds of tickets are among the children of a node. */
 struct findings {
@@ -317,8 +314,7 @@ static void take_children(struct walk *walk, const char *path,
         name_queues(walk, path, &found);
 }
 
-/* ------------------------------------------------------------------ calls --
- */
+/* ----------------------------------------------------------------- calls -- */
 
 /* Write the path of ${node} with the chroot. */
 static void full_path(const struct walk *walk, const struct asked_node *node,

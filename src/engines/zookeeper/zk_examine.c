@@ -112,8 +112,7 @@ static void pop(struct hf_zk_engine_examination *examination,
     examination->used = at;
 }
 
-/* ---------------------------------------------------------- what it finds --
- */
+/* --------------------------------------------------------- what it finds -- */
 
 /* The first lines of the configuration are "server.N=...:participant;...". */
 static void take_config(struct hf_zk_engine_examination *examination,
@@ -342,8 +341,7 @@ static void take_children(struct hf_zk_engine_examination *examination,
         push(examination, tickets ? ASK_QUEUE_RIGHTS : ASK_RIGHTS, path);
 }
 
-/* ------------------------------------------------------------------ answer --
- */
+/* ---------------------------------------------------------------- answer -- */
 
 static void add_totals(const struct hf_zk_engine_examination *examination)
 {

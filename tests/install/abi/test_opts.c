@@ -197,8 +197,7 @@ static void election_of_0_1_0(void **state)
 }
 
 #ifndef HF_LIBRARY_GROWN
-/* ------------------------------------------------ a program that is newer --
- */
+/* ----------------------------------------------- a program that is newer -- */
 
 /* Each struct of options, and whether it was taken. */
 

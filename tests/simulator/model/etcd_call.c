@@ -15,8 +15,7 @@ bool etcd_call_lives(const struct etcd_call *call)
            call->life == call->member->life && !call->member->down;
 }
 
-/* ---------------------------------------------------------------- answers --
- */
+/* --------------------------------------------------------------- answers -- */
 
 static void reply(struct etcd_call *call, enum etcd_frame_kind kind,
                   uint8_t flags, struct etcd_bytes bytes)
@@ -66,8 +65,7 @@ void etcd_call_end(struct etcd_call *call, enum etcd_error error)
     call->ended = true;
 }
 
-/* --------------------------------------------------------------- messages --
- */
+/* -------------------------------------------------------------- messages -- */
 
 static struct etcd_request *take_message(struct etcd_call *call)
 {
@@ -133,8 +131,7 @@ static void add_message(struct etcd_call *call, struct etcd_bytes bytes)
     etcd_member_later(call->member, sim->config.etcd.reorder_max_us, run, call);
 }
 
-/* ----------------------------------------------------------------- frames --
- */
+/* ---------------------------------------------------------------- frames -- */
 
 static struct etcd_call *find(struct etcd_connection *connection,
                               uint32_t number)

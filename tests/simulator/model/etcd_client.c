@@ -21,8 +21,7 @@ static uint64_t now_ms(const struct etcd_client *client)
     return hf_sim_client_now_ms(client->engine);
 }
 
-/* ------------------------------------------------------------- connection --
- */
+/* ------------------------------------------------------------ connection -- */
 
 static void close_connection(struct etcd_client *client)
 {
@@ -165,8 +164,7 @@ static void receive(void *user, struct etcd_connection *connection,
     end_call(client);
 }
 
-/* ---------------------------------------------------------------- watches --
- */
+/* --------------------------------------------------------------- watches -- */
 
 static struct etcd_watch_request **watch_of(struct etcd_client *client,
                                             const struct hf_request *request)
@@ -202,8 +200,7 @@ static void note_watch(struct etcd_client *client, const struct hf_event *event)
         watch_end(client, request);
 }
 
-/* ----------------------------------------------------------------- events --
- */
+/* ---------------------------------------------------------------- events -- */
 
 static void forget_session(struct etcd_client *client)
 {
@@ -276,8 +273,7 @@ static void on_log(void *host, enum hf_log_level level, const char *format, ...)
         engine->host.log(engine->host.host, level, "%s", text);
 }
 
-/* ------------------------------------------------------------------ model --
- */
+/* ----------------------------------------------------------------- model -- */
 
 /* The options of the client that this run has drawn. */
 static void configure(struct hf_sim *sim, struct hf_etcd_url_config *config)

@@ -16,8 +16,7 @@
 #define WATCHES_MAX 256
 #define NAME_BYTES 1024
 
-/* ------------------------------------------------------------------- names --
- */
+/* ----------------------------------------------------------------- names -- */
 
 /* What a key is: of which queue, and what in it. */
 struct place {
@@ -66,8 +65,7 @@ static struct etcd_lease *lease_of(struct etcd_cluster *cluster,
     return etcd_lease_find(cluster, version->lease, UINT64_MAX);
 }
 
-/* ----------------------------------------------------------------- tickets --
- */
+/* --------------------------------------------------------------- tickets -- */
 
 static const char *text_of(struct hf_sim *sim, const char *text, size_t bytes)
 {
@@ -175,8 +173,7 @@ static void ticket_gone(struct hf_sim *sim, struct sim_ticket *ticket)
                      find_watches(sim, ticket, notified));
 }
 
-/* ----------------------------------------------------------------- changes --
- */
+/* --------------------------------------------------------------- changes -- */
 
 static void put_seen(struct etcd_cluster *cluster, struct etcd_version *version)
 {
@@ -225,8 +222,7 @@ void etcd_committed_changes(struct etcd_cluster *cluster, int64_t revision)
     }
 }
 
-/* ------------------------------------------------------------------ leases --
- */
+/* ---------------------------------------------------------------- leases -- */
 
 /* Is there a log that can still become the committed one, and that has the end
  * of the lease in it, because a lessor found it expired? */
@@ -280,8 +276,7 @@ uint64_t etcd_lease_end_us(const struct hf_engine *engine,
                              lease->expires_us[leader->index]);
 }
 
-/* ---------------------------------------------------------- other programs --
- */
+/* -------------------------------------------------------- other programs -- */
 
 /* Put behind those that are there, so that they are committed in order. */
 struct etcd_command *etcd_command_new(struct hf_sim *sim,

@@ -9,8 +9,7 @@
 static const struct sim_pipe_ops out_ops;
 static const struct sim_pipe_ops in_ops;
 
-/* ------------------------------------------------------------------ bytes --
- */
+/* ----------------------------------------------------------------- bytes -- */
 
 /* Chunks are used again, because a run sends millions of bytes. */
 static struct etcd_chunk *chunk_new(struct hf_sim *sim,
@@ -80,8 +79,7 @@ static void drop_all(struct sim_pipe *pipe)
         chunk_free(pipe->sim, (struct etcd_chunk *)item);
 }
 
-/* ------------------------------------------------------------- the client --
- */
+/* ------------------------------------------------------------ the client -- */
 
 struct etcd_connection *
 etcd_connection_new(struct hf_sim *sim, struct hf_engine *engine,
@@ -169,8 +167,7 @@ void etcd_connection_flush(struct etcd_connection *connection)
     sim_pipe_flush(&connection->in);
 }
 
-/* ------------------------------------------------------------- the server --
- */
+/* ------------------------------------------------------------ the server -- */
 
 void etcd_reply(struct etcd_connection *connection,
                 const struct etcd_frame *frame)
@@ -239,8 +236,7 @@ static void take_bytes(struct etcd_connection *connection,
         etcd_connection_close_server(connection);
 }
 
-/* --------------------------------------------------------------- delivery --
- */
+/* -------------------------------------------------------------- delivery -- */
 
 /* Draw whether this chunk is lost, which resets the connection. */
 static bool loses(struct etcd_connection *connection,

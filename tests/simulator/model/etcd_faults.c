@@ -25,8 +25,7 @@ int hf_sim_etcd_leader(const struct hf_sim *sim)
     return leader == NULL ? -1 : (int)leader->index;
 }
 
-/* ------------------------------------------------------------------- links --
- */
+/* ----------------------------------------------------------------- links -- */
 
 static void set_link(struct etcd_member *member, bool out, bool in,
                      bool forwards)
@@ -59,8 +58,7 @@ void etcd_stall(struct hf_engine *engine, bool out, bool in)
     }
 }
 
-/* ----------------------------------------------------------------- members --
- */
+/* --------------------------------------------------------------- members -- */
 
 void hf_sim_etcd_freeze(struct hf_sim *sim, int member, bool machine)
 {
@@ -121,8 +119,7 @@ void etcd_end_faults(struct hf_sim *sim)
     hf_sim_etcd_make_room(sim);
 }
 
-/* ------------------------------------------------------------ administrator --
- */
+/* --------------------------------------------------------- administrator -- */
 
 void hf_sim_etcd_compact(struct hf_sim *sim, unsigned keep)
 {

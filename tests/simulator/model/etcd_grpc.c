@@ -40,8 +40,7 @@ struct hf_grpc *hf_grpc_new(const struct hf_grpc_config *config)
     return grpc;
 }
 
-/* ------------------------------------------------------------------ calls --
- */
+/* ----------------------------------------------------------------- calls -- */
 
 static struct stream *stream_of(const struct hf_grpc_call *call)
 {
@@ -183,8 +182,7 @@ void hf_grpc_cancel(struct hf_grpc *grpc, struct hf_grpc_call *call)
     unlink_call(grpc, call);
 }
 
-/* --------------------------------------------------------------- received --
- */
+/* -------------------------------------------------------------- received -- */
 
 static struct hf_grpc_call *find(const struct hf_grpc *grpc, uint32_t number)
 {
@@ -275,8 +273,7 @@ bool hf_grpc_receive(struct hf_grpc *grpc, const void *bytes, size_t count)
     return grpc->failure == NULL;
 }
 
-/* ----------------------------------------------------------------- output --
- */
+/* ---------------------------------------------------------------- output -- */
 
 const void *hf_grpc_output(struct hf_grpc *grpc, size_t *count)
 {

@@ -47,8 +47,7 @@ struct etcd_connection;
 struct etcd_lease;
 struct etcd_member;
 
-/* ----------------------------------------------------------------- the log --
- */
+/* --------------------------------------------------------------- the log -- */
 
 enum etcd_command_kind {
     ETCD_NO_OP, /* the first entry of a leader */
@@ -102,8 +101,7 @@ struct etcd_entry {
     struct etcd_token *token;       /* that it made */
 };
 
-/* ------------------------------------------------------------------ leases --
- */
+/* ---------------------------------------------------------------- leases -- */
 
 /* A lease as each member knows it: [i] is what member i has in memory. */
 struct etcd_lease {
@@ -120,8 +118,7 @@ struct etcd_lease {
     struct etcd_lease *next;
 };
 
-/* ----------------------------------------------------------------- members --
- */
+/* --------------------------------------------------------------- members -- */
 
 enum etcd_role { ETCD_FOLLOWER, ETCD_CANDIDATE, ETCD_LEADER };
 
@@ -300,8 +297,7 @@ struct etcd_cluster {
     struct etcd_chunk *spare_chunks;
 };
 
-/* ------------------------------------------------------------- connections --
- */
+/* ----------------------------------------------------------- connections -- */
 
 #define ETCD_CHUNK_BYTES 480
 
@@ -397,8 +393,7 @@ struct etcd_connection {
     struct etcd_connection *next_ever;
 };
 
-/* ------------------------------------------------------------- etcd_raft.c --
- */
+/* ----------------------------------------------------------- etcd_raft.c -- */
 
 void etcd_raft_start(struct etcd_member *member);
 /* Something due on .ticks, and when that is next. */
@@ -415,8 +410,7 @@ uint64_t etcd_election_us(const struct hf_sim *sim);
 bool etcd_log_has(const struct etcd_entry *entry,
                   const struct etcd_entry *part);
 
-/* ------------------------------------------------------------- etcd_peer.c --
- */
+/* ----------------------------------------------------------- etcd_peer.c -- */
 
 void etcd_peers_init(struct etcd_cluster *cluster);
 struct etcd_message *etcd_message_new(struct hf_sim *sim,
@@ -429,8 +423,7 @@ void etcd_peers_flush(struct etcd_member *member);
 /* The process of the member is gone, and its connections to others too. */
 void etcd_peers_drop(struct etcd_member *member);
 
-/* ------------------------------------------------------------ etcd_ready.c --
- */
+/* ---------------------------------------------------------- etcd_ready.c -- */
 
 /* After each step of raft: save, send, publish, hand over what is committed.
  * Nothing happens while the disk is stuck. */
@@ -438,20 +431,17 @@ void etcd_ready(struct etcd_member *member);
 /* A leader that the member knows; else NULL. */
 struct etcd_member *etcd_known_leader(const struct etcd_member *member);
 
-/* ----------------------------------------------------------- etcd_commit.c --
- */
+/* --------------------------------------------------------- etcd_commit.c -- */
 
 /* The log up to ${entry} is committed. */
 void etcd_commit(struct etcd_cluster *cluster, struct etcd_entry *entry);
 
-/* ------------------------------------------------------------ etcd_apply.c --
- */
+/* ---------------------------------------------------------- etcd_apply.c -- */
 
 void etcd_apply_soon(struct etcd_member *member);
 uint64_t etcd_applied_term(const struct etcd_member *member);
 
-/* ----------------------------------------------------------- etcd_lessor.c --
- */
+/* --------------------------------------------------------- etcd_lessor.c -- */
 
 struct etcd_lease *etcd_lease_find(const struct etcd_cluster *cluster,
                                    int64_t id, uint64_t index);
@@ -473,8 +463,7 @@ enum etcd_renewed etcd_lessor_check(struct etcd_member *member, int64_t lease);
 /* Returns its TTL in seconds. */
 int64_t etcd_lessor_refresh(struct etcd_member *member, int64_t lease);
 
-/* ---------------------------------------------------------- etcd_renewal.c --
- */
+/* -------------------------------------------------------- etcd_renewal.c -- */
 
 /* A message of a stream of keep-alives. */
 void etcd_keep_alive(struct etcd_call *call, struct etcd_bytes message);
@@ -483,15 +472,13 @@ void etcd_renewal_receive(struct etcd_member *member, struct etcd_member *from,
 /* The lessor of the member has ended a lease, or is primary no more. */
 void etcd_renewals_retry(struct etcd_member *member);
 
-/* ------------------------------------------------------------ etcd_watch.c --
- */
+/* ---------------------------------------------------------- etcd_watch.c -- */
 
 void etcd_watch_request(struct etcd_call *call, struct etcd_bytes message);
 /* The member has applied an entry that made a revision. */
 void etcd_watches_notify(struct etcd_member *member);
 
-/* ------------------------------------------------------------- etcd_auth.c --
- */
+/* ----------------------------------------------------------- etcd_auth.c -- */
 
 /* May the call do anything?  Sets ${revision} of its token. */
 enum etcd_error etcd_auth_check(struct etcd_call *call, int64_t *revision);
@@ -500,8 +487,7 @@ void etcd_token_applied(struct etcd_member *member, struct etcd_token *token);
 /* The text of ${token}. */
 const char *etcd_token_text(struct hf_sim *sim, const struct etcd_token *token);
 
-/* ------------------------------------------------------------- etcd_call.c --
- */
+/* ----------------------------------------------------------- etcd_call.c -- */
 
 /* Frames have arrived at the server's end. */
 void etcd_call_frame(struct etcd_connection *connection,
@@ -520,8 +506,7 @@ void etcd_calls_drop(struct etcd_connection *connection);
 /* Can the call still be answered? */
 bool etcd_call_lives(const struct etcd_call *call);
 
-/* ---------------------------------------------------------- etcd_methods.c --
- */
+/* -------------------------------------------------------- etcd_methods.c -- */
 
 /* The first message of a call that is answered once. */
 void etcd_method_run(struct etcd_call *call, struct etcd_bytes message);
@@ -532,8 +517,7 @@ void etcd_read_done(struct etcd_read *read);
 /* The entry of a proposal was applied by the member of its call. */
 void etcd_proposal_done(struct etcd_call *call, const struct etcd_entry *entry);
 
-/* ------------------------------------------------------- etcd_connection.c --
- */
+/* ----------------------------------------------------- etcd_connection.c -- */
 
 struct etcd_connection *
 etcd_connection_new(struct hf_sim *sim, struct hf_engine *engine,
@@ -550,8 +534,7 @@ void etcd_reply(struct etcd_connection *connection,
 void etcd_connection_close_server(struct etcd_connection *connection);
 void etcd_connection_flush(struct etcd_connection *connection);
 
-/* ----------------------------------------------------------- etcd_member.c --
- */
+/* --------------------------------------------------------- etcd_member.c -- */
 
 struct etcd_cluster *etcd_cluster_new(struct hf_sim *sim);
 void etcd_cluster_free(struct etcd_cluster *cluster);
@@ -577,8 +560,7 @@ struct etcd_member *etcd_leader(const struct etcd_cluster *cluster);
 /* Used by checks only: would a write of a client of ${member} be committed? */
 bool etcd_can_commit(const struct etcd_member *member);
 
-/* -------------------------------------------------------- etcd_committed.c --
- */
+/* ------------------------------------------------------ etcd_committed.c -- */
 
 /* Update the committed queues, and notify the observer, of what the last
  * revision has changed. */

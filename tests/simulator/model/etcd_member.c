@@ -22,8 +22,7 @@ uint64_t etcd_ticks_us(const struct etcd_member *member)
     return sim_clock_read_us(&member->ticks, member->sim->now_us);
 }
 
-/* ------------------------------------------------------------------- jobs --
- */
+/* ------------------------------------------------------------------ jobs -- */
 
 static void run_job(void *arg)
 {
@@ -63,8 +62,7 @@ void etcd_member_after(struct etcd_member *member, uint64_t us,
     start_job(member, us, true, run, arg);
 }
 
-/* ------------------------------------------------------------------ timer --
- */
+/* ----------------------------------------------------------------- timer -- */
 
 static uint64_t no_leader_at_us(const struct etcd_member *member)
 {
@@ -133,8 +131,7 @@ void etcd_member_arm(struct etcd_member *member)
     hf_sim_call_at(member->sim, at_us, true, on_timer, member);
 }
 
-/* ----------------------------------------------------------------- frozen --
- */
+/* ---------------------------------------------------------------- frozen -- */
 
 void etcd_member_freeze(struct etcd_member *member, bool machine)
 {
@@ -208,8 +205,7 @@ void etcd_member_thaw(struct etcd_member *member)
     release_held(member);
 }
 
-/* ------------------------------------------------------------------- disk --
- */
+/* ------------------------------------------------------------------ disk -- */
 
 void etcd_member_stick_disk(struct etcd_member *member, bool stuck)
 {
@@ -225,8 +221,7 @@ void etcd_member_stick_disk(struct etcd_member *member, bool stuck)
     }
 }
 
-/* --------------------------------------------------------- stop and start --
- */
+/* -------------------------------------------------------- stop and start -- */
 
 static void close_connections(struct etcd_member *member, bool politely)
 {
@@ -295,8 +290,7 @@ void etcd_member_start(struct etcd_member *member)
     etcd_ready(member);
 }
 
-/* ---------------------------------------------------------------- cluster --
- */
+/* --------------------------------------------------------------- cluster -- */
 
 struct etcd_member *etcd_leader(const struct etcd_cluster *cluster)
 {

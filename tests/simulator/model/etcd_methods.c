@@ -29,8 +29,7 @@ static void limit(struct etcd_call *call)
                       time_out, call);
 }
 
-/* ------------------------------------------------------------------ reads --
- */
+/* ----------------------------------------------------------------- reads -- */
 
 /* A transaction without a write is none, and changes nothing: the store is as
  * it was for the member. */
@@ -140,8 +139,7 @@ static void run_range(struct etcd_call *call, struct etcd_bytes message)
         etcd_call_end(call, ETCD_MALFORMED);
 }
 
-/* -------------------------------------------------------------- proposals --
- */
+/* ------------------------------------------------------------- proposals -- */
 
 static struct etcd_command *command_new(struct etcd_call *call,
                                         enum etcd_command_kind kind,
@@ -239,8 +237,7 @@ void etcd_proposal_done(struct etcd_call *call, const struct etcd_entry *entry)
         etcd_call_end(call, entry->error);
 }
 
-/* ----------------------------------------------------------------- others --
- */
+/* ---------------------------------------------------------------- others -- */
 
 static void run_authenticate(struct etcd_call *call, struct etcd_bytes message)
 {
@@ -327,8 +324,7 @@ static void run_time_to_live(struct etcd_call *call, struct etcd_bytes message)
     etcd_writer_free(&out);
 }
 
-/* -------------------------------------------------------------- the table --
- */
+/* ------------------------------------------------------------- the table -- */
 
 enum method {
     METHOD_RANGE,

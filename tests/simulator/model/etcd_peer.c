@@ -92,8 +92,7 @@ void etcd_peer_forward(struct etcd_member *from, struct etcd_member *to,
     }
 }
 
-/* --------------------------------------------------------------- delivery --
- */
+/* -------------------------------------------------------------- delivery -- */
 
 static bool stopped(const struct etcd_member *member)
 {

@@ -33,8 +33,7 @@ struct etcd_bytes etcd_text(const char *text)
     return (struct etcd_bytes){(const uint8_t *)text, strlen(text)};
 }
 
-/* ---------------------------------------------------------------- reading --
- */
+/* --------------------------------------------------------------- reading -- */
 
 static bool take_varint(struct etcd_bytes *from, uint64_t *value)
 {
@@ -83,8 +82,7 @@ bool etcd_next_field(struct etcd_bytes *message, struct etcd_field *field)
     return false;
 }
 
-/* ---------------------------------------------------------------- writing --
- */
+/* --------------------------------------------------------------- writing -- */
 
 void etcd_put_raw(struct etcd_writer *writer, struct etcd_bytes bytes)
 {

@@ -19,8 +19,7 @@ bool etcd_bytes_equal(struct etcd_bytes a, struct etcd_bytes b);
 int etcd_bytes_compare(struct etcd_bytes a, struct etcd_bytes b);
 struct etcd_bytes etcd_text(const char *text);
 
-/* ---------------------------------------------------------------- reading --
- */
+/* --------------------------------------------------------------- reading -- */
 
 /* One field of a message. */
 struct etcd_field {
@@ -34,8 +33,7 @@ struct etcd_field {
  * message->at is NULL if the message is not one. */
 bool etcd_next_field(struct etcd_bytes *message, struct etcd_field *field);
 
-/* ---------------------------------------------------------------- writing --
- */
+/* --------------------------------------------------------------- writing -- */
 
 /* A message that is being written; freed with etcd_writer_free(). */
 struct etcd_writer {

@@ -42,8 +42,7 @@ static bool is_newer(const struct etcd_entry *a, const struct etcd_entry *b)
     return a->term != b->term ? a->term > b->term : a->index >= b->index;
 }
 
-/* --------------------------------------------------------------- messages --
- */
+/* -------------------------------------------------------------- messages -- */
 
 static struct etcd_message *put(struct etcd_member *from,
                                 struct etcd_member *to,
@@ -80,8 +79,7 @@ static void append_to_all(struct etcd_member *leader, struct etcd_read *read)
     }
 }
 
-/* ------------------------------------------------------------------ roles --
- */
+/* ----------------------------------------------------------------- roles -- */
 
 static void draw_election(struct etcd_member *member)
 {
@@ -190,8 +188,7 @@ void etcd_raft_start(struct etcd_member *member)
     draw_election(member);
 }
 
-/* ------------------------------------------------------------------ votes --
- */
+/* ----------------------------------------------------------------- votes -- */
 
 static bool in_lease(const struct etcd_member *member)
 {
@@ -228,8 +225,7 @@ static void count_vote(struct etcd_member *member,
         become_follower(member, member->term, -1);
 }
 
-/* ---------------------------------------------------------------- appends --
- */
+/* --------------------------------------------------------------- appends -- */
 
 static void receive_append(struct etcd_member *member,
                            struct etcd_member *leader,
@@ -280,8 +276,7 @@ static void receive_appended(struct etcd_member *leader,
     }
 }
 
-/* ------------------------------------------------------------------ reads --
- */
+/* ----------------------------------------------------------------- reads -- */
 
 /* A leader that has committed nothing in its term does not know which index is
  * committed; etcd drops the request then, and the member repeats it. */
@@ -309,8 +304,7 @@ void etcd_read_begin(struct etcd_member *member, struct etcd_read *read)
     etcd_ready(member);
 }
 
-/* -------------------------------------------------------------- proposals --
- */
+/* ------------------------------------------------------------- proposals -- */
 
 /* Without stale revocations the end of a lease is committed only in the term
  * whose lessor has decided it: the assumption of docs/engine-etcd.md. */
@@ -356,8 +350,7 @@ void etcd_propose_waiting(struct etcd_member *member)
     }
 }
 
-/* ---------------------------------------------------------------- receive --
- */
+/* --------------------------------------------------------------- receive -- */
 
 /* False: the message is of no use. */
 static bool take_term(struct etcd_member *member, struct etcd_member *from,
@@ -422,8 +415,7 @@ void etcd_raft_receive(struct etcd_member *member, struct etcd_member *from,
     etcd_ready(member);
 }
 
-/* ------------------------------------------------------------------- time --
- */
+/* ------------------------------------------------------------------ time -- */
 
 static void leader_tick(struct etcd_member *leader)
 {

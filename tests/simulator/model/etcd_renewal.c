@@ -16,8 +16,7 @@ static uint64_t limit_us(const struct hf_sim *sim)
 
 static void try_renew(struct etcd_renewal *renewal);
 
-/* ----------------------------------------------------------------- answer --
- */
+/* ---------------------------------------------------------------- answer -- */
 
 static void answer(struct etcd_renewal *renewal, int64_t ttl)
 {
@@ -48,8 +47,7 @@ static void time_out(void *arg)
         etcd_call_end(renewal->call, ETCD_TIMED_OUT);
 }
 
-/* ---------------------------------------------------------------- waiting --
- */
+/* --------------------------------------------------------------- waiting -- */
 
 static void wait_at(struct etcd_renewal *renewal, struct etcd_member *lessor)
 {
@@ -130,8 +128,7 @@ void etcd_renewals_retry(struct etcd_member *member)
     }
 }
 
-/* --------------------------------------------------------------- renewals --
- */
+/* -------------------------------------------------------------- renewals -- */
 
 static void again(void *arg)
 {

@@ -4,8 +4,7 @@
 
 #include "simulator/model/sim_internal.h"
 
-/* ----------------------------------------------------------------- ranges --
- */
+/* ---------------------------------------------------------------- ranges -- */
 
 static void range_field(struct etcd_range *range,
                         const struct etcd_field *field)
@@ -68,8 +67,7 @@ bool etcd_read_range(struct etcd_bytes message, struct etcd_range *range)
     return !empty && message.at != NULL && range->key.count > 0;
 }
 
-/* ----------------------------------------------------------------- writes --
- */
+/* ---------------------------------------------------------------- writes -- */
 
 bool etcd_read_put(struct etcd_bytes message, struct etcd_put *put)
 {
@@ -109,8 +107,7 @@ bool etcd_read_delete(struct etcd_bytes message, struct etcd_delete *deletion)
     return deletion->key.count > 0;
 }
 
-/* ----------------------------------------------------------- transactions --
- */
+/* ---------------------------------------------------------- transactions -- */
 
 static bool read_compare(struct etcd_bytes message,
                          struct etcd_compare *compare)
@@ -231,8 +228,7 @@ size_t etcd_txn_operations(const struct etcd_txn *txn)
     return success > failure ? success : failure;
 }
 
-/* ----------------------------------------------------------------- others --
- */
+/* ---------------------------------------------------------------- others -- */
 
 bool etcd_read_watch_create(struct etcd_bytes message,
                             struct etcd_watch_create *create)

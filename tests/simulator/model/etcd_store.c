@@ -70,8 +70,7 @@ void etcd_store_free(struct etcd_store *store)
     free(store->changes);
 }
 
-/* ------------------------------------------------------------------- keys --
- */
+/* ------------------------------------------------------------------ keys -- */
 
 bool etcd_in_range(struct etcd_bytes key, struct etcd_bytes first,
                    struct etcd_bytes end)
@@ -139,8 +138,7 @@ static struct etcd_key *make_key(struct etcd_store *store,
     return key;
 }
 
-/* ----------------------------------------------------------------- ranges --
- */
+/* ---------------------------------------------------------------- ranges -- */
 
 void etcd_put_key_value(struct etcd_writer *out, uint32_t number,
                         const struct etcd_version *version, bool keys_only)
@@ -255,8 +253,7 @@ void etcd_store_range(const struct etcd_store *store,
     free(found);
 }
 
-/* ----------------------------------------------------------------- writes --
- */
+/* ---------------------------------------------------------------- writes -- */
 
 void etcd_store_begin(struct etcd_store *store)
 {
@@ -362,8 +359,7 @@ static void delete_range(struct etcd_store *store,
     etcd_put_integer(out, 2, deleted);
 }
 
-/* ----------------------------------------------------------- transactions --
- */
+/* ---------------------------------------------------------- transactions -- */
 
 static int compare_with(const struct etcd_compare *compare,
                         const struct etcd_version *version)
@@ -527,8 +523,7 @@ enum etcd_error etcd_store_op(struct etcd_store *store,
     return error;
 }
 
-/* ------------------------------------------------- checks of transactions --
- */
+/* ------------------------------------------------ checks of transactions -- */
 
 static bool touches(const struct etcd_op *op, struct etcd_bytes key)
 {

@@ -25,8 +25,7 @@ static void respond(struct etcd_call *call, const struct etcd_writer *fields)
     etcd_writer_free(&out);
 }
 
-/* ----------------------------------------------------------------- events --
- */
+/* ---------------------------------------------------------------- events -- */
 
 static bool shows(const struct etcd_watcher *watcher,
                   const struct etcd_version *version)
@@ -75,8 +74,7 @@ static void send_events(struct etcd_watcher *watcher, int64_t revision)
     etcd_writer_free(&out);
 }
 
-/* --------------------------------------------------------------- catching --
- */
+/* -------------------------------------------------------------- catching -- */
 
 static void remove_watcher(struct etcd_watcher *watcher)
 {
@@ -130,8 +128,7 @@ static void lag(struct etcd_watcher *watcher)
                       watcher->stream);
 }
 
-/* ----------------------------------------------------------------- notify --
- */
+/* ---------------------------------------------------------------- notify -- */
 
 static void notify_stream(struct etcd_watch_stream *stream)
 {
@@ -158,8 +155,7 @@ void etcd_watches_notify(struct etcd_member *member)
     }
 }
 
-/* --------------------------------------------------------------- requests --
- */
+/* -------------------------------------------------------------- requests -- */
 
 static struct etcd_watcher *find(const struct etcd_watch_stream *stream,
                                  int64_t id)

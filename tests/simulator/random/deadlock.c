@@ -45,8 +45,7 @@ void deadlock_later_us(uint64_t us, void (*fn)(void *arg), void *arg)
                    fn, arg);
 }
 
-/* -------------------------------------------------- what is for each kind --
- */
+/* ------------------------------------------------- what is for each kind -- */
 
 /* Is a deadlock made, or something that is as large? */
 static bool has_cycle(void)

@@ -174,8 +174,7 @@ void deadlock_cycle_continue(struct deadlock_owner *owner,
     }
 }
 
-/* ----------------------------------------------------------- the whole run --
- */
+/* --------------------------------------------------------- the whole run -- */
 
 /* Those in the cycle come first, each a process or a thread of that before it.
  */

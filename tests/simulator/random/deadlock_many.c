@@ -120,8 +120,7 @@ void deadlock_many_continue(struct deadlock_owner *owner,
         begin_waits();
 }
 
-/* ----------------------------------------------------------- the whole run --
- */
+/* --------------------------------------------------------- the whole run -- */
 
 void deadlock_many_start(uint64_t seed)
 {

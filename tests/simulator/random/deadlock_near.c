@@ -173,8 +173,7 @@ static void continue_by_turns(struct deadlock_owner *owner,
         deadlock_plan(owner, 400, begin_by_turns);
 }
 
-/* ----------------------------------------------------------- the whole run --
- */
+/* --------------------------------------------------------- the whole run -- */
 
 void deadlock_near_continue(struct deadlock_owner *owner,
                             const struct deadlock_want *want, hf_status status)

@@ -90,8 +90,7 @@ static void acquire_some(struct deadlock_owner *owner, size_t lock)
     deadlock_acquire(owner, lock, choose_kind(lock), permits, wait_ms, way);
 }
 
-/* ----------------------------------------------------- between the owners --
- */
+/* ---------------------------------------------------- between the owners -- */
 
 static void go_on(struct deadlock_owner *owner);
 
@@ -236,8 +235,7 @@ void deadlock_workload_continue(struct deadlock_owner *owner,
     deadlock_plan(owner, below(owner->leaving ? 1500 : 300), go_on);
 }
 
-/* ----------------------------------------------------------- the whole run --
- */
+/* --------------------------------------------------------- the whole run -- */
 
 /* Clients with one to three threads; a third of these do not look. */
 void deadlock_workload_start(uint64_t seed)

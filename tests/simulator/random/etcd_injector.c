@@ -35,8 +35,7 @@ static int any_member(void)
                                     : (int)below(hf_sim_etcd_members(sim()));
 }
 
-/* ----------------------------------------------------------------- stopped --
- */
+/* --------------------------------------------------------------- stopped -- */
 
 /* Some outlast a lease, an election and the lease that a new leader gives. */
 static uint64_t long_us(void)
@@ -99,8 +98,7 @@ static void stick_disk(int member)
     later(long_us(), free_disk, arg_of(member));
 }
 
-/* ------------------------------------------------------------------- links --
- */
+/* ----------------------------------------------------------------- links -- */
 
 static void restore(void *arg)
 {
@@ -137,8 +135,7 @@ static void restart(int member)
     later(fault_us(), start, arg_of(member));
 }
 
-/* ----------------------------------------------------------- administrator --
- */
+/* --------------------------------------------------------- administrator -- */
 
 static void make_room(void *arg)
 {

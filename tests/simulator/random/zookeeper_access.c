@@ -25,8 +25,7 @@ static const char *any_credential(void)
     return credentials[zookeeper_below(zookeeper.user_count)];
 }
 
-/* ------------------------------------------------------------ credentials --
- */
+/* ----------------------------------------------------------- credentials -- */
 
 /* The session has ${credential} from now on, and sends it first on each
  * connection that follows. */

@@ -467,8 +467,7 @@ void zookeeper_user_react(struct zookeeper_watch *watch)
         zookeeper_later(zookeeper_below(2000), react, watch);
 }
 
-/* ------------------------------------------------------------------ steps --
- */
+/* ----------------------------------------------------------------- steps -- */
 
 static void cancel_one(struct zookeeper_process *process)
 {
