@@ -250,9 +250,9 @@ static void read_input(struct hold *hold, uint64_t now_ms)
     end(hold, INPUT_ENDED);
 }
 
-/* Is standard input, unless it is a terminal or is not read, at its end before
- * anything is done?  If it is not, some of what is in it is read, which loses
- * nothing. */
+/* Has standard input ended already, or can it not be read?  Then the lock would
+ * be released at once.  False for a terminal, and with -U, which reads nothing.
+ * May read some of the input, which loses nothing: its content has no use. */
 static bool input_is_empty(struct hold *hold)
 {
     struct pollfd polled = {STDIN_FILENO, POLLIN, 0};

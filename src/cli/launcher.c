@@ -390,9 +390,10 @@ static void finish_tree(struct hf_launcher *launcher)
     terminate_tree(launcher);
 }
 
-/* After the supervisor's end: end the tree, give the tickets up, print the
- * outcome.  Returns the exit status, or dies of the signal that ended the
- * wait. */
+/* After the supervisor's end: end the tree, close the ticket descriptors, print
+ * the outcome.  If the supervisor died while the tree ran under a lease, its
+ * tickets are removed too; the tree deadline in the page shows that.  Returns
+ * the exit status, or dies of the signal that ended the wait. */
 static int finish(struct hf_launcher *launcher)
 {
     const struct hf_run *run = launcher->run;

@@ -130,10 +130,10 @@ static const char *last_words(const char *line, size_t bytes, uint32_t count,
     return found;
 }
 
-/* Was the program of ${shell} started with the ${words} words of the command of
- * the run whose supervisor is ${supervisor}?  For a script the kernel puts the
- * shell and at most one option of it in front.  ${lines} is memory for both
- * command lines. */
+/* Do the command lines of ${shell} and ${supervisor} end with the same ${words}
+ * words, with at most two before them in ${shell}'s: of a script, its shell and
+ * one option?  The kernel replaces a script's name by its path, so one that was
+ * found by PATH is not recognised.  ${lines} has room for both. */
 static bool is_command(pid_t shell, pid_t supervisor, uint32_t words,
                        char *lines)
 {

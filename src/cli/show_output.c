@@ -33,8 +33,9 @@ struct row {
 static const struct row titles = {{"#", "STATE", "KIND", "PERMITS", "QUEUED",
                                    "HELD", "TOKEN", "LAYOUT", "OWNER"}};
 
-/* Since when a ticket holds is not recorded, so show how long ago it was
- * queued, which is at least as long. */
+/* The time of the grant is not recorded.  Show how long ago the ticket was
+ * queued, behind "<=", because it cannot have held for longer; or "-" if it
+ * does not hold, or if its age is not known. */
 static void fill_held(const struct hf_ticket_view *view, const char *queued,
                       char *cell)
 {

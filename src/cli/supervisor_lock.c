@@ -133,8 +133,11 @@ static bool open_client(struct hf_supervisor *supervisor)
 
     opts.delivery = HF_DELIVER_DISPATCH;
     opts.connect_ms = HF_CONNECT_MAX_MS;
+    /* The first connection may not take longer than the whole wait.  A try (0)
+     * waits for no other ticket, but it too needs time to connect. */
     if (options->wait_ms > 0 && options->wait_ms < HF_CONNECT_MAX_MS)
         opts.connect_ms = options->wait_ms;
+    /* Not with HOLDFAST_LOG, because a function would replace that log. */
     if (!hf_log_is_chosen())
         opts.on_log.fn = on_log;
     opts.on_log.arg = supervisor;

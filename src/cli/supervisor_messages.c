@@ -70,8 +70,9 @@ void hf_supervisor_cancel_wait(struct hf_supervisor *supervisor)
         hf_op_cancel(supervisor->op);
 }
 
-/* The launcher passes a signal on.  The command gets it if it runs and has not
- * got it; else it ends the wait for the lock, or that of --at-least. */
+/* The launcher passes a signal on.  A command that runs gets it, unless this
+ * instance has got it already.  If no command runs, a signal that .ends_wait
+ * ends the wait for the lock, or that of --at-least. */
 static void on_signal(struct hf_supervisor *supervisor,
                       const struct hf_ipc_message *message)
 {

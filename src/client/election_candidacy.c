@@ -52,9 +52,8 @@ static void check(const struct hf_election *e)
 
 /* ----------------------------------------------------------- leadership -- */
 
-/* The candidacy was granted.  The token is set before .valid, and so before
- * safe-until counts for this leadership, because readers without the lock check
- * the token first. */
+/* The candidacy was granted.  .valid is true only while .token is set: so it is
+ * set after the token here, and cleared before it in stop_leading(). */
 static void start_leading(struct hf_election *e)
 {
     const struct hf_error elected = {.status = HF_OK};

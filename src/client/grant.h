@@ -231,8 +231,8 @@ void hf_grant_clear_callbacks(struct hf_grant *grant);
 
 /* ------------------------------------------------------ grant_acquire.c -- */
 
-/* hf_lock_acquire() and hf_lock_acquire_start() for another call of the user,
- * ${api_name}, which errors name.  Without the lock. */
+/* Do hf_lock_acquire() and hf_lock_acquire_start() inside another public call,
+ * ${api_name}: that name is in the errors.  Without the lock. */
 hf_status hf_acquire_for(struct hf_lock *lock, const char *api_name,
                          uint64_t wait_ms, struct hf_grant **grant);
 hf_status hf_acquire_start_for(struct hf_lock *lock, const char *api_name,
@@ -249,8 +249,8 @@ hf_status hf_acquire_for_owner(struct hf_lock *lock, const char *api_name,
 
 /* ------------------------------------------------------ grant_release.c -- */
 
-/* hf_grant_downgrade() and hf_grant_release() for another call of the user,
- * ${api_name}, which errors name.  Without the lock. */
+/* Do hf_grant_downgrade() and hf_grant_release() inside another public call,
+ * ${api_name}: that name is in the errors.  Without the lock. */
 hf_status hf_grant_downgrade_for(struct hf_grant *grant, const char *api_name);
 hf_status hf_grant_release_for(struct hf_grant *grant, const char *api_name);
 

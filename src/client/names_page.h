@@ -37,8 +37,9 @@ size_t hf_names_bytes_before(const char *queue, const char *end);
 void hf_names_format(const struct hf_names_queue *queue, char sort,
                      char name[HF_NAMES_NAME_BYTES]);
 
-/* Could ${queue} be that of a lock, a semaphore or a double barrier with a
- * valid name below ${prefix}?  Sets ${name}, and .sort of ${queue}. */
+/* Can ${queue} belong to a lock, a semaphore or a double barrier with a valid
+ * name below ${prefix}?  If so, sets ${name}, and .sort of ${queue}; if not,
+ * both may have any value. */
 bool hf_names_find(struct hf_names_queue *queue, const char *prefix,
                    char name[HF_NAMES_NAME_BYTES]);
 
@@ -87,9 +88,9 @@ struct hf_names_seen {
 bool hf_names_seen_add(struct hf_names_seen *seen, char sort, const char *name,
                        bool *added);
 
-/* The engine has answered, and its next page begins at ${cursor}, ${bytes} > 0
- * long; the names of all earlier answers were added.  False if there are too
- * many names, or if the walk would never end. */
+/* May the walk go on to its next page, at ${cursor} of ${bytes} > 0?  Ask after
+ * the names of all earlier answers were added.  False: too many names, too many
+ * pages without a new one, or it came back to a page too often. */
 bool hf_names_seen_goes_on(struct hf_names_seen *seen, const char *cursor,
                            size_t bytes);
 

@@ -78,9 +78,9 @@ _Static_assert(sizeof(struct hf_mutex) == sizeof(struct hf_reentrant) &&
                    sizeof(struct hf_rwlock) == sizeof(struct hf_reentrant),
                "one is allocated and freed as the other");
 
-/* Open the lock called ${name} with a copy of ${opts}, .text included.  If
- * ${status}, with which the caller has read the user's options, is a failure,
- * return that.  After any failure .drop of ${opts} was called. */
+/* Open the lock called ${name} with a copy of ${opts}, .text included.
+ * ${status} says how reading the user's options went; a failure is returned,
+ * and nothing is opened.  After any failure .drop of ${opts} was called. */
 hf_status hf_reentrant_open(struct hf_client *client, hf_status status,
                             const char *api_name, const char *name,
                             const struct hf_reentrant_opts *opts,

@@ -160,8 +160,9 @@ struct hf_acquisition_tickets {
 struct hf_acquisition_waiter {
     struct hf_cohort *cohort;    /* set before ACQUIRE, with .ops */
     struct hf_tree_node waiting; /* WAITING: in the tree of the cohort */
-    /* RELEASING, GIVING_UP: the end is reported when this ticket has ended;
-     * NULL: at the end of the step. */
+    /* RELEASING, GIVING_UP: the end is reported when this ticket has ended; for
+     * GIVING_UP after HF_REMOVAL_WAIT_MS, or when the client closes, at the
+     * latest.  NULL: at the end of the step. */
     struct hf_acquisition *awaited_ticket;
 };
 

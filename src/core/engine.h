@@ -506,8 +506,8 @@ struct hf_engine_ops {
     /* Set ${origin}, which is empty.  Asked when CONNECTED is reported.  NULL:
      * the engine has neither sessions nor servers. */
     void (*origin)(const struct hf_engine *engine, struct hf_origin *origin);
-    /* Of an engine of ZooKeeper; others have NULL for both.  Set ${session} to
-     * its session. */
+    /* Set ${session} to the session of the engine.  NULL, as .ticket_path
+     * below, except in the engine for ZooKeeper. */
     void (*session)(struct hf_engine *engine,
                     struct hf_engine_session *session);
     /* The path of the node of ${ticket}, with the path of the URL; of a lease

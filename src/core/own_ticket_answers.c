@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The answers to the requests of a ticket of ours, and the events of its
- * watches.  They change its state and note what is wanted next;
- * own_ticket_requests.c requests it.
+ * watches.  They change its state, report to its listener, and note what is
+ * wanted next; own_ticket_requests.c sends the request for that.
  */
 #include "core/own_ticket.h"
 

@@ -25,8 +25,9 @@ static bool call_listener(struct hf_listener *listener, enum hf_state state)
     return hf_user_callback_leave(&listener->user, monitor);
 }
 
-/* The .run of its callback.  A listener that was removed in its own function is
- * freed here; otherwise a thread that removes it waits, and frees it. */
+/* The .run of its callback.  If the listener was removed while its function
+ * ran, the thread that removed it waits and frees it.  It is freed here if that
+ * thread may not wait: in any callback, or on the thread of a borrowed loop. */
 static void run_listener(void *arg)
 {
     struct hf_listener *listener = arg;

@@ -189,8 +189,9 @@ static void session_accepted(struct hf_zk_session *session, bool resumed)
                              session->server, session->now_ms);
     hf_zk_credentials_send_all(&session->credentials, &session->wire,
                                session->now_ms);
-    /* Before any other request, because its answer could already show what
-     * these watches would report. */
+    /* After the credentials, because newer servers send an event only to a
+     * client that may read the node.  Before any other request, because its
+     * answer could already show what these watches would report. */
     if (resumed)
         hf_zk_watch_set_resume(&session->watches, &session->wire.out,
                                session->zxid);

@@ -352,8 +352,9 @@ static void begin_loss(struct hf_zk_session *session)
         move(session, HF_ZK_END_NOTIFYING);
 }
 
-/* The loss was notified: begin the close that was deferred meanwhile.  A loss
- * that happened during this one ended before it, and may have done all this. */
+/* The notifications of the loss are over: begin the close that was asked for
+ * meanwhile, if any.  A listener may cause a second loss while the first one is
+ * notified.  The second one ends first, and leaves nothing to do here. */
 static void end_loss(struct hf_zk_session *session)
 {
     if (session->end == HF_ZK_END_NOTIFYING) {

@@ -160,8 +160,9 @@ static hf_status open_dir(struct hf_file_root_dir *root_dir, int parent,
         *fd = -1;
         return hf_file_error_set_errno(error, "open", path);
     }
-    /* If it cannot be had, a cleaner is at work and will be done soon.  The
-     * lock only keeps cleaners away; locks of holdfast do not rest on it. */
+    /* The lock keeps cleaners of temporary directories away; locks of holdfast
+     * do not rely on it.  While a cleaner holds it ours fails.  It is not tried
+     * again, so until the next open later cleaners are not kept away either. */
     (void)hf_file_sys_flock(*fd, LOCK_SH | LOCK_NB);
     return created && root_dir->settings->shared
                ? hf_file_root_dir_set_mode(*fd, mode, path, error)

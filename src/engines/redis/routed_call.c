@@ -309,7 +309,11 @@ static void go_to_next_node(struct hf_store *store,
     names->cursor_bytes = hf_redis_scan_begin(next, cursor);
 }
 
-/* Answer the call, or its part of a fan-out, and free it. */
+/* Answer the call, or its part of a fan-out, and free it.  An answer that
+ * must_hide() is replaced by a failure.  Any other ENQUEUE that succeeded
+ * counts as a renewal of its hash slot, because its ticket has a whole ttl.
+ * Without that, the first renewal to fail would give up a slot that had no
+ * tickets for a while (fan_out.c, is_due_to_give_up()). */
 static void answer_call(struct hf_store *store,
                         struct hf_redis_routed_call *routed,
                         const struct hf_store_answer *answer)

@@ -103,10 +103,9 @@ static void delete_own(struct hf_zk_engine *zk,
     hf_zk_engine_delete_parent(zk, req, own_ticket->sequence);
 }
 
-/* Delete the nodes that were listed with the id, from ${index} on, in one
- * transaction, at most as many as a ticket of ours can have.  Any more must be
- * somebody else's, and stay.  Who evicts the ticket is written first, so that
- * it is there when the owner's watch fires. */
+/* Delete the listed nodes of the ticket of ${req}, from ${index} on, in one
+ * multi: at most HF_WEIGHT_MAX, because no ticket of ours has more.  If an
+ * eviction is written, that comes first, to be there when the watch fires. */
 static void send_multi(struct hf_zk_engine *zk,
                        struct hf_zk_engine_request *req, size_t index)
 {

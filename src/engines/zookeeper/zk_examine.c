@@ -182,9 +182,10 @@ static void check_root(struct hf_zk_engine_examination *examination,
                        "is not there cannot be taken");
 }
 
-/* Add it if tickets cannot be created and deleted in the node.  Of a node
- * without tickets nobody knows whether it is meant for a lock, so it counts
- * only if tickets can be created and not deleted. */
+/* Add a finding (REFUSING_MAX at most) if this user cannot create or cannot
+ * delete tickets in the node.  A node without tickets may not be meant for a
+ * lock, so there it is added only if the user can create and cannot delete
+ * them. */
 static void take_rights(struct hf_zk_engine_examination *examination,
                         const struct asked *asked, struct hf_jute_reader *body)
 {
