@@ -206,19 +206,32 @@ static int make_history(struct torture_command *command)
     return mkostemp(command->made, O_CLOEXEC);
 }
 
+/* Make and open the temporary file.  NULL with errno; then no file is left. */
+static FILE *open_temporary_history(struct torture_command *command)
+{
+    int fd = make_history(command), reason;
+    FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
+
+    if (fd >= 0 && file == NULL) {
+        reason = errno;
+        close(fd);
+        unlink(command->made);
+        errno = reason;
+    }
+    return file;
+}
+
 /* Open the file that the history is written to.  NULL after printing why not.
  */
 static FILE *open_history(struct torture_command *command)
 {
     FILE *file;
-    int fd;
 
     if (command->history != NULL) {
         file = fopen(command->history, "we");
         command->report.name = command->history;
     } else {
-        fd = make_history(command);
-        file = fd >= 0 ? fdopen(fd, "w") : NULL;
+        file = open_temporary_history(command);
         command->report.name = command->made;
     }
     if (file == NULL)
