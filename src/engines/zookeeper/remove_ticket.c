@@ -106,8 +106,8 @@ static void delete_own(struct hf_zk_engine *zk,
 /* Delete the listed nodes of the ticket of ${req}, from ${index} on, in one
  * multi: at most HF_WEIGHT_MAX, because no ticket of ours has more.  If an
  * eviction is written, that comes first, to be there when the watch fires. */
-static void send_multi(struct hf_zk_engine *zk,
-                       struct hf_zk_engine_request *req, size_t index)
+static void delete_in_multi(struct hf_zk_engine *zk,
+                            struct hf_zk_engine_request *req, size_t index)
 {
     const struct hf_zk_engine_queue *queue = req->queue;
     const struct hf_ticket_id *id = &req->request->ticket;
@@ -149,7 +149,7 @@ static void delete_listed(struct hf_zk_engine *zk,
     req->error = HF_ZK_NO_NODE;
     hf_zk_engine_request_step(req, delete_done);
     if (nodes > 1 || removal->eviction == HF_ZK_EVICTION_WRITTEN)
-        send_multi(zk, req, index);
+        delete_in_multi(zk, req, index);
     else
         hf_zk_send_delete(
             &zk->session, hf_zk_engine_request_call(req, deleted),
