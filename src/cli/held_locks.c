@@ -3,6 +3,7 @@
 #include "cli/held_locks.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/sha256.h"

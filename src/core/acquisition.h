@@ -140,6 +140,10 @@ struct hf_acquisition_listener {
      * position, its first one or another one. */
     void (*displaced)(struct hf_acquisition *a);
     void (*queued)(struct hf_acquisition *a);
+    /* The entry mutex in front of ${lease}, which is of the kind LEASE; NULL:
+     * it has none. */
+    const struct hf_acquisition *(*entry_mutex)(
+        const struct hf_acquisition *lease);
 };
 
 /* The tickets of an acquisition, if it takes tickets of its own. */

@@ -12,7 +12,6 @@
 #include "base/error.h"
 #include "base/time_math.h"
 #include "core/core_state.h"
-#include "core/multi_lock.h"
 
 #define STATE(name) HF_ACQUISITION_##name
 
@@ -366,7 +365,9 @@ static const struct hf_ticket_listener ticket_listener = {
 /* The entry mutex in front of ${a}; NULL: ${a} is no lease, or has none. */
 static const struct hf_acquisition *entry_mutex(const struct hf_acquisition *a)
 {
-    return a->kind == HF_TICKET_LEASE ? hf_acquisition_entry_mutex(a) : NULL;
+    return a->kind == HF_TICKET_LEASE && a->listener->entry_mutex != NULL
+               ? a->listener->entry_mutex(a)
+               : NULL;
 }
 
 /* See that there is a current ticket.  False if there is no memory for one: the

@@ -104,7 +104,17 @@ static bool child_is_relied_on(const struct hf_acquisition *child)
     return child->parent->state != STATE(WAITING);
 }
 
+static const struct hf_acquisition *
+entry_mutex_of(const struct hf_acquisition *lease)
+{
+    assert(lease->kind == HF_TICKET_LEASE);
+    if (lease == lease->parent->multi_lock->children || !lease[-1].entry_mutex)
+        return NULL;
+    return lease - 1;
+}
+
 const struct hf_acquisition_listener hf_acquisition_parent_listener = {
+    .entry_mutex = entry_mutex_of,
     .waiting = child_waiting,
     .granted = child_changed,
     .revoked = child_revoked,

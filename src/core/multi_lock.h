@@ -22,7 +22,6 @@
 #ifndef HF_CORE_MULTI_LOCK_H
 #define HF_CORE_MULTI_LOCK_H
 
-#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -69,20 +68,6 @@ static inline struct hf_acquisition *
 hf_acquisition_parent(const struct hf_acquisition *a)
 {
     return a->listener == &hf_acquisition_parent_listener ? a->parent : NULL;
-}
-
-/* The entry mutex in front of ${lease}, which is of the kind LEASE; NULL: it
- * has none. */
-static inline const struct hf_acquisition *
-hf_acquisition_entry_mutex(const struct hf_acquisition *lease)
-{
-    const struct hf_acquisition *parent = hf_acquisition_parent(lease);
-
-    assert(lease->kind == HF_TICKET_LEASE);
-    if (parent == NULL || lease == parent->multi_lock->children ||
-        !lease[-1].entry_mutex)
-        return NULL;
-    return lease - 1;
 }
 
 #endif
