@@ -58,8 +58,8 @@ struct hf_etcd_result {
                                     connection, says */
     bool decided; /* UNSURE: it will not happen any more, because there is no
                      space left, or the answer had begun and was too long for us
-                     or for memory: what is read from now on shows whether it has
-                     happened */
+                     or for memory: what is read from now on shows whether it
+                     has happened */
     const char *text; /* else: a text for people, with the name of .status;
                          never NULL */
     /* DONE of a request that writes: the anchor that this proves, see proof.h;
