@@ -483,7 +483,7 @@ bool hf_acquisition_awaits_removal(const struct hf_acquisition *a)
 {
     bool awaits;
 
-    assert(a->ops == &hf_acquisition_ticket_ops); /* .tickets is in a union */
+    assert(a->ops->takes_tickets);
     awaits = a->tickets.current != NULL &&
              hf_own_ticket_awaits_removal(a->tickets.current);
 

@@ -78,7 +78,7 @@ static void close_locks(struct held_locks *h)
     check("close", hf_client_close(h->client));
 }
 
-/* What is allocated, once that does not change any more. */
+/* The bytes that are allocated, read once they stay the same. */
 static long stable_bytes(void)
 {
     long bytes = heap_bytes(), now;

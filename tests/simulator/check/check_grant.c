@@ -438,8 +438,7 @@ static bool was_granted(const struct attempt *attempt,
  * cohort have none of their own. */
 static bool awaits_removal(const struct hf_acquisition *a)
 {
-    return a->ops == &hf_acquisition_ticket_ops &&
-           hf_acquisition_awaits_removal(a);
+    return a->ops->takes_tickets && hf_acquisition_awaits_removal(a);
 }
 
 /* 13: an attempt ends after all its tickets have left their queues, or it is

@@ -62,7 +62,8 @@ struct deadlock_client {
     uint64_t tick_us;
     bool draining;
     size_t owners;
-    /* Of a cycle: it is the run around the owner of this number. */
+    /* This client is the run around the one of the owner with the number
+     * .inner; only where a cycle is planted. */
     bool is_outer;
     size_t inner;
     struct deadlock_cohort cohorts[DEADLOCK_LOCKS];
