@@ -63,7 +63,7 @@ struct deadlock_client {
     bool draining;
     size_t owners;
     /* This client is the run around the one of the owner with the number
-     * .inner; only where a cycle is planted. */
+     * .inner; only in a run with a cycle. */
     bool is_outer;
     size_t inner;
     struct deadlock_cohort cohorts[DEADLOCK_LOCKS];
