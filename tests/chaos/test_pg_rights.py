@@ -305,9 +305,8 @@ class Shared(RightsCase):
              "inputs", "--", "sh", "-c", "echo held; read line"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         waiting.read_line(holder, "held")
-        self.assertEqual(
-            self.run_tool(self.url(self.name, "bob", "owner")).returncode,
-            TIMEOUT)
+        self.assert_refused(self.url(self.name, "bob", "owner"),
+                            "held by", status=TIMEOUT)
         self.assertEqual(holder.communicate(
             "go\n", timeout=waiting.LIMIT_S)[0], "")
         for role in ("bob", "alice"):

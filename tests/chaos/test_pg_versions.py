@@ -195,7 +195,7 @@ class Versions(Case):
             self.psql(database, grant, "-v", "role=" + role)
         self.server.sql("GRANT CREATE ON DATABASE %s TO alice" % database)
         alice = self.server.url(database).replace("postgres@", "alice@")
-        refused = self.run_with(self.next, alice, "echo wrong", wait="2s")
+        refused = self.run_with(self.next, alice, "echo wrong")
         out, err = self.finish(refused, USAGE)
         self.assertEqual(out, "")
         self.assertIn("the schema %s" % NEXT, err)
@@ -224,8 +224,7 @@ class Versions(Case):
         connection = self.server.connect(database=database, user="alice")
         self.addCleanup(connection.close)
         connection.cursor().execute("CREATE SCHEMA " + NEXT)
-        refused = self.run_with(self.next, self.server.url(database), "true",
-                                wait="2s")
+        refused = self.run_with(self.next, self.server.url(database), "true")
         self.assertIn("schema %s belongs to alice" % NEXT,
                       self.finish(refused, DENIED)[1])
         self.finish(self.run_with(HOLDFAST, self.server.url(database), "true"))

@@ -86,7 +86,7 @@ class Locks(Case):
         self.assertEqual(self.queue(), [key])
         self.assertEqual(self.ours("--try", NAME, "--", "true").returncode, 75)
         self.assertEqual(
-            self.ours("-w", "1s", NAME, "--", "true").returncode, 75)
+            self.ours("-w", "3s", NAME, "--", "true").returncode, 75)
         self.assertEqual(self.queue(), [key])
         other.terminate()
         self.assertEqual(self.ours(NAME, "--", "true").returncode, 0)

@@ -71,7 +71,7 @@ class RedisPy(unittest.TestCase):
         value = self.key()
         self.assertEqual(self.ours("--try", NAME, "--", "true").returncode, 75)
         self.assertEqual(
-            self.ours("-w", "1s", NAME, "--", "true").returncode, 75)
+            self.ours("-w", "3s", NAME, "--", "true").returncode, 75)
         self.assertEqual(self.key(), value, "not ours to touch")
         other.stdin.close()
         self.assertEqual(self.ours(NAME, "--", "true").returncode, 0)
