@@ -100,9 +100,9 @@ static void send_read(struct hf_zk_session *session, struct hf_zk_call *call,
 }
 
 void hf_zk_send_exists(struct hf_zk_session *session, struct hf_zk_call *call,
-                       const char *path)
+                       const char *path, bool watch)
 {
-    send_read(session, call, HF_ZK_EXISTS, HF_ZOOKEEPER_EXISTS, path, false);
+    send_read(session, call, HF_ZK_EXISTS, HF_ZOOKEEPER_EXISTS, path, watch);
 }
 
 void hf_zk_send_get_data(struct hf_zk_session *session, struct hf_zk_call *call,

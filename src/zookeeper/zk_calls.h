@@ -17,7 +17,7 @@
 
 /* Requests whose record is a path and, for some, a watch flag or a version. */
 void hf_zk_send_exists(struct hf_zk_session *session, struct hf_zk_call *call,
-                       const char *path);
+                       const char *path, bool watch);
 void hf_zk_send_get_data(struct hf_zk_session *session, struct hf_zk_call *call,
                          const char *path, bool watch);
 /* Fails with BAD_VERSION if the node's data have another version than

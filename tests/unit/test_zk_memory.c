@@ -235,6 +235,16 @@ static void a_flag(struct zk_fixture *f, struct zk_fake_server *h)
     f->kind = HF_TICKET_MUTEX;
 }
 
+/* A queue without a node is watched, on two connections. */
+static void a_missing_queue(struct zk_fixture *f, struct zk_fake_server *h)
+{
+    insist(f, h, HF_REQUEST_WATCH_QUEUE, "z", "LISTED z:");
+    link_down(f, "reset");
+    recover(f, h);
+    insist(f, h, HF_REQUEST_WATCH_QUEUE, "y", "LISTED y:");
+    assert_int_equal(h->count, 0);
+}
+
 /* One watcher waits for a lease; all its nodes go at once. */
 static void several_permits(struct zk_fixture *f, struct zk_fake_server *h)
 {
@@ -377,6 +387,11 @@ TEST(fn26_searching)
 TEST(any_generation)
 {
     fail_each_allocation(a_generation);
+}
+
+TEST(waiting_for_a_queue)
+{
+    fail_each_allocation(a_missing_queue);
 }
 
 TEST(waiting_at_a_barrier)

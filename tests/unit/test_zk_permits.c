@@ -176,6 +176,8 @@ ZK_TEST_FROM(they_are_made_with_the_check_of_the_entry_mutex, permits_of(f, 2))
     refused(f, HF_ZK_NO_NODE);
     refused(f, HF_ZK_NO_NODE);
     assert_string_equal(zk_fixture_events(f), "LISTED A:");
+    assert_string_equal(zk_fixture_sent(f), "EXISTS s w");
+    refused(f, HF_ZK_NO_NODE);
     ask(f, HF_REQUEST_ENQUEUE, "A");
     multi_failed(f, 0, HF_ZK_NO_NODE);
     refused(f, HF_ZK_NO_NODE);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Queue watches: a list, and the event when it has changed. */
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cmocka/runner.h"
@@ -69,22 +70,144 @@ ZK_TEST(a_change_before_the_answer_is_reported_behind_it)
                         "LISTED z: x/l#1; QUEUE_CHANGED z");
 }
 
-ZK_TEST(nobody_ever_does_not_change)
-{
-    struct hf_request *look;
+static struct hf_request *looks[2];
 
-    look = ask(f, HF_REQUEST_WATCH_QUEUE, "z");
+static void forget_it(struct zk_fixture *f, const struct hf_event *event)
+{
+    if (event->kind == HF_EVENT_LISTED)
+        forget(f, looks[0]);
+}
+
+/* Watch the queue q, which has no node; the list was reported. */
+static struct hf_request *missing_queue_listed(struct zk_fixture *f,
+                                               const char *ticket)
+{
+    struct hf_request *look = ask(f, HF_REQUEST_WATCH_QUEUE, ticket);
+    char listed[32];
+
+    assert_string_equal(zk_fixture_sent(f), "LIST q w");
     refused(f, HF_ZK_NO_NODE);
-    assert_string_equal(zk_fixture_events(f), "LISTED z:");
+    (void)snprintf(listed, sizeof listed, "LISTED %s:", ticket);
+    assert_string_equal(zk_fixture_events(f), listed);
+    return look;
+}
+
+/* The same, and the watch for its creation was set. */
+static struct hf_request *missing_queue_watched(struct zk_fixture *f)
+{
+    struct hf_request *look = missing_queue_listed(f, "z");
+
+    assert_string_equal(zk_fixture_sent(f), "EXISTS q w");
+    refused(f, HF_ZK_NO_NODE);
+    assert_string_equal(zk_fixture_events(f), "");
+    return look;
+}
+
+/* What a new connection sends first. */
+static const char *resumed(struct zk_fixture *f)
+{
     link_down(f, "reset");
     while (f->server == NULL)
         wake(f);
     link_up(f);
     (void)zk_fixture_sent(f);
     accept_session(f);
-    assert_string_equal(zk_fixture_sent(f), ""); /* nothing to be set again */
     (void)zk_fixture_events(f);
-    forget(f, look);
+    return zk_fixture_sent(f);
+}
+
+/* One watch serves all. */
+ZK_TEST(a_queue_that_is_created_has_changed)
+{
+    (void)missing_queue_watched(f);
+    (void)missing_queue_listed(f, "y");
+    assert_string_equal(zk_fixture_sent(f), "");
+    event(f, HF_ZK_NODE_CREATED, "q/");
+    assert_string_equal(zk_fixture_events(f),
+                        "QUEUE_CHANGED y; QUEUE_CHANGED z");
+    event(f, HF_ZK_NODE_CHILDREN_CHANGED, "q/");
+    event(f, HF_ZK_NODE_DELETED, "q/");
+    assert_string_equal(zk_fixture_events(f), "");
+    assert_string_equal(zk_fixture_sent(f), "");
+}
+
+/* What was created with it is not known. */
+ZK_TEST(a_queue_that_is_created_behind_its_list_has_changed)
+{
+    ask(f, HF_REQUEST_WATCH_QUEUE, "z");
+    ask(f, HF_REQUEST_WATCH_QUEUE, "y");
+    refused(f, HF_ZK_NO_NODE);
+    refused(f, HF_ZK_NO_NODE);
+    assert_string_equal(zk_fixture_events(f), "LISTED z:; LISTED y:");
+    assert_string_equal(zk_fixture_sent(f), "LIST q w | LIST q w | EXISTS q w");
+    exists(f, 2, 0);
+    assert_string_equal(zk_fixture_events(f),
+                        "QUEUE_CHANGED y; QUEUE_CHANGED z");
+    assert_string_equal(zk_fixture_sent(f), "UNWATCH q 2");
+    done(f);
+}
+
+/* It might never be created. */
+ZK_TEST(the_server_forgets_a_watch_of_what_is_missing)
+{
+    struct hf_request *both[] = {missing_queue_watched(f),
+                                 missing_queue_listed(f, "y")};
+
+    forget(f, both[0]);
+    assert_string_equal(zk_fixture_sent(f), "");
+    forget(f, both[1]);
+    assert_string_equal(zk_fixture_sent(f), "UNWATCH q 2");
+    done(f);
+    assert_string_equal(resumed(f), ""); /* nothing to be set again */
+}
+
+ZK_TEST(a_look_at_what_is_missing_can_be_taken_back)
+{
+    struct hf_request *look = ask(f, HF_REQUEST_WATCH_QUEUE, "z");
+
+    forget(f, look); /* before its list */
+    refused(f, HF_ZK_NO_NODE);
+    assert_string_equal(zk_fixture_sent(f), "LIST q w");
+    assert_string_equal(zk_fixture_events(f), "");
+    looks[0] = ask(f, HF_REQUEST_WATCH_QUEUE, "z");
+    f->event_hook = forget_it; /* in its answer */
+    refused(f, HF_ZK_NO_NODE);
+    f->event_hook = NULL;
+    assert_string_equal(zk_fixture_sent(f), "LIST q w");
+    assert_string_equal(zk_fixture_events(f), "LISTED z:");
+    look = missing_queue_listed(f, "z");
+    forget(f, look); /* before its watch is set */
+    assert_string_equal(zk_fixture_sent(f), "EXISTS q w");
+    refused(f, HF_ZK_NO_NODE);
+    assert_string_equal(zk_fixture_sent(f), "UNWATCH q 2");
+    assert_string_equal(zk_fixture_events(f), "");
+}
+
+ZK_TEST(what_is_missing_is_watched_on_the_next_connection)
+{
+    (void)missing_queue_watched(f);
+    assert_string_equal(resumed(f), "SETWATCHES 0x2 q?");
+    event(f, HF_ZK_NODE_CREATED, "q/");
+    assert_string_equal(zk_fixture_events(f), "QUEUE_CHANGED z");
+}
+
+/* The next connection asks. */
+ZK_TEST(a_watch_of_what_is_missing_is_cut)
+{
+    (void)missing_queue_listed(f, "z");
+    assert_string_equal(zk_fixture_sent(f), "EXISTS q w");
+    assert_string_equal(resumed(f), "EXISTS q w");
+    refused(f, HF_ZK_NO_NODE);
+    event(f, HF_ZK_NODE_CREATED, "q/");
+    assert_string_equal(zk_fixture_events(f), "QUEUE_CHANGED z");
+}
+
+/* Then the list fails, too, and says why. */
+ZK_TEST(a_watch_of_what_is_missing_is_refused)
+{
+    (void)missing_queue_listed(f, "z");
+    refused(f, HF_ZK_NO_AUTH);
+    assert_string_equal(zk_fixture_events(f), "QUEUE_CHANGED z");
 }
 
 TEST(a_look_can_be_taken_back)
@@ -110,14 +233,6 @@ TEST(a_look_can_be_taken_back)
     children(&f, "");
     assert_string_equal(zk_fixture_events(&f), "LISTED z:");
     zk_fixture_close(&f);
-}
-
-static struct hf_request *looks[2];
-
-static void forget_it(struct zk_fixture *f, const struct hf_event *event)
-{
-    if (event->kind == HF_EVENT_LISTED)
-        forget(f, looks[0]);
 }
 
 static void forget_the_other(struct zk_fixture *f, const struct hf_event *event)

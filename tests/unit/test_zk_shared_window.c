@@ -38,7 +38,7 @@ static void begin_work(void *user, void *work_of)
 
     (void)user;
     work->call.answered = work_answered;
-    hf_zk_send_exists(&work->f->session, &work->call, work->path);
+    hf_zk_send_exists(&work->f->session, &work->call, work->path, false);
 }
 
 static void refuse_work(void *user, void *work_of)

@@ -328,8 +328,9 @@ static void append_call(struct zk_fixture *f, int32_t xid, int32_t opcode,
         zk_text_append(&f->sent, between, "DELETE %s", text);
         break;
     case HF_ZK_EXISTS:
-        ZK_FIXTURE_MUST(!hf_jute_get_bool(frame)); /* no watch: it might stay */
-        zk_text_append(&f->sent, between, "EXISTS %s", text);
+        call->watch = hf_jute_get_bool(frame);
+        zk_text_append(&f->sent, between, "EXISTS %s%s", text,
+                       call->watch ? " w" : "");
         break;
     case HF_ZK_GET_DATA:
         call->watch = hf_jute_get_bool(frame);
@@ -359,18 +360,19 @@ static void append_set_watches(struct zk_fixture *f,
                                const char *between)
 {
     char path[ZK_FIXTURE_PATH_BYTES], text[ZK_FIXTURE_PATH_BYTES];
+    static const char *const ends[] = {"", "?",
+                                       "/"}; /* data, exists, children */
     int64_t zxid = hf_jute_get_long(frame);
 
     zk_text_append(&f->sent, between, "SETWATCHES 0x%llx", (long long)zxid);
     for (int list = 0; list < 3; list++) {
         size_t count = hf_jute_get_count(frame, 4);
 
-        ZK_FIXTURE_MUST(list != 1 || count == 0); /* no exists watches */
         for (size_t i = 0; i < count; i++) {
             read_path(frame, path, sizeof path);
             shorten(f, path, text, sizeof text);
-            zk_text_append(&f->sent, "", " %s%s", text, list == 2 ? "/" : "");
-            if (f->on_set_watch != NULL)
+            zk_text_append(&f->sent, "", " %s%s", text, ends[list]);
+            if (f->on_set_watch != NULL && list != 1)
                 f->on_set_watch(f, path, list == 2, zxid);
         }
     }

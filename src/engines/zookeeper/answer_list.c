@@ -309,7 +309,7 @@ static void ask_about_ties(struct hf_zk_engine *zk,
         if (i == own_index)
             continue;
         hf_zk_send_exists(&zk->session, call_about(req, i, tie_answered),
-                          path_at(zk, req, i));
+                          path_at(zk, req, i), false);
         asked++;
     }
 }
@@ -323,7 +323,7 @@ static void ask_about_own(struct hf_zk_engine *zk,
     if (own_ticket == NULL)
         hf_zk_send_exists(&zk->session,
                           call_about(req, index, own_node_answered),
-                          path_at(zk, req, index));
+                          path_at(zk, req, index), false);
     if (req->request->ticket_kind != HF_TICKET_PARTICIPANT)
         ask_about_ties(zk, req, index);
 }

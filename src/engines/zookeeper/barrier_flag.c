@@ -77,7 +77,7 @@ static void create_node(struct hf_zk_engine *zk,
         hf_zk_engine_request_call(req, hf_zk_engine_request_error_answered),
         HF_ZK_CREATE, path, "", HF_ZK_PERSISTENT);
     hf_zk_send_exists(&zk->session, hf_zk_engine_request_call(req, stat_read),
-                      path);
+                      path, false);
 }
 
 void hf_zk_engine_set_flag(struct hf_zk_engine *zk, struct hf_request *request)

@@ -79,9 +79,9 @@ static void ask_about_participants(struct hf_zk_engine *zk,
         if (child->node.kind != HF_TICKET_PARTICIPANT || child->czxid != 0)
             continue;
         req->ids[req->call_count] = child->node.id;
-        hf_zk_send_exists(&zk->session,
-                          hf_zk_engine_request_call(req, participant_read),
-                          hf_zk_engine_child_path(zk, queue, child->name));
+        hf_zk_send_exists(
+            &zk->session, hf_zk_engine_request_call(req, participant_read),
+            hf_zk_engine_child_path(zk, queue, child->name), false);
     }
 }
 
@@ -117,7 +117,7 @@ bool hf_zk_engine_participants_ask(
     if (hf_zk_engine_request_listing(req)->ready == HF_ZK_READY_UNREAD)
         hf_zk_send_exists(&zk->session,
                           hf_zk_engine_request_call(req, ready_read),
-                          ready_path(zk, req));
+                          ready_path(zk, req), false);
     ask_about_participants(zk, req);
     return true;
 }
@@ -248,7 +248,7 @@ void hf_zk_engine_new_generation(struct hf_zk_engine *zk,
     req->error = HF_ZK_OK;
     hf_zk_engine_list_children(zk, req);
     hf_zk_send_exists(&zk->session, hf_zk_engine_request_call(req, ready_read),
-                      ready_path(zk, req));
+                      ready_path(zk, req), false);
 }
 
 /* -------------------------------------------------- clear the generation -- */

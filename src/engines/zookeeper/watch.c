@@ -143,10 +143,11 @@ void hf_zk_engine_watch_ticket(struct hf_zk_engine *zk,
  * changes.
  *
  * The getChildren that lists the queue also sets the watch, so no change is
- * missed in between.  It needs no sync, because this server, or one that has
- * seen as much, has shown the client what made it ask.  Only a participant that
- * leaves a double barrier needs a sync, because what it has seen may come from
- * another session. */
+ * missed in between.  If the queue has no node, it is watched for its creation
+ * behind the list.  The list needs no sync, because this server, or one that
+ * has seen as much, has shown the client what made it ask.  Only a participant
+ * that leaves a double barrier needs a sync, because what it has seen may come
+ * from another session. */
 
 /* Did the list succeed?  A queue without a node counts as empty. */
 static bool is_listed(const struct hf_zk_engine_request *req)
@@ -200,6 +201,16 @@ static void watch_done(struct hf_zk_engine *zk,
                                   req->queue->path);
 }
 
+/* Make the request wait for a change of its queue, which was just read.  False
+ * for lack of memory. */
+static bool join(struct hf_zk_engine *zk, struct hf_zk_engine_request *req,
+                 struct hf_zk_engine_watch *watch)
+{
+    if (req->list_error == HF_ZK_NO_NODE)
+        return hf_zk_engine_watches_join_missing(zk, req->queue, req->request);
+    return hf_zk_engine_watches_join_queue(watch, req->request);
+}
+
 /* The answer to getChildren.  The watch is set now, if the node is there, so
  * the request joins it; a change from here on is reported after the list. */
 static void children_listed(void *user, struct hf_zk_call *call,
@@ -213,7 +224,7 @@ static void children_listed(void *user, struct hf_zk_call *call,
     listing->watch = NULL;
     hf_zk_engine_take_synced_list(zk, req, reply);
     if (req->request != NULL && is_listed(req) && !size_differs(req) &&
-        !hf_zk_engine_watches_join_queue(watch, req->request))
+        !join(zk, req, watch))
         req->list_error = HF_ZK_OUT_OF_MEMORY;
     hf_zk_engine_watches_read(zk, watch, reply->error == HF_ZK_OK);
     hf_zk_engine_request_answered(zk, req);

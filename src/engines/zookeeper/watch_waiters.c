@@ -114,9 +114,18 @@ static void ask_to_forget(struct hf_zk_engine *zk,
     hf_zk_send_unwatch(&zk->session, call, watch->path, what);
 }
 
+/* Does the server end what it has for ${watch} by itself?  A node that exists
+ * changes or goes some day; one that is missing may never be created. */
+static bool ends_by_itself(const struct hf_zk_engine_watch *watch)
+{
+    return watch->watcher.server_mode == HF_ZK_SERVER_ONE_SHOT &&
+           watch->kind != HF_ZK_WATCH_MISSING;
+}
+
 /* The server has ended a one-shot watch with its event, or will do so, and need
  * not be asked.  If an AddWatch of others serves the path, the server is asked
- * to remove or to lower it when nobody else needs it. */
+ * to remove or to lower it when nobody else needs it; so it is for a watch of a
+ * node that is missing. */
 void hf_zk_engine_watch_remove(struct hf_zk_engine *zk,
                                struct hf_zk_engine_watch *watch)
 {
@@ -125,8 +134,7 @@ void hf_zk_engine_watch_remove(struct hf_zk_engine *zk,
 
     if (!hf_zk_watcher_in_set(&watch->watcher))
         return;
-    if (watch->watcher.server_mode == HF_ZK_SERVER_ONE_SHOT ||
-        !hf_zk_session_usable(&zk->session)) {
+    if (ends_by_itself(watch) || !hf_zk_session_usable(&zk->session)) {
         hf_zk_watch_set_remove(set, &watch->watcher);
         return;
     }
@@ -140,7 +148,8 @@ void hf_zk_engine_watch_free_if_unused(struct hf_zk_engine *zk,
 {
     if (watch->waiters != NULL || watch->reading || watch->watcher.reads > 0)
         return;
-    if (hf_zk_watcher_is_armed(&watch->watcher))
+    if (hf_zk_watcher_is_armed(&watch->watcher) &&
+        watch->kind != HF_ZK_WATCH_MISSING)
         return; /* the server will report the next event */
     hf_zk_engine_watch_remove(zk, watch);
     if (watch->queue != NULL)

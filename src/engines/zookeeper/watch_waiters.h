@@ -13,6 +13,7 @@ enum hf_zk_engine_watch_kind {
     HF_ZK_WATCH_NODE,    /* the deletion of a ticket's node */
     HF_ZK_WATCH_BARRIER, /* any change of a barrier node */
     HF_ZK_WATCH_QUEUE,   /* any change of a queue's children */
+    HF_ZK_WATCH_MISSING, /* the creation of a queue's node */
 };
 
 /* One request that waits for one watch.  .engine_data of the request is one of
@@ -71,13 +72,14 @@ struct hf_zk_engine_watch *
 hf_zk_engine_watch_next(const struct hf_zk_engine_watch *watch);
 
 /* Remove the watch from the session's set, so that it is not found any more.
- * If an AddWatch of others serves it, the server is asked to forget what only
- * this watch needed. */
+ * If an AddWatch of others serves it, or it is for the creation of a node, the
+ * server is asked to forget what only this watch needed. */
 void hf_zk_engine_watch_remove(struct hf_zk_engine *zk,
                                struct hf_zk_engine_watch *watch);
 
 /* Free the watch unless a request waits for it, a read is in flight, or the
- * server will still report its event. */
+ * server will still report its event.  The creation of a node may never
+ * come, so that watch does not stay. */
 void hf_zk_engine_watch_free_if_unused(struct hf_zk_engine *zk,
                                        struct hf_zk_engine_watch *watch);
 

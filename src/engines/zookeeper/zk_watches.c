@@ -357,19 +357,25 @@ static enum hf_zk_engine_watch_kind kind_of(const struct hf_request *request)
 
 /* The watch keeps the queue, whose payload of the head is useful for the next
  * watch. */
-struct hf_zk_engine_watch *
-hf_zk_engine_watches_ask_queue(struct hf_zk_engine *zk,
-                               const struct hf_request *request,
-                               struct hf_zk_engine_queue *queue)
+static struct hf_zk_engine_watch *ask(struct hf_zk_engine *zk,
+                                      enum hf_zk_engine_watch_kind kind,
+                                      struct hf_zk_engine_queue *queue)
 {
-    struct hf_zk_engine_watch *watch =
-        find_or_add(zk, kind_of(request), queue->path);
+    struct hf_zk_engine_watch *watch = find_or_add(zk, kind, queue->path);
 
     if (watch != NULL && watch->queue == NULL) {
         watch->queue = queue;
         queue->users++;
     }
     return watch;
+}
+
+struct hf_zk_engine_watch *
+hf_zk_engine_watches_ask_queue(struct hf_zk_engine *zk,
+                               const struct hf_request *request,
+                               struct hf_zk_engine_queue *queue)
+{
+    return ask(zk, kind_of(request), queue);
 }
 
 struct hf_zk_engine_request *hf_zk_engine_watches_begin(
@@ -396,12 +402,25 @@ struct hf_zk_engine_request *hf_zk_engine_watches_begin(
 }
 
 /* The waiter is not notified until hf_zk_engine_watches_listed() has reported
- * the list.  If the queue has no node, there is nothing to watch, and no ticket
- * that could go: the request waits until it is cancelled. */
+ * the list.  A barrier node that is missing is not watched, because a flag that
+ * is clear cannot be cleared: the request waits until it is cancelled. */
 bool hf_zk_engine_watches_join_queue(struct hf_zk_engine_watch *watch,
                                      struct hf_request *request)
 {
     return hf_zk_engine_waiter_add(watch, request, NULL) != NULL;
+}
+
+bool hf_zk_engine_watches_join_missing(struct hf_zk_engine *zk,
+                                       struct hf_zk_engine_queue *queue,
+                                       struct hf_request *request)
+{
+    struct hf_zk_engine_watch *watch = ask(zk, HF_ZK_WATCH_MISSING, queue);
+    bool joined =
+        watch != NULL && hf_zk_engine_waiter_add(watch, request, NULL) != NULL;
+
+    if (watch != NULL)
+        hf_zk_engine_watch_free_if_unused(zk, watch);
+    return joined;
 }
 
 /* The first waiter to which a change must be reported. */
@@ -435,9 +454,58 @@ static void notify_changed(struct hf_zk_engine *zk,
     hf_zk_engine_watch_free_if_unused(zk, watch);
 }
 
+/* Something has happened: report it to all that know of the list, and later to
+ * the others. */
+static void queue_changed(struct hf_zk_engine *zk,
+                          struct hf_zk_engine_watch *watch)
+{
+    for (struct hf_zk_engine_waiter *w = watch->waiters; w != NULL; w = w->next)
+        w->changed = true;
+    notify_changed(zk, watch);
+}
+
+/* The answer to the exists that watches for the creation of a queue's node.  If
+ * the node is there, something may be in it that no list has shown.  If the
+ * exists failed, the core lists again and gets the error.  After the end of a
+ * connection, the next one sends it again. */
+static void existence_read(void *user, struct hf_zk_call *call,
+                           const struct hf_zk_reply *reply)
+{
+    struct hf_zk_engine *zk = user;
+    struct hf_zk_engine_watch *watch = call->owner;
+    enum hf_zk_read_answer answer = HF_ZK_READ_SET_NOTHING;
+
+    assert(watch->reading);
+    if (reply->error == HF_ZK_OK)
+        answer = HF_ZK_READ_FOUND_NODE;
+    else if (reply->error == HF_ZK_NO_NODE)
+        answer = HF_ZK_READ_FOUND_NONE;
+    hf_zk_watcher_read_answered(&watch->watcher, answer);
+    if (reply->error != HF_ZK_NO_NODE && reply->error != HF_ZK_DISCONNECTED)
+        queue_changed(zk, watch);
+    watch->reading = false;
+    hf_zk_engine_watch_free_if_unused(zk, watch);
+}
+
+/* Watch for the creation of the queue's node, unless that is under way, or the
+ * session is closing. */
+static void watch_creation(struct hf_zk_engine *zk,
+                           struct hf_zk_engine_watch *watch)
+{
+    if (watch->reading || hf_zk_watcher_is_armed(&watch->watcher) ||
+        !hf_zk_session_usable(&zk->session))
+        return;
+    watch->reading = true;
+    watch->call.answered = existence_read;
+    watch->call.user = zk;
+    watch->call.owner = watch;
+    hf_zk_send_exists(&zk->session, &watch->call, watch->path,
+                      hf_zk_engine_watches_flag(zk, watch));
+}
+
 /* The watch is searched for again after the callback, because that may have
- * freed it.
- */
+ * freed it.  The creation of a queue is watched after it, because the core may
+ * have cancelled the request. */
 void hf_zk_engine_watches_listed(struct hf_zk_engine *zk,
                                  const struct hf_zk_engine_queue *queue,
                                  struct hf_event *listed)
@@ -451,17 +519,13 @@ void hf_zk_engine_watches_listed(struct hf_zk_engine *zk,
     waiter->notified = true;
     hf_zk_engine_notify(zk, listed);
     watch = hf_zk_engine_watch_find(zk, kind, queue->path, strlen(queue->path));
-    if (watch != NULL)
+    if (watch == NULL)
+        return;
+    if (kind == HF_ZK_WATCH_MISSING && watch->waiters != NULL &&
+        first_changed(watch) == NULL)
+        watch_creation(zk, watch);
+    else
         notify_changed(zk, watch);
-}
-
-/* An event of a queue or a barrier node. */
-static void queue_fired(struct hf_zk_engine *zk,
-                        struct hf_zk_engine_watch *watch)
-{
-    for (struct hf_zk_engine_waiter *w = watch->waiters; w != NULL; w = w->next)
-        w->changed = true;
-    notify_changed(zk, watch);
 }
 
 /* ---------------------------------------------------------------- events -- */
@@ -476,7 +540,7 @@ static void fired(struct hf_zk_watcher *watcher,
     if (watch->kind == HF_ZK_WATCH_NODE)
         node_fired(watcher->user, event->type, watch);
     else
-        queue_fired(watcher->user, watch);
+        queue_changed(watcher->user, watch);
 }
 
 /* ---------------------------------------------------------------- resume -- */
@@ -494,25 +558,29 @@ static void free_idle(struct hf_zk_engine *zk)
     }
 }
 
-/* Read the nodes whose watch had fired but whose data had not arrived when the
- * connection ended.  SetWatches would not fire for them, because other answers
- * may have moved .zxid of the session past the transaction of that event. */
-static void reread_fired(struct hf_zk_engine *zk)
+/* Send the reads again that had not been answered when the connection ended: of
+ * nodes whose watch had fired, and of queues without a node.  SetWatches would
+ * not fire for them, because other answers may have moved .zxid of the session
+ * past the transaction of that event. */
+static void read_again(struct hf_zk_engine *zk)
 {
     struct hf_zk_engine_watch *watch;
 
     for (watch = hf_zk_engine_watch_first(zk); watch != NULL;
          watch = hf_zk_engine_watch_next(watch)) {
-        if (watch->kind == HF_ZK_WATCH_NODE &&
-            !hf_zk_watcher_is_armed(&watch->watcher))
+        if (hf_zk_watcher_is_armed(&watch->watcher))
+            continue;
+        if (watch->kind == HF_ZK_WATCH_NODE)
             read_node(zk, watch);
+        else if (watch->kind == HF_ZK_WATCH_MISSING)
+            watch_creation(zk, watch);
     }
 }
 
 void hf_zk_engine_watches_resumed(struct hf_zk_engine *zk)
 {
     free_idle(zk);
-    reread_fired(zk);
+    read_again(zk);
 }
 
 /* ------------------------------------------------------------------- end -- */

@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What requests wait for at the server: the end of a ticket's node, or any
- * change of a barrier or a queue.  One watch of the session's set serves all
- * requests that wait for the same, and each of them is notified.
+ * What requests wait for at the server: the end of a ticket's node, any change
+ * of a barrier or a queue, or the creation of a queue's node.  One watch of the
+ * session's set serves all requests that wait for the same, and each of them is
+ * notified.
  *
  * For tickets the watch is set by getData, which fails if the node is gone,
- * whereas exists would leave a watch on it for ever.  Only the deletion of the
- * node is HF_EVENT_GONE.  A change of its data sets the watch again and is
- * looked at, because the owner of the node may be asked to release.  A lease,
- * which has several nodes, is watched at each of them and gone with the first.
+ * whereas exists would leave a watch on it until somebody removes it.  Only the
+ * deletion of the node is HF_EVENT_GONE.  A change of its data sets the watch
+ * again and is looked at, because the owner of the node may be asked to
+ * release.  A lease, which has several nodes, is watched at each of them and
+ * gone with the first.
  *
  * For queues the watch is set by the getChildren that lists the queue, so each
  * HF_REQUEST_WATCH_QUEUE sends its own.  Any event is HF_EVENT_QUEUE_CHANGED.
- * For barriers it is getData, whose event comes when the node is deleted or its
- * data change.
+ * A queue whose node is missing has no children to watch: behind the list an
+ * exists sets a watch for the creation of the node.  If it finds the node, that
+ * is a change.  The server is asked to remove this watch when no request waits
+ * for it any more.  For barriers it is getData, whose event comes when the node
+ * is deleted or its data change.
  */
 #ifndef HF_ENGINES_ZOOKEEPER_ZK_WATCHES_H
 #define HF_ENGINES_ZOOKEEPER_ZK_WATCHES_H
@@ -78,6 +83,12 @@ struct hf_zk_engine_request *hf_zk_engine_watches_begin(
  * a change.  False for lack of memory.  hf_zk_engine_watches_read() follows. */
 bool hf_zk_engine_watches_join_queue(struct hf_zk_engine_watch *watch,
                                      struct hf_request *request);
+
+/* The same for a queue that has no node, says that read.  Its watch is set when
+ * the list has been reported. */
+bool hf_zk_engine_watches_join_missing(struct hf_zk_engine *zk,
+                                       struct hf_zk_engine_queue *queue,
+                                       struct hf_request *request);
 
 /* Answer an HF_REQUEST_WATCH_QUEUE with ${listed}, and report
  * HF_EVENT_QUEUE_CHANGED after that if the queue has changed since it was
