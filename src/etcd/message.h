@@ -140,7 +140,6 @@ struct hf_etcd_watch_create {
     int64_t start_revision; /* 0: those that are still to come */
     int64_t watch_id;       /* of ours, not 0, and in use by no other watch of
                                the stream */
-    bool no_put;            /* deletions only */
 };
 
 void hf_etcd_write_watch_create(struct hf_etcd_buffer *request,

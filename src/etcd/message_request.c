@@ -11,7 +11,6 @@ enum { OP_RANGE = 1, OP_PUT = 2, OP_DELETE_RANGE = 3 };
 
 /* WatchRequest. */
 enum { WATCH_CREATE = 1, WATCH_CANCEL = 2 };
-enum { FILTER_NO_PUT = 0 };
 
 /* ------------------------------------------------------------ operations -- */
 
@@ -147,15 +146,11 @@ void hf_etcd_write_time_to_live(struct hf_etcd_buffer *request, int64_t lease,
 void hf_etcd_write_watch_create(struct hf_etcd_buffer *request,
                                 const struct hf_etcd_watch_create *create)
 {
-    const unsigned char filters[] = {FILTER_NO_PUT}; /* packed */
     size_t begin = hf_etcd_put_begin(request, WATCH_CREATE);
 
     hf_etcd_put_bytes(request, 1, create->key);
     hf_etcd_put_bytes(request, 2, create->range_end);
     hf_etcd_put_signed(request, 3, create->start_revision);
-    if (create->no_put)
-        hf_etcd_put_bytes(request, 5,
-                          (struct hf_etcd_bytes){filters, sizeof filters});
     hf_etcd_put_signed(request, 7, create->watch_id);
     hf_etcd_put_end(request, begin);
 }

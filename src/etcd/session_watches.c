@@ -118,8 +118,7 @@ static bool create(struct hf_etcd_session *session, struct hf_etcd_watch *watch)
         .key = watch->key,
         .range_end = watch->range_end,
         .start_revision = from_now ? 0 : watch->next_revision,
-        .watch_id = watches->last_id + 1,
-        .no_put = watch->no_put};
+        .watch_id = watches->last_id + 1};
 
     if (!open_stream(session))
         return false;
@@ -227,11 +226,9 @@ static void report_read(struct hf_etcd_watch *watch,
     watch->next_revision = revision + 1;
     if (kv != NULL) {
         event.kv = *kv;
-        event.deleted = watch->no_put; /* and put again */
+        event.deleted = false;
     }
-    if (kv == NULL
-            ? watch->gone_revision != 0
-            : (watch->no_put ? kv->create_revision : kv->mod_revision) < from)
+    if (kv == NULL ? watch->gone_revision != 0 : kv->mod_revision < from)
         return; /* nothing has changed */
     watch->gone_revision = kv == NULL ? revision : 0;
     watch->event(watch, &event);

@@ -88,7 +88,6 @@ struct hf_etcd_watch {
      * Its user sets it to one more than the revision in the header of what was
      * read; events move it on. */
     int64_t next_revision;
-    bool no_put; /* deletions only */
     enum hf_etcd_watch_extent extent;
     /* Each of these may add and remove watches, also this one, and start calls;
      * none may free the session. */

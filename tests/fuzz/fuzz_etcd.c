@@ -35,7 +35,6 @@ struct server_watch {
     int64_t id;
     struct store_text key;
     struct store_text end;
-    bool no_put;
 };
 
 static struct {
@@ -242,8 +241,7 @@ static void report(const struct server_watch *watch,
 {
     struct hf_etcd_buffer answer = {0};
 
-    if ((watch->no_put && !event->deleted) ||
-        !store_in_range(
+    if (!store_in_range(
             &event->kv.key,
             (struct hf_etcd_bytes){watch->key.bytes, watch->key.count},
             (struct hf_etcd_bytes){watch->end.bytes, watch->end.count}))
@@ -278,8 +276,6 @@ static void create_watch(struct fake_call *call, struct hf_etcd_bytes create)
             copy_text(&watch->end, field.bytes);
         else if (field.number == 3)
             start = (int64_t)field.value;
-        else if (field.number == 5)
-            watch->no_put = true;
         else if (field.number == 7)
             watch->id = (int64_t)field.value;
     }

@@ -160,11 +160,9 @@ TEST(watches_are_written_as_go_writes_them)
                                                  .range_end = TEXT("jobs0"),
                                                  .start_revision = 1});
     assert_written(&request, "0a100a056a6f62732f12056a6f6273301801");
-    /* The filter NOPUT, which is 0, and a number. */
-    hf_etcd_write_watch_create(
-        &request, &(struct hf_etcd_watch_create){
-                      .key = TEXT("k"), .watch_id = 7, .no_put = true});
-    assert_written(&request, "0a080a016b2a01003807");
+    hf_etcd_write_watch_create(&request, &(struct hf_etcd_watch_create){
+                                             .key = TEXT("k"), .watch_id = 7});
+    assert_written(&request, "0a050a016b3807");
     hf_etcd_write_watch_cancel(&request, 7);
     assert_written(&request, "12020807");
 }

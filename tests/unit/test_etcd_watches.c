@@ -248,20 +248,6 @@ FIXTURE_TEST(an_event_is_newer_than_the_read)
     fixture_expect_none(f);
 }
 
-/* Deletions only: a key that was put again was deleted. */
-FIXTURE_TEST(a_deletion_that_a_put_hides)
-{
-    struct fixture_watch *watch;
-
-    fixture_up(f);
-    f->created_revision = 20;
-    watch = fixture_watch(f, "k", 5);
-    watch->watch.no_put = true;
-    (void)fixture_created(f);
-    answer_read(f, 7, 7, 22);
-    fixture_expect(f, "k deleted k 7");
-}
-
 FIXTURE_TEST(the_connection_ends_while_the_key_is_read)
 {
     (void)begin_late(f);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HF_REQUEST_WATCH_QUEUE of tickets or participants: a list of the queue, and a
- * watch on all its keys from there on.  Of tickets only deletions are
- * reported. */
+ * watch on all its keys from there on, also if there is none yet. */
 #include <assert.h>
 #include <string.h>
 
@@ -9,40 +8,11 @@
 #include "engines/etcd/list_queue.h"
 #include "engines/etcd/watches.h"
 
-/* Is the key ${key} of something that the list has shown, or may show? */
-static bool concerns(const struct hf_etcd_engine_watch *watch,
-                     struct hf_etcd_bytes key)
-{
-    const struct hf_etcd_engine_queue *queue = watch->base.queue;
-    const char *text = key.bytes;
-    bool participants =
-        watch->base.request->ticket_kind == HF_TICKET_PARTICIPANT;
-
-    if (key.count <= queue->prefix_bytes)
-        return false;
-    switch (hf_etcd_engine_key_name_parse(queue->name,
-                                          text + queue->prefix_bytes,
-                                          key.count - queue->prefix_bytes)
-                .form) {
-    case HF_ETCD_KEY_TICKET:
-    case HF_ETCD_KEY_ELECTION:
-    case HF_ETCD_KEY_FOREIGN:
-        return !participants;
-    case HF_ETCD_KEY_PARTICIPANT:
-    case HF_ETCD_KEY_READY:
-        return participants;
-    case HF_ETCD_KEY_DEEPER:
-    case HF_ETCD_KEY_SESSION:
-        break;
-    }
-    return false;
-}
-
 static void event(struct hf_etcd_watch *of, const struct hf_etcd_event *event_)
 {
     struct hf_etcd_engine_watch *watch = of->user;
 
-    if (concerns(watch, event_->kv.key))
+    if (hf_etcd_engine_is_change(watch->base.queue, &watch->shown, event_))
         hf_etcd_engine_watch_end(watch, HF_EVENT_QUEUE_CHANGED, NULL);
 }
 
@@ -72,7 +42,8 @@ static void listed(struct hf_etcd_engine_request *req)
     watch->watch.key = range.key;
     watch->watch.range_end =
         (struct hf_etcd_bytes){watch->range_end, range.range_end.count};
-    watch->watch.no_put = req->request->ticket_kind != HF_TICKET_PARTICIPANT;
+    watch->shown = hf_etcd_engine_shown_by(
+        &req->list, req->request->ticket_kind == HF_TICKET_PARTICIPANT);
     watch->watch.event = event;
     watch->watch.compacted = compacted;
     if (!hf_etcd_engine_watch_start(watch, req->reading.revision + 1))

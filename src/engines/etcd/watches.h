@@ -18,6 +18,7 @@
 
 #include "core/evicted_by.h"
 #include "engines/etcd/etcd_request.h"
+#include "engines/etcd/queue_change.h"
 #include "etcd/watches.h"
 
 /* What a request that waits is doing. */
@@ -35,6 +36,7 @@ struct hf_etcd_engine_watch {
     bool asked;                        /* REVOKED is due */
     struct hf_etcd_engine_watch *next; /* of the engine's */
     struct hf_etcd_engine_watch *previous;
+    struct hf_etcd_engine_shown shown; /* WATCH_QUEUE, WATCHING: by its list */
     char *range_end; /* WATCH_QUEUE, once it is WATCHING: the end of its keys */
     char *evicted_by; /* a ticket that is being removed: by whom; NULL: not
                          known */

@@ -237,19 +237,12 @@ bool etcd_read_watch_create(struct etcd_bytes message,
 
     *create = (struct etcd_watch_create){0};
     while (etcd_next_field(&message, &field)) {
-        /* Repeated numbers are packed into bytes, or one field each. */
-        for (size_t i = 0; field.number == 5 && i < field.bytes.count; i++) {
-            create->no_put |= field.bytes.at[i] == 0;
-            create->no_delete |= field.bytes.at[i] == 1;
-        }
         if (field.number == 1)
             create->key = field.bytes;
         else if (field.number == 2)
             create->end = field.bytes;
         else if (field.number == 3)
             create->start = (int64_t)field.value;
-        else if (field.number == 5 && !field.is_bytes)
-            *(field.value == 0 ? &create->no_put : &create->no_delete) = true;
         else if (field.number == 6)
             create->previous = field.value != 0;
         else if (field.number == 7)

@@ -99,8 +99,6 @@ struct etcd_watch_create {
     struct etcd_bytes key;
     struct etcd_bytes end;
     int64_t start;
-    bool no_put;
-    bool no_delete;
     bool previous;
     int64_t id;
 };

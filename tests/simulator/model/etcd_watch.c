@@ -31,9 +31,7 @@ static bool shows(const struct etcd_watcher *watcher,
                   const struct etcd_version *version)
 {
     return etcd_in_range(version->key->name, watcher->create.key,
-                         watcher->create.end) &&
-           !(version->deleted ? watcher->create.no_delete
-                              : watcher->create.no_put);
+                         watcher->create.end);
 }
 
 /* An Event.  Of a deletion the key and its revision are given, no more. */
