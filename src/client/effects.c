@@ -108,7 +108,7 @@ static void log_end(struct hf_grant *grant)
                  hf_acquisition_text(a));
 }
 
-/* The seven kinds at the end of the switch are not about an acquisition:
+/* The eight kinds at the end of the switch are not about an acquisition:
  * hf_effects_carry_out() handles them itself. */
 static void handle_grant_effect(struct hf_grant *grant,
                                 const struct hf_effect *effect)
@@ -181,6 +181,7 @@ static void handle_grant_effect(struct hf_grant *grant,
     case HF_EFFECT_CONNECT:
     case HF_EFFECT_PROVEN:
     case HF_EFFECT_STATE:
+    case HF_EFFECT_OPERATION_WATCHING:
     case HF_EFFECT_OPERATION_ANSWERED:
     case HF_EFFECT_OPERATION_DONE:
         assert(false);
@@ -239,6 +240,7 @@ void hf_effects_carry_out(struct hf_client *client,
             container_of(effect->acquisition, struct hf_grant, acquisition),
             effect);
         break;
+    case HF_EFFECT_OPERATION_WATCHING:
     case HF_EFFECT_OPERATION_ANSWERED:
     case HF_EFFECT_OPERATION_DONE:
         if (effect->operation->kind == HF_REQUEST_NAMES)

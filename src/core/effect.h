@@ -35,7 +35,9 @@ enum hf_effect_kind {
                                    Comes after ENDED or RELEASED, when none of
                                    its tickets can appear in the queue */
     HF_EFFECT_REVOKED,          /* somebody asks for the release of the grant */
-    /* For the user of .operation, each once. */
+    /* For the user of .operation, each once.  The first is only of an operation
+     * that waits for a change of its queue, and comes before the others. */
+    HF_EFFECT_OPERATION_WATCHING, /* a change from here on ends it */
     HF_EFFECT_OPERATION_ANSWERED, /* .status, .text and .found */
     HF_EFFECT_OPERATION_DONE,     /* the core has no pointer to it any more */
     /* For the user of the client. */

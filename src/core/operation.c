@@ -52,6 +52,15 @@ static uint64_t ends_at_ms(const struct hf_core *core,
     return hf_min_ms(operation->deadline_at_ms, operation->connect_by_ms);
 }
 
+/* What a wait has seen last, for people. */
+static const char *still_true(const struct hf_operation *operation)
+{
+    if (operation->until_changed)
+        return "nothing had changed";
+    return operation->generation != 0 ? "others of the round were still there"
+                                      : "the barrier was still up";
+}
+
 /* End an operation whose time is over; the text says what it waited for. */
 static void end_late_wait(struct hf_core *core, struct hf_operation *operation)
 {
@@ -65,10 +74,7 @@ static void end_late_wait(struct hf_core *core, struct hf_operation *operation)
         hf_session_explain_never_connected(
             &core->session, core->config.engine_name, waited_ms, &why);
     else if (operation->state == STATE(WATCHING))
-        hf_error_set(&why, HF_ETIMEDOUT, "%s after %s%s",
-                     operation->generation != 0
-                         ? "others of the round were still there"
-                         : "the barrier was still up",
+        hf_error_set(&why, HF_ETIMEDOUT, "%s after %s%s", still_true(operation),
                      waited, outage);
     else
         hf_error_set(&why, HF_ETIMEDOUT, "no answer after %s%s", waited,
@@ -186,11 +192,13 @@ static bool is_of_success(const struct hf_operation *operation)
 }
 
 /* The .ticket_kind of its request: a barrier, the participants of a double
- * barrier, or the flag that it sets or clears. */
+ * barrier, or the flag that it sets or clears; 0: a queue of tickets. */
 static enum hf_ticket_kind watched_kind(const struct hf_operation *operation)
 {
     if (operation->generation != 0)
         return HF_TICKET_PARTICIPANT;
+    if (operation->until_changed)
+        return operation->flag_kind;
     return operation->flag_kind != 0 ? operation->flag_kind : HF_TICKET_BARRIER;
 }
 
@@ -242,6 +250,7 @@ static void init(struct hf_core *core, struct hf_operation *operation)
             hf_after_ms(core->now_ms, core->config.connect_ms);
     init_data_of_kind(operation);
     operation->request.operation = operation;
+    operation->watching_effect.operation = operation;
     operation->answered_effect.operation = operation;
     operation->finished_effect.operation = operation;
 }
@@ -258,6 +267,8 @@ void hf_operation_start(struct hf_core *core, struct hf_operation *operation)
            operation->kind == HF_REQUEST_REVOKE || is_of_success(operation) ||
            is_of_flag(operation));
     assert(operation->kind != HF_REQUEST_WRITE_SUCCESS || operation->token > 0);
+    assert(!operation->until_changed ||
+           (operation->kind == HF_REQUEST_WATCH_QUEUE && !operation->only_try));
     init(core, operation);
     hf_schedule_enter(core, &operation->entry, &schedule_ops);
     HF_LIST_APPEND(&core->operations, operation);
@@ -300,11 +311,37 @@ static void send_again(struct hf_core *core, struct hf_operation *operation)
     hf_operation_pump(core, operation);
 }
 
+/* The wait until the queue has changed is over with ${status}: the engine has
+ * no watch any more. */
+static void end_watch(struct hf_core *core, struct hf_operation *operation,
+                      hf_status status, const char *text)
+{
+    struct hf_error why = {.status = HF_OK};
+
+    if (status != HF_OK)
+        hf_error_set(&why, status, "%s", text);
+    operation->status = why.status;
+    memcpy(operation->text, why.text, strlen(why.text) + 1);
+    notify_answered(core, operation);
+    finish(core, operation);
+}
+
 /* Whatever has changed: the next list decides. */
 static void queue_changed(struct hf_core *core, struct hf_operation *operation)
 {
     operation->request.busy = false;
-    send_again(core, operation);
+    if (operation->until_changed)
+        end_watch(core, operation, HF_OK, "");
+    else
+        send_again(core, operation);
+}
+
+/* The watch is set: from here on a change ends the wait. */
+static void watch_set(struct hf_core *core, struct hf_operation *operation)
+{
+    move(core, operation, STATE(WATCHING));
+    hf_effect_add(&core->effects, &operation->watching_effect,
+                  HF_EFFECT_OPERATION_WATCHING);
 }
 
 /* Leaving a double barrier: decide by the list of the participants. */
@@ -355,7 +392,9 @@ static void queue_listed(struct hf_core *core, struct hf_operation *operation,
 {
     operation->request.busy = false;
     operation->retries = 0;
-    if (operation->generation != 0)
+    if (operation->until_changed)
+        watch_set(core, operation);
+    else if (operation->generation != 0)
         round_listed(core, operation, &event->as.answer.snapshot);
     else if (barrier_wait_is_over(&operation->barrier_wait,
                                   &event->as.answer.snapshot))
@@ -381,7 +420,10 @@ static void answered_after_unwatch(struct hf_core *core,
 void hf_operation_session_over(struct hf_core *core,
                                struct hf_operation *operation)
 {
-    if (operation->state == STATE(WATCHING)) {
+    if (operation->state == STATE(WATCHING) && operation->until_changed) {
+        end_watch(core, operation, HF_ELOST,
+                  "the session is over, and with it the watch");
+    } else if (operation->state == STATE(WATCHING)) {
         send_again(core, operation);
     } else if (operation->state == STATE(DRAINING) &&
                operation->request.effect.queued) {

@@ -4,7 +4,8 @@
  * own.  List the queue for people, name the queues that there are, examine the
  * service, remove a ticket, ask for the release of a ticket, set or clear a
  * barrier, wait until a barrier is clear, wait until a participant may leave a
- * double barrier, read or write the success of the queue.  It is requested as
+ * double barrier, wait until the queue has changed, read or write the success
+ * of the queue.  It is requested as
  * soon as there is a session; an EXAMINE is requested at once, and waits for a
  * session only after an answer that it did not happen.  It is requested again
  * after an answer that it did not happen, or may not have: each of these
@@ -16,6 +17,12 @@
  *   WATCHING  a wait that is not over: the engine reports the next change
  *   DRAINING  its user was notified; the engine still has the request
  *   DONE      nothing of it is left
+ *
+ * A wait until the queue has changed (.until_changed) reports when its watch is
+ * set, with OPERATION_WATCHING.  A list that is requested after that misses
+ * nothing: what it does not show ends the wait.  Such a watch belongs to one
+ * session.  It survives SUSPENDED, and ends with HF_ELOST when the session is
+ * over, because nobody watches then; its user lists and watches anew.
  *
  * If the clock of the engine was set back, the success may be of the future.
  * Until that clock has caught up, each holder that reads it would take it for a
@@ -89,8 +96,12 @@ struct hf_operation {
      * is to be removed before the wait goes on without it. */
     uint64_t generation;
     bool keeps_ticket;
+    /* WATCH_QUEUE: wait until the queue of tickets, or of .flag_kind, has
+     * changed.  Without .generation and .only_try. */
+    bool until_changed;
     enum hf_ticket_kind flag_kind; /* SET_FLAG, CLEAR_FLAG: the flag, 0 is
-                                      BARRIER; LIST: PARTICIPANT, or 0 */
+                                      BARRIER; LIST, .until_changed:
+                                      PARTICIPANT, or 0 */
     struct hf_text_range texts;    /* LIST: as in struct hf_request */
     uint64_t deadline_at_ms;       /* CLOCK_BOOTTIME; HF_FOREVER: none */
     bool only_try; /* the deadline is config.connect_ms after START_OPERATION;
@@ -119,6 +130,7 @@ struct hf_operation {
     struct hf_barrier_wait_state barrier_wait; /* WATCH_QUEUE of a barrier */
     uint32_t retries;                          /* since the last answer */
     struct hf_request request;
+    struct hf_effect watching_effect; /* .until_changed */
     struct hf_effect answered_effect;
     struct hf_effect finished_effect;
 };

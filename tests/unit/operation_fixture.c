@@ -68,6 +68,7 @@ static void take(struct operation_fixture *f, const struct hf_effect *effect)
         f->forgets++;
         break;
     default:
+        f->watching += effect->kind == HF_EFFECT_OPERATION_WATCHING;
         f->answered += effect->kind == HF_EFFECT_OPERATION_ANSWERED;
         f->finished += effect->kind == HF_EFFECT_OPERATION_DONE;
         assert_true(f->answered >= f->finished);
@@ -81,7 +82,7 @@ void operation_fixture_take(struct operation_fixture *f)
     hf_core_check(&f->core);
     while ((effect = hf_core_next_effect(&f->core)) != NULL)
         take(f, effect);
-    assert_true(f->answered <= 1 && f->finished <= 1);
+    assert_true(f->watching <= 1 && f->answered <= 1 && f->finished <= 1);
 }
 
 void operation_fixture_step(struct operation_fixture *f, struct hf_event event)

@@ -18,6 +18,7 @@ struct operation_fixture {
     /* Effects so far. */
     unsigned requests;
     unsigned forgets;  /* watches that were taken back */
+    unsigned watching; /* the watch is set; at most 1 */
     unsigned answered; /* to the user; at most 1 */
     unsigned finished; /* the core needs the operation no more; at most 1 */
 };

@@ -243,6 +243,145 @@ TEST(a_session_that_is_refused_for_good_ends_it)
     assert_string_equal(s.operation.text, "wrong password");
 }
 
+/* ------------------------------------------------ until it has changed -- */
+
+/* A wait until the queue has changed, which is asked. */
+static void begin_wait(struct operation_fixture *s, enum hf_ticket_kind kind,
+                       uint64_t wait_ms)
+{
+    begin(s, HF_REQUEST_WATCH_QUEUE, wait_ms);
+    s->operation.until_changed = true;
+    s->operation.flag_kind = kind;
+    operation_fixture_connect(s, false);
+    operation_fixture_start(s);
+    assert_int_equal(s->request->kind, HF_REQUEST_WATCH_QUEUE);
+    assert_int_equal(s->request->ticket_kind, kind);
+    assert_int_equal(s->watching, 0);
+}
+
+/* The answer; the engine keeps the request, which is a watch now. */
+static void watch_set(struct operation_fixture *s)
+{
+    struct hf_request *watch = s->request;
+
+    answer(s, (struct hf_event){.kind = HF_EVENT_LISTED});
+    s->request = watch;
+    assert_int_equal(s->watching, 1);
+    assert_int_equal(s->answered, 0);
+}
+
+TEST(a_change_ends_the_wait_whatever_the_list_has_shown)
+{
+    static const enum hf_ticket_kind kinds[] = {0, HF_TICKET_PARTICIPANT};
+
+    for (int i = 0; i < 2; i++) {
+        struct operation_fixture s;
+
+        begin_wait(&s, kinds[i], HF_FOREVER);
+        watch_set(&s);
+        assert_int_equal(hf_core_wake_at_ms(&s.core), HF_FOREVER);
+        operation_fixture_changed(&s);
+        operation_fixture_expect_end(&s, HF_OK);
+        assert_int_equal(s.requests, 1);
+        assert_int_equal(s.forgets, 0); /* nothing is left to take back */
+    }
+}
+
+TEST(a_wait_that_is_not_set_yet_is_asked_again)
+{
+    struct operation_fixture s;
+
+    begin_wait(&s, 0, HF_FOREVER);
+    failed(&s, HF_FAILURE_RETRY, HF_EUNREACHABLE);
+    wake_at_next(&s);
+    failed(&s, HF_FAILURE_RETRY, HF_EUNREACHABLE);
+    operation_fixture_step(&s, (struct hf_event){.kind = HF_EVENT_SUSPENDED});
+    operation_fixture_step(&s, (struct hf_event){.kind = HF_EVENT_SESSION_LOST,
+                                                 .as.answer.status = HF_ELOST});
+    assert_int_equal(s.answered, 0); /* nobody has listed by it */
+    operation_fixture_connect(&s, false);
+    wake_at_next(&s);
+    watch_set(&s);
+    operation_fixture_changed(&s);
+    operation_fixture_expect_end(&s, HF_OK);
+}
+
+TEST(a_wait_survives_a_lost_link_and_ends_with_the_session)
+{
+    struct operation_fixture s;
+
+    begin_wait(&s, 0, HF_FOREVER);
+    watch_set(&s);
+    operation_fixture_step(&s, (struct hf_event){.kind = HF_EVENT_SUSPENDED});
+    operation_fixture_connect(&s, true);
+    assert_int_equal(s.answered, 0);
+    assert_int_equal(s.requests, 1);
+    operation_fixture_step(&s, (struct hf_event){.kind = HF_EVENT_SUSPENDED});
+    operation_fixture_step(&s, (struct hf_event){.kind = HF_EVENT_SESSION_LOST,
+                                                 .as.answer.status = HF_ELOST});
+    operation_fixture_expect_end(&s, HF_ELOST);
+    assert_int_equal(s.forgets, 0); /* the engine has no watch any more */
+}
+
+TEST(a_wait_that_is_cancelled_is_taken_back)
+{
+    struct operation_fixture s;
+
+    begin_wait(&s, 0, HF_FOREVER);
+    watch_set(&s);
+    operation_fixture_step(&s,
+                           (struct hf_event){.kind = HF_EVENT_CANCEL_OPERATION,
+                                             .as.operation = &s.operation});
+    operation_fixture_expect_end(&s, HF_ECANCELLED);
+    assert_int_equal(s.forgets, 1);
+
+    begin_wait(&s, 0, HF_FOREVER); /* before it was answered */
+    operation_fixture_step(&s,
+                           (struct hf_event){.kind = HF_EVENT_CANCEL_OPERATION,
+                                             .as.operation = &s.operation});
+    operation_fixture_expect_end(&s, HF_ECANCELLED);
+    assert_int_equal(s.watching, 0);
+    assert_int_equal(s.forgets, 1);
+}
+
+TEST(a_deadline_ends_a_wait)
+{
+    struct operation_fixture s;
+
+    begin_wait(&s, 0, 500);
+    watch_set(&s);
+    wake_at_next(&s);
+    assert_int_equal(s.now_ms, OPERATION_START_MS + 500);
+    operation_fixture_expect_end(&s, HF_ETIMEDOUT);
+    assert_string_equal(s.operation.text, "nothing had changed after 500ms");
+    assert_int_equal(s.forgets, 1);
+}
+
+TEST(a_close_ends_a_wait)
+{
+    struct operation_fixture s;
+
+    begin_wait(&s, 0, HF_FOREVER);
+    watch_set(&s);
+    operation_fixture_step_only(&s, (struct hf_event){.kind = HF_EVENT_CLOSE});
+    assert_int_equal(s.operation.status, HF_ECLOSED);
+}
+
+TEST(what_cannot_be_watched_ends_a_wait)
+{
+    struct hf_event event = {.kind = HF_EVENT_FAILED};
+    struct operation_fixture s;
+
+    begin_wait(&s, 0, HF_FOREVER);
+    event.as.answer.request = s.request;
+    event.as.answer.failure = HF_FAILURE_FATAL;
+    event.as.answer.status = HF_EUNSUPPORTED;
+    event.as.answer.text = "for a reason";
+    operation_fixture_step(&s, event); /* taken back, as that of a barrier */
+    operation_fixture_expect_end(&s, HF_EUNSUPPORTED);
+    assert_int_equal(s.watching, 0);
+}
+
 /* -------------------------------------------------------------- success -- */
 
 static void read_success(struct operation_fixture *s, int64_t age_ms)
