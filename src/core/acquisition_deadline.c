@@ -86,7 +86,7 @@ void hf_acquisition_explain_timeout(struct hf_core *core,
             "the engine gave no answer within %s; the session is %s%s%s",
             waited, state, colon, connection_error);
     else if (ticket != NULL && ticket->state == HF_OWN_TICKET_UNQUEUED &&
-             ticket->queue_watch->state == HF_QUEUE_WATCH_WATCHING)
+             ticket->queue_watch->state == HF_TICKET_QUEUE_WATCH_WATCHING)
         hf_error_set(why, HF_ETIMEDOUT,
                      "waited %s; first in line, but of %" PRIu32
                      " permits %" PRIu32 " are not free; held by \"%s\"%s",

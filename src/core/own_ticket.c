@@ -59,7 +59,7 @@ hf_own_ticket_new(const struct hf_ticket_spec *spec,
     };
     if (!rule->watches_queue)
         return ticket;
-    ticket->queue_watch = hf_queue_watch_new(ticket);
+    ticket->queue_watch = hf_ticket_queue_watch_new(ticket);
     if (ticket->queue_watch != NULL)
         return ticket;
     hf_free(ticket);
@@ -175,11 +175,11 @@ bool hf_own_ticket_is_finished(const struct hf_own_ticket *ticket)
 
 bool hf_own_ticket_can_be_freed(const struct hf_own_ticket *ticket)
 {
-    const struct hf_queue_watch *watch = ticket->queue_watch;
+    const struct hf_ticket_queue_watch *watch = ticket->queue_watch;
 
     return hf_own_ticket_is_finished(ticket) &&
            hf_ticket_watches_idle(&ticket->watches) &&
-           (watch == NULL || watch->state == HF_QUEUE_WATCH_NONE);
+           (watch == NULL || watch->state == HF_TICKET_QUEUE_WATCH_NONE);
 }
 
 /* -------------------------------------------------------------- removal -- */
@@ -281,7 +281,7 @@ void hf_own_ticket_session_over(struct hf_core *core,
            !hf_text_update_is_busy(ticket->text_update));
     hf_ticket_watches_clear(&ticket->watches, &core->effects);
     if (ticket->queue_watch != NULL)
-        hf_queue_watch_clear(ticket->queue_watch, &core->effects);
+        hf_ticket_queue_watch_clear(ticket->queue_watch, &core->effects);
     if (ticket->state == STATE(REMOVING))
         hf_removal_clear(core, ticket);
     if (ticket->state != STATE(GONE))
@@ -336,14 +336,14 @@ void hf_own_ticket_check(const struct hf_core *core,
 {
     bool in_queue =
         ticket->state == STATE(QUEUED) || ticket->state == STATE(HELD);
-    const struct hf_queue_watch *watch = ticket->queue_watch;
+    const struct hf_ticket_queue_watch *watch = ticket->queue_watch;
 
     assert(!in_queue || ticket->session == core->session.number);
     assert(!in_queue || hf_session_alive(&core->session));
     assert(in_queue || !hf_ticket_watches_any(&ticket->watches));
     assert(watch == NULL || hf_own_ticket_wants_queue_watch(ticket) ||
-           watch->state == HF_QUEUE_WATCH_NONE ||
-           watch->state == HF_QUEUE_WATCH_ENDING);
+           watch->state == HF_TICKET_QUEUE_WATCH_NONE ||
+           watch->state == HF_TICKET_QUEUE_WATCH_ENDING);
     assert((ticket->state == STATE(ENQUEUING)) <=
            hf_own_ticket_enqueue_unanswered(ticket));
     assert(!hf_own_ticket_enqueue_unanswered(ticket) ||

@@ -254,8 +254,8 @@ struct hf_own_ticket {
     struct hf_ticket_watches watches;
     uint64_t watch_at_ms; /* CLOCK_BOOTTIME; no new watch before */
     uint64_t pumped_ms;   /* CLOCK_BOOTTIME; of the last pump */
-    struct hf_queue_watch *queue_watch; /* NULL: its rule needs none */
-    struct hf_text_update *text_update; /* NULL: never needed */
+    struct hf_ticket_queue_watch *queue_watch; /* NULL: its rule needs none */
+    struct hf_text_update *text_update;        /* NULL: never needed */
 };
 
 /* -------------------------------- the tickets of a client: own_ticket.c -- */

@@ -262,9 +262,9 @@ static void queue_watch_failed(struct hf_core *core,
                                struct hf_own_ticket *ticket,
                                const struct hf_event *event)
 {
-    struct hf_queue_watch *watch = ticket->queue_watch;
+    struct hf_ticket_queue_watch *watch = ticket->queue_watch;
 
-    hf_queue_watch_ended(watch, &core->effects);
+    hf_ticket_queue_watch_ended(watch, &core->effects);
     if (is_fatal(event) && hf_own_ticket_wants_queue_watch(ticket))
         end_wait(core, ticket, event);
     else
@@ -442,7 +442,7 @@ static void list_answered(struct hf_core *core, struct hf_own_ticket *ticket,
 
     if (event->as.answer.request->kind != HF_REQUEST_WATCH_QUEUE)
         listed(core, ticket, snapshot);
-    else if (hf_queue_watch_listed(ticket->queue_watch) &&
+    else if (hf_ticket_queue_watch_listed(ticket->queue_watch) &&
              hf_own_ticket_wants_queue_watch(ticket))
         hf_own_ticket_queue_listed(core, ticket, snapshot);
 }
@@ -469,7 +469,7 @@ void hf_own_ticket_answered(struct hf_core *core, struct hf_own_ticket *ticket,
         list_answered(core, ticket, event);
         break;
     case HF_EVENT_QUEUE_CHANGED:
-        hf_queue_watch_ended(ticket->queue_watch, &core->effects);
+        hf_ticket_queue_watch_ended(ticket->queue_watch, &core->effects);
         break;
     case HF_EVENT_WATCHING:
         request->busy = false;
@@ -507,7 +507,7 @@ void hf_own_ticket_unwatched(struct hf_own_ticket *ticket,
                              struct hf_request *request)
 {
     if (request->kind == HF_REQUEST_WATCH_QUEUE)
-        hf_queue_watch_unwatched(ticket->queue_watch);
+        hf_ticket_queue_watch_unwatched(ticket->queue_watch);
     else
         hf_ticket_watches_unwatched(&ticket->watches, request);
 }

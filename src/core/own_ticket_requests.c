@@ -112,13 +112,13 @@ static void pump_ticket_watches(struct hf_core *core,
 static void pump_queue_watch(struct hf_core *core, struct hf_own_ticket *ticket,
                              bool usable)
 {
-    struct hf_queue_watch *watch = ticket->queue_watch;
+    struct hf_ticket_queue_watch *watch = ticket->queue_watch;
 
     if (hf_own_ticket_wants_queue_watch(ticket))
-        hf_queue_watch_start(watch, &core->effects,
-                             usable && core->now_ms >= watch->at_ms);
+        hf_ticket_queue_watch_start(watch, &core->effects,
+                                    usable && core->now_ms >= watch->at_ms);
     else
-        hf_queue_watch_stop(watch, &core->effects);
+        hf_ticket_queue_watch_stop(watch, &core->effects);
 }
 
 /* HELD, to become a reader: request the DOWNGRADE, if it is due.  Its text is
@@ -244,8 +244,8 @@ void hf_own_ticket_set_limit(struct hf_core *core, struct hf_own_ticket *ticket,
     ticket->spec.limit = limit;
     ticket->request.limit = limit;
     ticket->queue_watch->request.limit = limit;
-    if (ticket->queue_watch->state == HF_QUEUE_WATCH_WATCHING)
-        hf_queue_watch_stop(ticket->queue_watch, &core->effects);
+    if (ticket->queue_watch->state == HF_TICKET_QUEUE_WATCH_WATCHING)
+        hf_ticket_queue_watch_stop(ticket->queue_watch, &core->effects);
 }
 
 /* The earliest of what a pump or a tick could request at some time.  New ticket
@@ -269,7 +269,7 @@ uint64_t hf_own_ticket_request_at_ms(const struct hf_own_ticket *ticket)
     if (ticket->state == STATE(QUEUED))
         at_ms = hf_min_ms(at_ms, ticket->in.queued.report_at_ms);
     if (ticket->queue_watch != NULL &&
-        ticket->queue_watch->state == HF_QUEUE_WATCH_NONE &&
+        ticket->queue_watch->state == HF_TICKET_QUEUE_WATCH_NONE &&
         hf_own_ticket_wants_queue_watch(ticket))
         at_ms = hf_min_ms(at_ms, ticket->queue_watch->at_ms);
     if (ticket->text_update != NULL && in_queue && !downgrading &&

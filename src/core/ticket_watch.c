@@ -220,9 +220,10 @@ bool hf_ticket_watches_idle(const struct hf_ticket_watches *watches)
 
 /* --------------------------------------------------------- of the queue -- */
 
-struct hf_queue_watch *hf_queue_watch_new(struct hf_own_ticket *ticket)
+struct hf_ticket_queue_watch *
+hf_ticket_queue_watch_new(struct hf_own_ticket *ticket)
 {
-    struct hf_queue_watch *watch = hf_alloc(sizeof *watch);
+    struct hf_ticket_queue_watch *watch = hf_alloc(sizeof *watch);
 
     if (watch == NULL)
         return NULL;
@@ -240,30 +241,30 @@ struct hf_queue_watch *hf_queue_watch_new(struct hf_own_ticket *ticket)
     return watch;
 }
 
-void hf_queue_watch_start(struct hf_queue_watch *watch,
-                          struct hf_effect_queue *effects, bool may_ask)
+void hf_ticket_queue_watch_start(struct hf_ticket_queue_watch *watch,
+                                 struct hf_effect_queue *effects, bool may_ask)
 {
-    if (!may_ask || watch->state != HF_QUEUE_WATCH_NONE)
+    if (!may_ask || watch->state != HF_TICKET_QUEUE_WATCH_NONE)
         return;
     assert(!watch->request.busy && !watch->request.effect.queued);
-    watch->state = HF_QUEUE_WATCH_ASKED;
+    watch->state = HF_TICKET_QUEUE_WATCH_ASKED;
     watch->request.busy = true;
     watch->request.engine_data = NULL;
     hf_effect_add_request(effects, &watch->request, HF_EFFECT_REQUEST);
 }
 
 /* There is no watch, and the request can be used again. */
-static void set_free(struct hf_queue_watch *watch)
+static void set_free(struct hf_ticket_queue_watch *watch)
 {
     watch->request.busy = false;
-    watch->state = HF_QUEUE_WATCH_NONE;
+    watch->state = HF_TICKET_QUEUE_WATCH_NONE;
 }
 
-void hf_queue_watch_stop(struct hf_queue_watch *watch,
-                         struct hf_effect_queue *effects)
+void hf_ticket_queue_watch_stop(struct hf_ticket_queue_watch *watch,
+                                struct hf_effect_queue *effects)
 {
-    if (watch->state == HF_QUEUE_WATCH_NONE ||
-        watch->state == HF_QUEUE_WATCH_ENDING)
+    if (watch->state == HF_TICKET_QUEUE_WATCH_NONE ||
+        watch->state == HF_TICKET_QUEUE_WATCH_ENDING)
         return;
     if (watch->request.effect.queued) { /* the engine has not seen it */
         hf_effect_remove(effects, &watch->request.effect);
@@ -271,38 +272,38 @@ void hf_queue_watch_stop(struct hf_queue_watch *watch,
         return;
     }
     watch->request.busy = false;
-    watch->state = HF_QUEUE_WATCH_ENDING;
+    watch->state = HF_TICKET_QUEUE_WATCH_ENDING;
     hf_effect_add_request(effects, &watch->request, HF_EFFECT_UNWATCH);
 }
 
-bool hf_queue_watch_listed(struct hf_queue_watch *watch)
+bool hf_ticket_queue_watch_listed(struct hf_ticket_queue_watch *watch)
 {
-    if (watch->state != HF_QUEUE_WATCH_ASKED)
+    if (watch->state != HF_TICKET_QUEUE_WATCH_ASKED)
         return false; /* it has crossed the UNWATCH */
-    watch->state = HF_QUEUE_WATCH_WATCHING;
+    watch->state = HF_TICKET_QUEUE_WATCH_WATCHING;
     watch->request.busy = false;
     watch->tries = 0;
     return true;
 }
 
-void hf_queue_watch_ended(struct hf_queue_watch *watch,
-                          struct hf_effect_queue *effects)
+void hf_ticket_queue_watch_ended(struct hf_ticket_queue_watch *watch,
+                                 struct hf_effect_queue *effects)
 {
-    assert(watch->state != HF_QUEUE_WATCH_NONE);
+    assert(watch->state != HF_TICKET_QUEUE_WATCH_NONE);
     hf_effect_remove(effects,
                      &watch->request.effect); /* an UNWATCH that it crossed */
     set_free(watch);
 }
 
-void hf_queue_watch_unwatched(struct hf_queue_watch *watch)
+void hf_ticket_queue_watch_unwatched(struct hf_ticket_queue_watch *watch)
 {
-    assert(watch->state == HF_QUEUE_WATCH_ENDING &&
+    assert(watch->state == HF_TICKET_QUEUE_WATCH_ENDING &&
            !watch->request.effect.queued);
-    watch->state = HF_QUEUE_WATCH_NONE;
+    watch->state = HF_TICKET_QUEUE_WATCH_NONE;
 }
 
-void hf_queue_watch_clear(struct hf_queue_watch *watch,
-                          struct hf_effect_queue *effects)
+void hf_ticket_queue_watch_clear(struct hf_ticket_queue_watch *watch,
+                                 struct hf_effect_queue *effects)
 {
     hf_effect_remove(effects, &watch->request.effect);
     set_free(watch);

@@ -94,15 +94,15 @@ bool hf_ticket_watches_any(const struct hf_ticket_watches *watches);
 
 /* --------------------------------------------------------- of the queue -- */
 
-enum hf_queue_watch_state {
-    HF_QUEUE_WATCH_NONE,
-    HF_QUEUE_WATCH_ASKED,    /* the list is under way */
-    HF_QUEUE_WATCH_WATCHING, /* listed, and not changed since */
-    HF_QUEUE_WATCH_ENDING,   /* an UNWATCH is on its way to the engine */
+enum hf_ticket_queue_watch_state {
+    HF_TICKET_QUEUE_WATCH_NONE,
+    HF_TICKET_QUEUE_WATCH_ASKED,    /* the list is under way */
+    HF_TICKET_QUEUE_WATCH_WATCHING, /* listed, and not changed since */
+    HF_TICKET_QUEUE_WATCH_ENDING,   /* an UNWATCH is on its way to the engine */
 };
 
-struct hf_queue_watch {
-    enum hf_queue_watch_state state;
+struct hf_ticket_queue_watch {
+    enum hf_ticket_queue_watch_state state;
     uint64_t at_ms; /* CLOCK_BOOTTIME; not requested before */
     uint32_t tries; /* of the WATCH_QUEUE, that have failed */
     struct hf_request request;
@@ -110,29 +110,30 @@ struct hf_queue_watch {
 
 /* Allocate the watch of ${ticket}, which frees it with hf_free().  NULL if
  * there is no memory. */
-struct hf_queue_watch *hf_queue_watch_new(struct hf_own_ticket *ticket);
+struct hf_ticket_queue_watch *
+hf_ticket_queue_watch_new(struct hf_own_ticket *ticket);
 
 /* Request the WATCH_QUEUE, if ${may_ask} and there is none. */
-void hf_queue_watch_start(struct hf_queue_watch *watch,
-                          struct hf_effect_queue *effects, bool may_ask);
+void hf_ticket_queue_watch_start(struct hf_ticket_queue_watch *watch,
+                                 struct hf_effect_queue *effects, bool may_ask);
 
 /* It is not needed any more: take it back. */
-void hf_queue_watch_stop(struct hf_queue_watch *watch,
-                         struct hf_effect_queue *effects);
+void hf_ticket_queue_watch_stop(struct hf_ticket_queue_watch *watch,
+                                struct hf_effect_queue *effects);
 
 /* LISTED.  False if the watch was taken back meanwhile: the list crossed the
  * UNWATCH. */
-bool hf_queue_watch_listed(struct hf_queue_watch *watch);
+bool hf_ticket_queue_watch_listed(struct hf_ticket_queue_watch *watch);
 
 /* QUEUE_CHANGED or FAILED: there is no watch any more. */
-void hf_queue_watch_ended(struct hf_queue_watch *watch,
-                          struct hf_effect_queue *effects);
+void hf_ticket_queue_watch_ended(struct hf_ticket_queue_watch *watch,
+                                 struct hf_effect_queue *effects);
 
 /* The engine has returned from the UNWATCH. */
-void hf_queue_watch_unwatched(struct hf_queue_watch *watch);
+void hf_ticket_queue_watch_unwatched(struct hf_ticket_queue_watch *watch);
 
 /* The session is over, and with it every watch, without an event. */
-void hf_queue_watch_clear(struct hf_queue_watch *watch,
-                          struct hf_effect_queue *effects);
+void hf_ticket_queue_watch_clear(struct hf_ticket_queue_watch *watch,
+                                 struct hf_effect_queue *effects);
 
 #endif

@@ -68,7 +68,7 @@ static void put_watches(const struct client_encoder *to,
 }
 
 static void put_queue_watch(const struct client_encoder *to,
-                            const struct hf_queue_watch *watch)
+                            const struct hf_ticket_queue_watch *watch)
 {
     put_number(to, watch != NULL);
     if (watch == NULL)
