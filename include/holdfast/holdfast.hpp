@@ -913,6 +913,9 @@ struct mutex_options {
     std::uint32_t handoffs = HF_MUTEX_HANDOFFS;
     std::string text;
     bool detect_deadlock = false;
+    /* How long a ticket that no thread of this client needs is kept at most; 0:
+     * it is not kept.  A shared_mutex keeps none. */
+    std::chrono::milliseconds keep{0};
 };
 
 namespace detail
@@ -1013,6 +1016,7 @@ class mutex
         opts.handoffs = options.handoffs;
         opts.text = options.text.empty() ? nullptr : options.text.c_str();
         opts.detect_deadlock = options.detect_deadlock;
+        opts.keep_ms = detail::milliseconds(options.keep);
         hf_status status = hf_mutex_open(client.get(), name, &opts, &handle);
         if (status == HF_OK)
             handle_.reset(handle);

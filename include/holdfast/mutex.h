@@ -57,13 +57,16 @@ struct hf_mutex_opts {
     const char *text; /* as in struct hf_acquire_opts, of every ticket */
     struct hf_on_mutex_revoke on_revoke;
     /* As in struct hf_acquire_opts.  Each owner then has a ticket of its own,
-     * as with .handoffs of 0. */
+     * as with .handoffs of 0, and none is kept. */
     bool detect_deadlock;
+    /* How long, in milliseconds, a ticket that nobody of this client needs is
+     * kept at most; 0: it is not kept. */
+    uint64_t keep_ms;
 };
 #define HF_MUTEX_OPTS_INIT                                                     \
     {                                                                          \
         sizeof(struct hf_mutex_opts), NULL, NULL, HF_MUTEX_HANDOFFS, NULL,     \
-            {NULL, NULL, NULL}, false                                          \
+            {NULL, NULL, NULL}, false, 0                                       \
     }
 
 /**
@@ -89,8 +92,21 @@ HF_API void hf_mutex_opts_init(struct hf_mutex_opts *opts, size_t size)
  *
  * With .handoffs of 0 each owner has a ticket of its own: all owners of all
  * clients are admitted in the order in which their tickets were made, and none
- * is overtaken.  Handles of one name share tickets if their .handoffs are
- * equal; handles with different ones queue as two clients do.
+ * is overtaken.  Handles of one name share tickets if their .handoffs and
+ * .keep_ms are equal; handles with different ones queue as two clients do.
+ *
+ * With .keep_ms the last unlock does not remove the ticket.  An owner of this
+ * client that locks meanwhile has it at once, without traffic, with the same
+ * token.  It goes when .keep_ms are over or when its release is asked for, and
+ * as soon as another client is seen in the queue: at once while it is kept,
+ * else with the next unlock.  So another client waits no longer than for one
+ * critical section and one notice.  Meanwhile lists show it as held.  As long
+ * as no other client is seen, owners of this client pass it on without the
+ * bound of .handoffs.  It stays although the handle is freed; hf_client_close()
+ * ends it.  While it is kept nobody relies on it: if it is lost, nobody is told
+ * and the next owner has another one.  What another client tries meanwhile
+ * (hf_mutex_trylock()) may fail with HF_EBUSY; its next try finds the ticket
+ * gone.
  *   Ownership as hf_lock_open(); ${opts} (NULL: all defaults) are copied, .text
  *             included.  ${mutex} must be freed with hf_mutex_free().
  *   Fails     as hf_lock_open().
@@ -132,7 +148,8 @@ HF_API hf_status hf_mutex_timedlock(struct hf_mutex *mutex, uint64_t wait_ms)
  * Count down; at zero, release, or pass it on to the owner that is next in this
  * client.  A mutex that is passed on keeps its ticket, so no request is made:
  * HF_OK then means that no loss was known.  The first time after an outage the
- * next owner is admitted once the ticket was seen in its queue.
+ * next owner is admitted once the ticket was seen in its queue.  All of this
+ * holds for a ticket that is kept, too (.keep_ms).
  *   Fails     HF_EOWNER if the caller is not the owner; HF_ELOST, having
  *             counted down, if the grant was lost or as hf_grant_release();
  *             HF_EREENTRANT HF_EFORKED.

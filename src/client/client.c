@@ -13,23 +13,34 @@
 #include "client/owner_text.h"
 #include "core/core.h"
 
-/* Each step counts as an event of the monitor, so that the loop is run once
- * more and sends what the step asked for.  An engine may answer from inside its
- * request, which steps the core again; the new effects are then left to the
- * call that is already in the loop below, so that effects are carried out in
- * their order. */
+/* Is ${effect} one that the engine carries out? */
+static bool is_for_engine(const struct hf_effect *effect)
+{
+    return effect->kind == HF_EFFECT_REQUEST ||
+           effect->kind == HF_EFFECT_UNWATCH ||
+           effect->kind == HF_EFFECT_CONNECT;
+}
+
+/* What the engine reports, and what it is asked for, count as events of the
+ * monitor, so that the loop is run once more and sends it.  A step that needs
+ * no engine, as the grant of a ticket that is kept, does not.  An engine may
+ * answer from inside its request, which steps the core again; the new effects
+ * are then left to the call that is already in the loop below, so that effects
+ * are carried out in their order. */
 void hf_client_step(struct hf_client *client, struct hf_event *event)
 {
     struct hf_effect *effect;
 
     event->now_ms = hf_now_ms();
-    client->monitor.events++;
+    client->monitor.events += event->kind < HF_EVENT_ACQUIRE;
     hf_core_step(&client->core, event);
     if (client->pumping)
         return;
     client->pumping = true;
-    while ((effect = hf_core_next_effect(&client->core)) != NULL)
+    while ((effect = hf_core_next_effect(&client->core)) != NULL) {
+        client->monitor.events += is_for_engine(effect);
         client->carry_out(client, effect); /* hf_effects_carry_out() */
+    }
     client->pumping = false;
 }
 

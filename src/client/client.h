@@ -65,8 +65,13 @@ struct hf_client {
      * to poll. */
     unsigned pending;
 
-    /* The cohorts of its mutexes, by name and number of handoffs (lock.c). */
+    /* The cohorts of its mutexes, by name and options; and those of them that
+     * have no mutex any more (lock.c). */
     struct hf_tree cohorts;
+    struct {
+        struct hf_client_cohort *first;
+        struct hf_client_cohort *last;
+    } unused_cohorts;
     struct hf_owner_grants owner_grants; /* what each owner holds */
     /* The calls that wait for a proof of the session, the newest first. */
     struct hf_grant_check *checks;

@@ -2,8 +2,8 @@
 /*
  * Opening, freeing and naming a lock.  A lock is a name, a kind and a reference
  * to its client; no request is made before an acquire.  And the tree of a
- * client's cohorts, by name and number of handoffs.  The number is part of the
- * key because a cohort has one bound for all of its waiters.
+ * client's cohorts, by name, number of handoffs and .keep_ms.  These are part
+ * of the key because a cohort has one of each for all of its waiters.
  */
 #include "client/lock.h"
 
@@ -13,6 +13,7 @@
 
 #include "base/container_of.h"
 #include "base/error.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "core/lock_name.h"
 #include "operation/opts_compat.h"
@@ -23,18 +24,28 @@
 struct key {
     const char *name;
     uint32_t handoffs;
+    uint64_t keep_ms;
 };
+
+static struct key key_of(const struct hf_client_cohort *client_cohort)
+{
+    const struct hf_cohort *cohort = &client_cohort->cohort;
+
+    return (struct key){client_cohort->name, cohort->handoffs, cohort->keep_ms};
+}
 
 /* The order of the tree; ${a} is a struct key. */
 static int compare_key(const void *a, const struct hf_tree_node *node)
 {
     const struct key *key = a;
-    const struct hf_client_cohort *client_cohort =
-        container_of(node, const struct hf_client_cohort, node);
+    const struct key other =
+        key_of(container_of(node, const struct hf_client_cohort, node));
 
-    if (key->handoffs != client_cohort->cohort.handoffs)
-        return key->handoffs < client_cohort->cohort.handoffs ? -1 : 1;
-    return strcmp(key->name, client_cohort->name);
+    if (key->handoffs != other.handoffs)
+        return key->handoffs < other.handoffs ? -1 : 1;
+    if (key->keep_ms != other.keep_ms)
+        return key->keep_ms < other.keep_ms ? -1 : 1;
+    return strcmp(key->name, other.name);
 }
 
 /* Add a cohort for ${key} to the tree, with no reference yet. */
@@ -48,45 +59,97 @@ static struct hf_client_cohort *new_client_cohort(struct hf_client *client,
     if (client_cohort == NULL)
         return NULL;
     memcpy(client_cohort->name, key->name, bytes);
-    hf_cohort_init(&client_cohort->cohort, client_cohort->name, key->handoffs);
-    client_cohort->references = 0;
+    hf_cohort_init(&client_cohort->cohort, client_cohort->name, key->handoffs,
+                   key->keep_ms);
     hf_tree_add(&client->cohorts, &client_cohort->node, key);
     return client_cohort;
 }
 
-/* The cohort of ${name} and ${handoffs}, with one more reference.  It is
- * created if the client has none.  NULL if out of memory. */
-static struct hf_client_cohort *get_cohort(struct hf_client *client,
-                                           const char *name, uint32_t handoffs)
+static void free_cohort(struct hf_client *client,
+                        struct hf_client_cohort *client_cohort)
 {
-    const struct key key = {name, handoffs};
+    const struct key key = key_of(client_cohort);
+
+    assert(client_cohort->references == 0);
+    hf_cohort_free(&client->core, &client_cohort->cohort);
+    hf_tree_remove(&client->cohorts, &client_cohort->node, &key);
+    hf_free(client_cohort);
+}
+
+/* Take the first of the cohorts without a lock out of their list. */
+static struct hf_client_cohort *take_unused(struct hf_client *client)
+{
+    struct hf_client_cohort *first = client->unused_cohorts.first;
+
+    if (first != NULL) {
+        HF_LIST_REMOVE(&client->unused_cohorts, first);
+        first->is_unused = false;
+    }
+    return first;
+}
+
+/* ${client_cohort} has no lock: free it if it keeps no ticket.  Else that is
+ * looked at again when other locks come and go. */
+static void free_unless_kept(struct hf_client *client,
+                             struct hf_client_cohort *client_cohort)
+{
+    if (client_cohort->references > 0 || client_cohort->is_unused)
+        return;
+    if (hf_cohort_is_idle(&client_cohort->cohort)) {
+        free_cohort(client, client_cohort);
+        return;
+    }
+    HF_LIST_APPEND(&client->unused_cohorts, client_cohort);
+    client_cohort->is_unused = true;
+}
+
+/* Look at the oldest of the cohorts without a lock.  Each call may add one and
+ * looks at two, so that the list does not grow with what was kept long ago. */
+static void free_unused(struct hf_client *client)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        struct hf_client_cohort *first = take_unused(client);
+
+        if (first != NULL)
+            free_unless_kept(client, first);
+    }
+}
+
+void hf_client_cohorts_free(struct hf_client *client)
+{
+    struct hf_client_cohort *first;
+
+    while ((first = take_unused(client)) != NULL)
+        free_cohort(client, first);
+}
+
+/* The cohort of ${key}, with one more reference.  It is created if the client
+ * has none.  NULL if out of memory. */
+static struct hf_client_cohort *get_cohort(struct hf_client *client,
+                                           const struct key *key)
+{
     struct hf_client_cohort *client_cohort;
 
+    free_unused(client);
     client->cohorts.compare = compare_key;
-    client_cohort = container_of_or_null(hf_tree_find(&client->cohorts, &key),
+    client_cohort = container_of_or_null(hf_tree_find(&client->cohorts, key),
                                          struct hf_client_cohort, node);
     if (client_cohort == NULL &&
-        (client_cohort = new_client_cohort(client, &key)) == NULL)
+        (client_cohort = new_client_cohort(client, key)) == NULL)
         return NULL;
     client_cohort->references++;
     return client_cohort;
 }
 
-/* Drop a reference; with the last one the cohort is freed.  It is idle by then,
+/* Drop a reference.  With the last one the cohort has no waiter any more,
  * because each of its waiters has a grant, which keeps a lock alive. */
 static void put_cohort(struct hf_client *client,
                        struct hf_client_cohort *client_cohort)
 {
-    const struct key key = {client_cohort->name,
-                            client_cohort->cohort.handoffs};
-
     assert(client_cohort->references > 0);
-    if (--client_cohort->references > 0)
-        return;
-    assert(hf_cohort_is_idle(&client_cohort->cohort));
-    hf_cohort_free(&client->core, &client_cohort->cohort);
-    hf_tree_remove(&client->cohorts, &client_cohort->node, &key);
-    hf_free(client_cohort);
+    client_cohort->references--;
+    free_unless_kept(client, client_cohort);
+    free_unused(client);
 }
 
 /* -------------------------------------------------------------- opening -- */
@@ -258,14 +321,15 @@ hf_status hf_lock_open(struct hf_client *client, const char *name,
 
 /* Each lock keeps one reference to its cohort. */
 hf_status hf_lock_join_cohort(struct hf_lock *lock, const char *api_name,
-                              uint32_t handoffs)
+                              uint32_t handoffs, uint64_t keep_ms)
 {
+    const struct key key = {lock->name, handoffs, keep_ms};
     struct hf_error error;
     hf_status status = hf_monitor_enter(&lock->client->monitor, api_name);
 
     if (status != HF_OK)
         return status;
-    lock->client_cohort = get_cohort(lock->client, lock->name, handoffs);
+    lock->client_cohort = get_cohort(lock->client, &key);
     if (lock->client_cohort == NULL) {
         hf_error_set(&error, HF_ENOMEM, "out of memory");
         status = hf_fail(api_name, &error);

@@ -19,14 +19,22 @@ enum hf_ticket_kind hf_kind_to_ticket(enum hf_kind kind);
 enum hf_kind hf_kind_of_ticket(enum hf_ticket_kind ticket);
 
 /* The cohort (core/cohort.h) of all mutexes of a client that have the same
- * name, and hand the ticket on equally often.  The client keeps its cohorts in
- * a tree, from the first such mutex to the last. */
+ * name, hand the ticket on equally often and keep it for the same time.  The
+ * client has its cohorts in a tree, from the first such mutex until there is
+ * none and no ticket is kept. */
 struct hf_client_cohort {
     struct hf_tree_node node; /* in the client's tree */
     struct hf_cohort cohort;
     unsigned references; /* of locks, which their grants keep alive */
-    char name[];         /* the name of the mutexes */
+    bool is_unused;      /* in the client's list of those without a lock */
+    struct hf_client_cohort *next;
+    struct hf_client_cohort *previous;
+    char name[]; /* the name of the mutexes */
 };
+
+/* Free the cohorts that have no lock any more.  ${client} is about to be freed.
+ */
+void hf_client_cohorts_free(struct hf_client *client);
 
 /* Set once, where nothing else is said. */
 struct hf_lock {
@@ -77,11 +85,11 @@ struct hf_lock *hf_lock_new(struct hf_client *client, const char *name,
                             const struct hf_lock_opts *opts);
 
 /* From now on ${lock} shares its tickets with the client's other mutexes of
- * that name that hand a ticket on ${handoffs} times.  It is a mutex that was
- * never acquired.  Without the client's lock.
+ * that name that hand a ticket on ${handoffs} times and keep it for ${keep_ms}.
+ * It is a mutex that was never acquired.  Without the client's lock.
  *   Fails     HF_ENOMEM and HF_EFORKED, as hf_lock_open_for(). */
 hf_status hf_lock_join_cohort(struct hf_lock *lock, const char *api_name,
-                              uint32_t handoffs);
+                              uint32_t handoffs, uint64_t keep_ms);
 
 /* Keep it alive, and drop a reference.  With the client's lock.  The last one
  * also drops the lock's reference to the client, so the caller must keep the

@@ -2,7 +2,8 @@
 /*
  * The reentrant mutex: a reentrant lock (reentrant.h) that nobody reads.
  * Owners in one client share a ticket by way of a cohort (core/cohort.h),
- * unless the user asked for a ticket per owner (.handoffs of 0).
+ * unless the user asked for a ticket per owner (.handoffs of 0, and none is
+ * kept).
  *
  * The calls have no twins that are started, because the caller is the owner,
  * usually by its thread, and a callback may run on another thread.
@@ -37,6 +38,7 @@ hf_status hf_mutex_open(struct hf_client *client, const char *name,
         .text = opts.text,
         .detect_deadlock = opts.detect_deadlock,
         .handoffs = opts.handoffs,
+        .keep_ms = opts.keep_ms,
         .on_revoke.mutex = opts.on_revoke,
         .revoked = opts.on_revoke.fn != NULL ? call_on_revoke : NULL,
         .drop = {opts.on_revoke.drop, opts.on_revoke.arg},

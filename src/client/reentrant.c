@@ -79,8 +79,10 @@ static hf_status open_locks(struct hf_reentrant *reentrant,
     if (status == HF_OK && opts->has_readers)
         status = hf_lock_open_for(reentrant->client, api_name, name, &lock_opts,
                                   &reentrant->locks[HF_ACCESS_READ]);
-    if (status == HF_OK && opts->handoffs > 0 && !opts->detect_deadlock)
-        status = hf_lock_join_cohort(*writer, api_name, opts->handoffs);
+    if (status == HF_OK && (opts->handoffs > 0 || opts->keep_ms > 0) &&
+        !opts->detect_deadlock)
+        status = hf_lock_join_cohort(*writer, api_name, opts->handoffs,
+                                     opts->keep_ms);
     if (status != HF_OK)
         close_locks(reentrant);
     return status;
@@ -95,7 +97,7 @@ static hf_status open_reentrant(struct hf_client *client, const char *api_name,
     hf_status status = hf_open_check_text(client, api_name, opts->text);
     struct hf_reentrant *made;
 
-    assert(!opts->has_readers || opts->handoffs == 0);
+    assert(!opts->has_readers || (opts->handoffs == 0 && opts->keep_ms == 0));
     if (status != HF_OK)
         return status;
     if ((made = hf_open_alloc(api_name, sizeof(*made))) == NULL)

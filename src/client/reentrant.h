@@ -38,6 +38,7 @@ struct hf_reentrant_opts {
     bool detect_deadlock; /* of every acquire */
     bool has_readers;     /* a read/write lock */
     uint32_t handoffs;    /* as in struct hf_mutex_opts; with readers, 0 */
+    uint64_t keep_ms;     /* likewise */
     /* The callback of the user for requests to release, and its .drop. */
     union {
         struct hf_on_mutex_revoke mutex;

@@ -130,8 +130,14 @@ struct hf_acquisition_listener {
     /* HELD: does somebody rely on the grant? */
     bool (*is_relied_on)(const struct hf_acquisition *a);
     /* The rest may be NULL. */
-    /* HELD, nobody relies on it, and safe-until has moved. */
+    /* HELD: does it wait for safe-until to move?  And: it has moved. */
+    bool (*awaits_proof)(const struct hf_acquisition *a);
     void (*proven)(struct hf_core *core, struct hf_acquisition *a);
+    /* HELD: when .changed is to be called (CLOCK_BOOTTIME); HF_FOREVER: not
+     * because of the time. */
+    uint64_t (*held_until_ms)(const struct hf_acquisition *a);
+    /* HELD: another ticket is in the queue, see struct hf_ticket_listener. */
+    void (*contended)(struct hf_core *core, struct hf_acquisition *a);
     /* It has become GIVING_UP. */
     void (*gave_up)(struct hf_core *core, struct hf_acquisition *a);
     /* An answer came, or something else has changed. */

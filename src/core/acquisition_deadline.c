@@ -119,6 +119,14 @@ void hf_acquisition_explain_timeout(struct hf_core *core,
                      a->ahead, hf_shared_text_get(a->holder), outage);
 }
 
+/* HELD: when the listener wants to be called although nothing happens. */
+static uint64_t held_until_ms(const struct hf_acquisition *a)
+{
+    assert(a->state == STATE(HELD));
+    return a->listener->held_until_ms != NULL ? a->listener->held_until_ms(a)
+                                              : HF_FOREVER;
+}
+
 /* End a wait whose time is over. */
 static void end_late_wait(struct hf_core *core, struct hf_acquisition *a)
 {
@@ -140,6 +148,8 @@ static void tick(struct hf_core *core, struct hf_schedule_entry *entry)
         end_late_wait(core, a);
         return;
     }
+    if (a->state == STATE(HELD) && core->now_ms >= held_until_ms(a))
+        a->listener->changed(core, a);
     if (hf_acquisition_ticket(a) != NULL)
         hf_own_ticket_tick(core, a->tickets.current);
     hf_deadlock_detection_tick(core, a->detection);
@@ -193,11 +203,10 @@ static struct hf_schedule_keys keys_of(const struct hf_core *core,
         }
         break;
     case STATE(HELD):
-        /* Only a cohort's listener has .proven: between two of its owners, the
-         * ticket is handed on once it is proven. */
+        keys.deadline_ms = held_until_ms(a);
         keys.needs_proof = true;
-        keys.waits_for_proof =
-            a->listener->proven != NULL && !a->listener->is_relied_on(a);
+        keys.waits_for_proof = a->listener->awaits_proof != NULL &&
+                               a->listener->awaits_proof(a);
         break;
     case STATE(GIVING_UP):
         if (!hf_acquisition_waits_for_removal(a))

@@ -161,6 +161,12 @@ static void ticket_revoked(struct hf_core *core, struct hf_own_ticket *ticket)
     ticket->acquisition->listener->revoked(core, ticket->acquisition);
 }
 
+/* Only a cohort has its ticket watch the queue. */
+static void ticket_contended(struct hf_core *core, struct hf_own_ticket *ticket)
+{
+    ticket->acquisition->listener->contended(core, ticket->acquisition);
+}
+
 static void ticket_lost(struct hf_core *core, struct hf_own_ticket *ticket,
                         bool lives, const char *why)
 {
@@ -356,6 +362,7 @@ static const struct hf_ticket_listener ticket_listener = {
     .refused = ticket_refused,
     .downgraded = ticket_downgraded,
     .unanswered = ticket_unanswered,
+    .contended = ticket_contended,
     .not_removed = ticket_not_removed,
     .changed = hf_acquisition_pump,
 };

@@ -31,10 +31,12 @@ static int compare(const void *number, const struct hf_tree_node *node)
 }
 
 void hf_cohort_init(struct hf_cohort *cohort, const char *queue,
-                    uint32_t handoffs)
+                    uint32_t handoffs, uint64_t keep_ms)
 {
-    *cohort = (struct hf_cohort){
-        .queue = queue, .handoffs = handoffs, .waiting = {.compare = compare}};
+    *cohort = (struct hf_cohort){.queue = queue,
+                                 .handoffs = handoffs,
+                                 .keep_ms = keep_ms,
+                                 .waiting = {.compare = compare}};
 }
 
 /* Is no ticket of the cohort in use? */
@@ -67,7 +69,7 @@ void hf_cohort_free(struct hf_core *core, struct hf_cohort *cohort)
 bool hf_cohort_is_idle(const struct hf_cohort *cohort)
 {
     return cohort->count == 0 && !cohort->deferred.queued &&
-           tickets_can_be_freed(cohort);
+           cohort->tickets[0] == NULL;
 }
 
 /* Does any waiter hold the ticket or wait for it? */
@@ -127,7 +129,7 @@ static void begin(struct hf_core *core, struct hf_acquisition *a)
 
     assert(a->kind == HF_TICKET_MUTEX && hf_acquisition_is_of_user(a));
     hf_schedule_enter(core, &a->entry, &hf_acquisition_schedule_ops);
-    if (cohort->count++ == 0)
+    if (cohort->count++ == 0 && cohort->tickets[0] == NULL)
         HF_LIST_APPEND(&core->cohorts, cohort);
     cohort->deferred.run = run_deferred;
     if (cohort->tickets[0] == NULL)
@@ -158,28 +160,27 @@ static void leave(struct hf_core *core, struct hf_acquisition *a)
     hf_cohort_touch(core, cohort);
 }
 
-/* A waiter is DONE.  The last one frees the tickets. */
+/* A waiter is DONE. */
 static void finish(struct hf_core *core, struct hf_acquisition *a)
 {
     struct hf_cohort *cohort = a->waiter.cohort;
 
     HF_LIST_REMOVE(&cohort->leaving, a);
-    if (--cohort->count > 0)
-        return;
-    HF_LIST_REMOVE(&core->cohorts, cohort);
-    assert(cohort->ticket == NULL && tickets_can_be_freed(cohort));
-    hf_cohort_free(core, cohort);
+    cohort->count--;
+    hf_cohort_touch(core, cohort);
 }
 
 /* -------------------------------------------------- the end of a waiter -- */
 
-/* As long as another waiter needs a ticket, one that has left may go.  After
- * that those that have left stay until the tickets can be freed, because
- * somebody has to own them. */
+/* As long as another waiter needs a ticket, or it is kept, one that has left
+ * may go.  After that those that have left stay until the tickets can be freed:
+ * the user then knows that nothing of them is left at the engine. */
 static bool may_finish(const struct hf_acquisition *a)
 {
-    return is_needed(a->waiter.cohort) ||
-           tickets_can_be_freed(a->waiter.cohort);
+    const struct hf_cohort *cohort = a->waiter.cohort;
+
+    return is_needed(cohort) || cohort->kept_until_ms != 0 ||
+           tickets_can_be_freed(cohort);
 }
 
 /* The status of the release of a waiter: that of the ticket if it was removed,
@@ -236,6 +237,14 @@ static void ticket_revoked(struct hf_core *core, struct hf_acquisition *ticket)
     ticket->cohort->revoked = true;
     if (holder != NULL)
         holder->listener->revoked(core, holder);
+    hf_cohort_touch(core, ticket->cohort);
+}
+
+/* Another ticket is in the queue. */
+static void ticket_contended(struct hf_core *core,
+                             struct hf_acquisition *ticket)
+{
+    ticket->cohort->contended = true;
     hf_cohort_touch(core, ticket->cohort);
 }
 
@@ -323,17 +332,54 @@ static void remove_ticket(struct hf_core *core, struct hf_cohort *cohort)
     await_ticket(core, cohort);
 }
 
-/* Is the ticket to be removed, because no waiter needs it, because it was
- * handed on .handoffs times, or because somebody asked for its release? */
-static bool must_remove_ticket(const struct hf_cohort *cohort)
+/* Does the ticket, which nobody needs, stay?  Only while its queue is watched.
+ */
+static bool can_be_kept(const struct hf_core *core,
+                        const struct hf_cohort *cohort)
 {
-    if (cohort->ticket == NULL || cohort->holder != NULL)
+    const struct hf_acquisition *ticket = cohort->ticket;
+
+    assert(!is_needed(cohort));
+    if (cohort->keep_ms == 0 || ticket->state != STATE(HELD) ||
+        cohort->revoked || cohort->contended || core->session.closing)
+        return false;
+    if (cohort->kept_until_ms != 0 && core->now_ms >= cohort->kept_until_ms)
+        return false;
+    return hf_own_ticket_watch_queue(ticket->tickets.current);
+}
+
+/* Is the ticket to be removed, because no waiter needs it and it is not kept,
+ * because it was handed on .handoffs times and others may wait, or because
+ * others do wait or ask for its release? */
+static bool must_remove_ticket(const struct hf_core *core,
+                               const struct hf_cohort *cohort)
+{
+    const struct hf_acquisition *ticket = cohort->ticket;
+
+    if (ticket == NULL || cohort->holder != NULL)
         return false;
     if (cohort->waiters.first == NULL)
-        return true;
-    if (cohort->ticket->state != STATE(HELD) || cohort->grants == 0)
+        return !can_be_kept(core, cohort);
+    if (ticket->state != STATE(HELD) || cohort->grants == 0)
         return false;
-    return cohort->revoked || cohort->grants > cohort->handoffs;
+    return cohort->revoked || cohort->contended ||
+           (cohort->grants > cohort->handoffs &&
+            !hf_own_ticket_held(ticket->tickets.current)->watches_queue);
+}
+
+/* Note until when the ticket is kept, if it is.  When that begins, the watch of
+ * its queue is requested. */
+static void note_kept(struct hf_core *core, struct hf_cohort *cohort)
+{
+    bool was_kept = cohort->kept_until_ms != 0;
+    bool is_kept = cohort->ticket != NULL && !is_needed(cohort);
+
+    if (is_kept && !was_kept)
+        cohort->kept_until_ms = hf_after_ms(core->now_ms, cohort->keep_ms);
+    if (is_kept && !was_kept)
+        hf_acquisition_pump(core, cohort->ticket);
+    else if (!is_kept)
+        cohort->kept_until_ms = 0;
 }
 
 /* Hand the ticket to the first waiter, if nobody holds it, the session may
@@ -402,6 +448,20 @@ static bool ticket_is_relied_on(const struct hf_acquisition *ticket)
     return ticket->cohort->holder != NULL;
 }
 
+/* Then it is handed on once it is proven. */
+static bool ticket_awaits_proof(const struct hf_acquisition *ticket)
+{
+    return ticket->cohort->holder == NULL &&
+           ticket->cohort->waiters.first != NULL;
+}
+
+static uint64_t ticket_held_until_ms(const struct hf_acquisition *ticket)
+{
+    const struct hf_cohort *cohort = ticket->cohort;
+
+    return cohort->kept_until_ms != 0 ? cohort->kept_until_ms : HF_FOREVER;
+}
+
 const struct hf_acquisition_listener hf_acquisition_cohort_listener = {
     .has_deadlines = true, /* those of the waiters */
     .waiting = ticket_waiting,
@@ -412,7 +472,10 @@ const struct hf_acquisition_listener hf_acquisition_cohort_listener = {
     .done = ticket_changed,
     .changed = ticket_changed,
     .is_relied_on = ticket_is_relied_on,
+    .awaits_proof = ticket_awaits_proof,
     .proven = ticket_changed,
+    .held_until_ms = ticket_held_until_ms,
+    .contended = ticket_contended,
 };
 
 /* Acquire a ticket for the waiters, if there is none.  Its payload is that of
@@ -438,7 +501,7 @@ static void enqueue_ticket(struct hf_core *core, struct hf_cohort *cohort)
         .listener = &hf_acquisition_cohort_listener,
     };
     cohort->grants = 0;
-    cohort->revoked = cohort->was_behind = false;
+    cohort->revoked = cohort->contended = cohort->was_behind = false;
     hf_acquisition_start(core, cohort->ticket);
 }
 
@@ -448,8 +511,9 @@ static void pump(struct hf_core *core, struct hf_cohort *cohort)
 {
     check_ticket(core, cohort);
     end_try(core, cohort);
-    if (must_remove_ticket(cohort))
+    if (must_remove_ticket(core, cohort))
         remove_ticket(core, cohort);
+    note_kept(core, cohort);
     grant(core, cohort);
     finish_leaving(core, cohort); /* before the ticket they await is reused */
     enqueue_ticket(core, cohort);
@@ -457,11 +521,20 @@ static void pump(struct hf_core *core, struct hf_cohort *cohort)
         hf_schedule_touch(core, &cohort->ticket->entry);
 }
 
-/* The deferred call of a cohort. */
+/* The deferred call of a cohort.  One that is not used any more has no tickets.
+ */
 static void run_deferred(struct hf_core *core,
                          struct hf_deferred_call *deferred)
 {
-    pump(core, container_of(deferred, struct hf_cohort, deferred));
+    struct hf_cohort *cohort =
+        container_of(deferred, struct hf_cohort, deferred);
+
+    pump(core, cohort);
+    if (cohort->count > 0 || !tickets_can_be_freed(cohort))
+        return;
+    assert(cohort->ticket == NULL);
+    HF_LIST_REMOVE(&core->cohorts, cohort);
+    hf_cohort_free(core, cohort);
 }
 
 /* ------------------------------------------- a waiter as an acquisition -- */
@@ -535,6 +608,9 @@ void hf_cohort_check(const struct hf_core *core, const struct hf_cohort *cohort)
         count++;
     }
     assert(cohort->count >= count); /* others are LOST and not released */
-    assert(cohort->count > 0);
-    assert(cohort->ticket == NULL || is_needed(cohort));
+    assert(cohort->count > 0 || !tickets_can_be_freed(cohort));
+    assert((cohort->kept_until_ms != 0) ==
+           (cohort->ticket != NULL && !is_needed(cohort)));
+    assert(cohort->kept_until_ms == 0 ||
+           hf_own_ticket_wants_queue_watch(cohort->ticket->tickets.current));
 }

@@ -30,6 +30,14 @@
  *    lost, its holder gets LOST together with all others that the event
  *    concerns, and before any other effect; the waiters go on with another
  *    ticket.
+ *  - With .keep_ms the ticket stays HELD when the last waiter has left, for as
+ *    long as that and while no other ticket is seen in the queue.  This is lock
+ *    caching, as Chubby has it (Burrows, "The Chubby lock service", OSDI 2006,
+ *    2.7).  A waiter that comes meanwhile is granted without a request.  When
+ *    the ticket is kept for the first time its queue is watched.  From then on
+ *    it is handed on without a bound, until another ticket is seen: then it is
+ *    removed at once if it is kept, else once its holder has released it.  If
+ *    the queue cannot be watched, nothing is kept.
  *  - A request to release the ticket is passed on to its holder, or to the
  *    first waiter that is granted on it.  Between two holders it ends the
  *    ticket.
@@ -64,17 +72,21 @@ struct hf_cohort_ticket {
 struct hf_cohort {
     const char *queue; /* must live as long as the cohort */
     uint32_t handoffs; /* the most on one ticket */
+    uint64_t keep_ms;  /* how long the ticket is kept at most; 0: it is not */
 
     /* For the core only. */
-    /* Allocated while there are waiters.  The first ticket is allocated with
-     * the first waiter, whose wait ends if there is no memory; the second when
-     * it is needed.  Without memory for it the next enqueue waits until the
-     * first ticket can be used again. */
+    /* Allocated while there are waiters, or a ticket is kept or removed.  The
+     * first ticket is allocated with the first waiter, whose wait ends if there
+     * is no memory; the second when it is needed.  Without memory for it the
+     * next enqueue waits until the first ticket can be used again. */
     struct hf_cohort_ticket *tickets[HF_COHORT_TICKETS];
     struct hf_acquisition *ticket; /* the one in use: WAITING or HELD; NULL:
                                       none */
     uint64_t grants;               /* to waiters, on .ticket */
+    uint64_t kept_until_ms;        /* CLOCK_BOOTTIME; .ticket is kept, and then
+                                      removed; 0: it is not kept */
     bool revoked;    /* somebody asked for the release of .ticket */
+    bool contended;  /* another ticket may be in the queue of .ticket */
     bool was_behind; /* .ticket was seen behind tickets that block it */
     struct hf_acquisition *holder; /* the waiter that is HELD; NULL: none */
     struct {
@@ -89,20 +101,20 @@ struct hf_cohort {
     size_t count;                     /* of the waiters that are not DONE */
     struct hf_deferred_call deferred; /* a waiter or the ticket has notified the
                                          cohort */
-    struct hf_cohort *next; /* in the core's list, while it has waiters */
+    struct hf_cohort *next; /* in the core's list, while it has .tickets */
     struct hf_cohort *previous;
 };
 
 /* Make ${cohort} an empty one.  ${queue} is borrowed.  It must not be moved
- * while it has waiters. */
+ * unless it is idle. */
 void hf_cohort_init(struct hf_cohort *cohort, const char *queue,
-                    uint32_t handoffs);
+                    uint32_t handoffs, uint64_t keep_ms);
 
 /* Free the memory that ${cohort} refers to, but not ${cohort}: it is idle, or
  * its core is no longer used. */
 void hf_cohort_free(struct hf_core *core, struct hf_cohort *cohort);
 
-/* Has it no waiter, and does the core have nothing of it? */
+/* Has it no waiter and no ticket, and does the core have nothing of it? */
 bool hf_cohort_is_idle(const struct hf_cohort *cohort);
 
 /* The rest is for the core. */

@@ -147,6 +147,10 @@ struct hf_own_ticket_held *hf_own_ticket_held(struct hf_own_ticket *ticket)
 bool hf_own_ticket_wants_queue_watch(const struct hf_own_ticket *ticket)
 {
     assert(ticket->queue_watch != NULL);
+    if (ticket->state == STATE(HELD))
+        return ticket->in.held.watches_queue;
+    if (!ticket->rule->watches_queue)
+        return false;
     return (ticket->state == STATE(UNQUEUED) &&
             !ticket->in.unqueued.has_room) ||
            (ticket->state == STATE(QUEUED) && ticket->in.queued.blocking > 0);

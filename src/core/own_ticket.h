@@ -150,6 +150,7 @@ enum hf_downgrade_state {
 struct hf_own_ticket_held {
     bool stale; /* the connection was down since: somebody may have removed it,
                    see hf_own_ticket_confirm() */
+    bool watches_queue; /* .contended is to be called, and was not yet */
     enum hf_downgrade_state downgrade;
     uint64_t downgrade_at_ms; /* CLOCK_BOOTTIME; not requested before */
     uint32_t downgrade_tries; /* of the DOWNGRADE, that have failed */
@@ -200,6 +201,9 @@ struct hf_ticket_listener {
     /* The wait was given up and the ENQUEUE got no answer.  The listener calls
      * hf_own_ticket_remove_unanswered(). */
     void (*unanswered)(struct hf_core *core, struct hf_own_ticket *ticket);
+    /* HELD, and hf_own_ticket_watch_queue() was called: another ticket is in
+     * the queue, or was; or that is not known any more. */
+    void (*contended)(struct hf_core *core, struct hf_own_ticket *ticket);
     /* The removal was refused (HF_EDENIED); it is repeated. */
     void (*not_removed)(struct hf_core *core, struct hf_own_ticket *ticket,
                         const struct hf_error *why);
@@ -254,7 +258,7 @@ struct hf_own_ticket {
     struct hf_ticket_watches watches;
     uint64_t watch_at_ms; /* CLOCK_BOOTTIME; no new watch before */
     uint64_t pumped_ms;   /* CLOCK_BOOTTIME; of the last pump */
-    struct hf_ticket_queue_watch *queue_watch; /* NULL: its rule needs none */
+    struct hf_ticket_queue_watch *queue_watch; /* NULL: it never needed one */
     struct hf_text_update *text_update;        /* NULL: never needed */
 };
 
@@ -333,8 +337,8 @@ void hf_own_ticket_session_over(struct hf_core *core,
 void hf_own_ticket_cancel_request(struct hf_core *core,
                                   struct hf_own_ticket *ticket);
 
-/* Does the ticket, whose rule watches the queue, need to know of changes of it
- * now? */
+/* Does the ticket, which has a queue watch, need to know of changes of its
+ * queue now? */
 bool hf_own_ticket_wants_queue_watch(const struct hf_own_ticket *ticket);
 
 /* Is its ENQUEUE under way? */
@@ -415,6 +419,10 @@ void hf_own_ticket_tick(struct hf_core *core, struct hf_own_ticket *ticket);
  * speaks against that.  False: the connection was down since somebody last
  * relied on it, so it is listed first, and .changed or .lost follows. */
 bool hf_own_ticket_confirm(struct hf_core *core, struct hf_own_ticket *ticket);
+
+/* HELD: watch the queue, and call .contended once another ticket is seen in it.
+ * False if there is no memory. */
+bool hf_own_ticket_watch_queue(struct hf_own_ticket *ticket);
 
 /* HELD, with a write ticket: request the DOWNGRADE until it is answered. */
 void hf_own_ticket_downgrade(struct hf_own_ticket *ticket);

@@ -257,6 +257,34 @@ static void watch_failed(struct hf_core *core, struct hf_own_ticket *ticket,
         ticket->watch_at_ms = hf_core_retry_at_ms(core, &ticket->watch_tries);
 }
 
+/* HELD, and the watch of the queue has shown another ticket, or can show none.
+ */
+static void contended(struct hf_core *core, struct hf_own_ticket *ticket)
+{
+    hf_own_ticket_held(ticket)->watches_queue = false;
+    ticket->listener->contended(core, ticket);
+}
+
+/* The queue has changed.  A ticket that waits lists it again, by a new watch.
+ */
+static void queue_changed(struct hf_core *core, struct hf_own_ticket *ticket)
+{
+    hf_ticket_queue_watch_ended(ticket->queue_watch, &core->effects);
+    if (ticket->state == STATE(HELD) && ticket->in.held.watches_queue)
+        contended(core, ticket);
+}
+
+/* A WATCH_QUEUE was answered with a list that is wanted. */
+static void queue_listed(struct hf_core *core, struct hf_own_ticket *ticket,
+                         const struct hf_snapshot *snapshot)
+{
+    if (ticket->state != STATE(HELD))
+        hf_own_ticket_queue_listed(core, ticket, snapshot);
+    else if (snapshot->count > 1 ||
+             hf_snapshot_find(snapshot, &ticket->id) == snapshot->count)
+        contended(core, ticket);
+}
+
 /* A WATCH_QUEUE failed: repeat it, or end the wait. */
 static void queue_watch_failed(struct hf_core *core,
                                struct hf_own_ticket *ticket,
@@ -265,7 +293,9 @@ static void queue_watch_failed(struct hf_core *core,
     struct hf_ticket_queue_watch *watch = ticket->queue_watch;
 
     hf_ticket_queue_watch_ended(watch, &core->effects);
-    if (is_fatal(event) && hf_own_ticket_wants_queue_watch(ticket))
+    if (ticket->state == STATE(HELD) && ticket->in.held.watches_queue)
+        contended(core, ticket);
+    else if (is_fatal(event) && hf_own_ticket_wants_queue_watch(ticket))
         end_wait(core, ticket, event);
     else
         watch->at_ms = hf_core_retry_at_ms(core, &watch->tries);
@@ -444,7 +474,7 @@ static void list_answered(struct hf_core *core, struct hf_own_ticket *ticket,
         listed(core, ticket, snapshot);
     else if (hf_ticket_queue_watch_listed(ticket->queue_watch) &&
              hf_own_ticket_wants_queue_watch(ticket))
-        hf_own_ticket_queue_listed(core, ticket, snapshot);
+        queue_listed(core, ticket, snapshot);
 }
 
 void hf_own_ticket_answered(struct hf_core *core, struct hf_own_ticket *ticket,
@@ -469,7 +499,7 @@ void hf_own_ticket_answered(struct hf_core *core, struct hf_own_ticket *ticket,
         list_answered(core, ticket, event);
         break;
     case HF_EVENT_QUEUE_CHANGED:
-        hf_ticket_queue_watch_ended(ticket->queue_watch, &core->effects);
+        queue_changed(core, ticket);
         break;
     case HF_EVENT_WATCHING:
         request->busy = false;

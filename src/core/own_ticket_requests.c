@@ -107,8 +107,7 @@ static void pump_ticket_watches(struct hf_core *core,
         ticket->watch_at_ms = hf_core_retry_at_ms(core, &ticket->watch_tries);
 }
 
-/* Start or stop the watch of the queue, as the state needs it.  The rule of the
- * ticket has such a watch. */
+/* Start or stop the watch of the queue, as the state needs it. */
 static void pump_queue_watch(struct hf_core *core, struct hf_own_ticket *ticket,
                              bool usable)
 {
@@ -226,6 +225,16 @@ bool hf_own_ticket_confirm(struct hf_core *core, struct hf_own_ticket *ticket)
     if (hf_session_usable(&core->session))
         pump_list(core, ticket);
     return false;
+}
+
+bool hf_own_ticket_watch_queue(struct hf_own_ticket *ticket)
+{
+    struct hf_own_ticket_held *held = hf_own_ticket_held(ticket);
+
+    if (ticket->queue_watch == NULL)
+        ticket->queue_watch = hf_ticket_queue_watch_new(ticket);
+    held->watches_queue = ticket->queue_watch != NULL;
+    return held->watches_queue;
 }
 
 void hf_own_ticket_downgrade(struct hf_own_ticket *ticket)

@@ -2,9 +2,9 @@
 /*
  * The watches of one ticket of ours: which tickets it wants to see the end of,
  * and the requests for that; and the watch of its queue, which is the list of
- * the queue and the event that it has changed since.  Only leases and
- * participants of a double barrier need the latter, because no single ticket
- * blocks them.
+ * the queue and the event that it has changed since.  The latter is for leases
+ * and participants of a double barrier, because no single ticket blocks them,
+ * and for a ticket that is kept, which goes when another one comes.
  */
 #ifndef HF_CORE_TICKET_WATCH_H
 #define HF_CORE_TICKET_WATCH_H

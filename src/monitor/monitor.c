@@ -108,7 +108,9 @@ void hf_monitor_leave(struct hf_monitor *m)
         hf_monitor_restore_cancel();
         return;
     }
-    if (m->loop_was_run || hf_callback_queue_runs_here(&m->callback_queue))
+    /* A thread that sleeps on the loop is woken by what becomes ready. */
+    if (m->loop_was_run || m->sleepers > 0 ||
+        hf_callback_queue_runs_here(&m->callback_queue))
         hf_monitor_run_asked(m);
     else
         hf_monitor_run_ready(m);

@@ -30,12 +30,14 @@ static const char *ticket_name(const struct cohort_fixture *f,
     return name;
 }
 
-/* "VERB" or "VERB t1": a list and a proof are about no ticket. */
+/* "VERB" or "VERB t1": a list, a queue watch and a proof are about no ticket.
+ */
 static void describe(struct cohort_fixture *f, const struct hf_request *request,
                      const char *verb, char *text, size_t bytes)
 {
-    bool named =
-        request->own_ticket != NULL && request->kind != HF_REQUEST_LIST;
+    bool named = request->own_ticket != NULL &&
+                 request->kind != HF_REQUEST_LIST &&
+                 request->kind != HF_REQUEST_WATCH_QUEUE;
 
     snprintf(text, bytes, "%s%s%s", verb, named ? " " : "",
              named ? ticket_name(f, &request->ticket) : "");
@@ -45,10 +47,14 @@ static void take_request(struct cohort_fixture *f, struct hf_request *request,
                          char *text, size_t bytes)
 {
     static const char *const verbs[] = {
-        [HF_REQUEST_ENQUEUE] = "ENQUEUE",  [HF_REQUEST_LIST] = "LIST",
-        [HF_REQUEST_WATCH] = "WATCH",      [HF_REQUEST_PROVE] = "PROVE",
-        [HF_REQUEST_REMOVE] = "REMOVE",    [HF_REQUEST_END] = "END",
-        [HF_REQUEST_DESCRIBE] = "DESCRIBE"};
+        [HF_REQUEST_ENQUEUE] = "ENQUEUE",
+        [HF_REQUEST_LIST] = "LIST",
+        [HF_REQUEST_WATCH] = "WATCH",
+        [HF_REQUEST_PROVE] = "PROVE",
+        [HF_REQUEST_REMOVE] = "REMOVE",
+        [HF_REQUEST_END] = "END",
+        [HF_REQUEST_DESCRIBE] = "DESCRIBE",
+        [HF_REQUEST_WATCH_QUEUE] = "WATCH queue"};
     size_t pending = 0;
 
     if (request->kind == HF_REQUEST_ENQUEUE) {
@@ -119,9 +125,13 @@ void cohort_fixture_expect(struct cohort_fixture *f, const char *expected,
         if (effect->kind == HF_EFFECT_REQUEST) {
             take_request(f, effect->request, text, sizeof text);
         } else if (effect->kind == HF_EFFECT_UNWATCH) {
-            describe(f, effect->request, "WATCH", text, sizeof text);
+            bool of_queue = effect->request->kind == HF_REQUEST_WATCH_QUEUE;
+
+            describe(f, effect->request, of_queue ? "WATCH queue" : "WATCH",
+                     text, sizeof text);
             (void)cohort_pending(f, text, true);
-            describe(f, effect->request, "UNWATCH", text, sizeof text);
+            describe(f, effect->request, of_queue ? "UNWATCH queue" : "UNWATCH",
+                     text, sizeof text);
         } else if (effect->kind == HF_EFFECT_CONNECT) {
             snprintf(text, sizeof text, "CONNECT");
         } else if (effect->kind == HF_EFFECT_STATE) {
@@ -219,8 +229,10 @@ void cohort_answer(struct cohort_fixture *f, enum hf_event_kind kind,
 {
     struct hf_event event = {.kind = kind};
     struct hf_ticket tickets[COHORT_TICKETS];
-    bool stays = kind == HF_EVENT_WATCHING || kind == HF_EVENT_REVOKED;
+    bool stays = kind == HF_EVENT_WATCHING || kind == HF_EVENT_REVOKED ||
+                 strcmp(request, "WATCH queue") == 0;
 
+    stays = stays && kind != HF_EVENT_QUEUE_CHANGED;
     event.as.answer.request = cohort_pending(f, request, !stays);
     event.as.answer.found = true;
     event.as.answer.anchor_ms = f->now_ms - 5;
@@ -275,7 +287,7 @@ void cohort_fixture_init(struct cohort_fixture *f)
     memset(f, 0, sizeof *f);
     hf_random_seed(&config.random, 1);
     hf_core_init(&f->core, &config, COHORT_START_MS);
-    hf_cohort_init(&f->cohort, "q", COHORT_HANDOFFS);
+    hf_cohort_init(&f->cohort, "q", COHORT_HANDOFFS, 0);
     f->now_ms = COHORT_START_MS;
     for (size_t i = 1; i <= COHORT_WAITERS; i++) {
         snprintf(f->payloads[i], sizeof f->payloads[i], "w%zu", i);

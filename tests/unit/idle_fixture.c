@@ -158,7 +158,7 @@ static void add(struct idle_fixture *f, enum idle_sort sort,
         want(f, &o->a);
         break;
     case IDLE_COHORTS:
-        hf_cohort_init(&o->cohort, o->queue, 16);
+        hf_cohort_init(&o->cohort, o->queue, 16, 0);
         hf_acquisition_use_cohort(&o->a, &o->cohort);
         hold(f, &o->a);
         assert_int_equal(o->a.state, HF_ACQUISITION_HELD);
@@ -174,7 +174,7 @@ static void add(struct idle_fixture *f, enum idle_sort sort,
 /* The cohort of the subject: one holder and one waiter. */
 static void fill_cohort(struct idle_fixture *f)
 {
-    hf_cohort_init(&f->cohort, f->names[1], 1000000);
+    hf_cohort_init(&f->cohort, f->names[1], 1000000, 0);
     for (size_t i = 0; i < 2; i++) {
         init(&f->waiters[i], f->names[1]);
         hf_acquisition_use_cohort(&f->waiters[i], &f->cohort);

@@ -17,7 +17,8 @@ static enum hf_ticket_kind kind_of(const struct attempt *attempt,
 }
 
 /* 1, 3: attempts of a group are granted in order, a ticket is handed on at most
- * .handoffs times, and not at all after a revocation was notified. */
+ * .handoffs times unless it can be kept, and not at all after a revocation was
+ * notified. */
 static void check_group(const struct attempt *granted)
 {
     struct client *client = granted->client;
@@ -33,7 +34,8 @@ static void check_group(const struct attempt *granted)
                            granted->name, a->name);
         older |= a == granted;
     }
-    if (++group->grants > 1 + (uint64_t)group->cohort.handoffs)
+    if (++group->grants > 1 + (uint64_t)group->cohort.handoffs &&
+        group->cohort.keep_ms == 0)
         cluster_broken(
             cluster, 3,
             "%s is the %uth to be granted on one ticket, which may be "
@@ -525,8 +527,9 @@ void check_released(struct attempt *attempt)
     if (attempt->a.status != HF_OK && attempt->a.message == NULL)
         cluster_broken(cluster, 10, "%s was released with %s and no message",
                        attempt->name, hf_status_name(attempt->a.status));
-    if (attempt->group != NULL && check_group_needs(attempt))
-        return; /* handed on, or given back for another */
+    if (attempt->group != NULL &&
+        (check_group_needs(attempt) || attempt->group->cohort.keep_ms > 0))
+        return; /* handed on, given back for another, or kept */
     if (attempt->a.status == HF_OK && attempt->gone_before_release &&
         !cluster->answers_garbled)
         cluster_broken(cluster, 13,
@@ -551,7 +554,8 @@ void check_forgotten(struct attempt *attempt)
         cluster_broken(cluster, 8, "%s was forgotten %s", attempt->name,
                        attempt->forgotten ? "twice" : "before its end");
     attempt->forgotten = true;
-    last = attempt->group != NULL && !check_group_lives(attempt->group);
+    last = attempt->group != NULL && !check_group_lives(attempt->group) &&
+           attempt->group->cohort.keep_ms == 0;
     for (unsigned i = 0; i < cluster->ticket_count; i++) {
         const struct ticket_record *record = &cluster->tickets[i];
 

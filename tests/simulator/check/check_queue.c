@@ -121,6 +121,32 @@ static void check_entry_mutexes(const struct attempt *attempt)
     }
 }
 
+/* 4: a ticket that is kept goes within .grant_limit_us without a fault when
+ * others wait, and when its time is over. */
+static void check_kept(struct group *group)
+{
+    struct client *client = group->client;
+    struct cluster *cluster = client->cluster;
+    uint64_t now_us = hf_sim_now_us(cluster->sim);
+    uint64_t limit_us = cluster->grant_limit_us;
+    bool kept = group->ready && group->incarnation == client->incarnation &&
+                group->cohort.kept_until_ms != 0;
+
+    if (!kept || hf_sim_queue(cluster->sim, group->lock->name).count < 2)
+        group->delays_since_us = 0;
+    else if (group->delays_since_us == 0)
+        group->delays_since_us = now_us;
+    if (!kept || now_us <= client->last_fault_us + limit_us)
+        return;
+    if (group->delays_since_us != 0 &&
+        now_us > group->delays_since_us + limit_us)
+        cluster_broken(cluster, 4, "%s is kept while others wait for it",
+                       group->lock->name);
+    if (check_client_ms(client) > group->cohort.kept_until_ms + limit_us / 1000)
+        cluster_broken(cluster, 4, "%s is kept for too long",
+                       group->lock->name);
+}
+
 /* While a client is cut off or frozen, nothing of it can be granted. */
 void check_wakeups(struct cluster *cluster)
 {
@@ -142,6 +168,8 @@ void check_wakeups(struct cluster *cluster)
             else if (check_holds(a))
                 check_entry_mutexes(a);
         }
+        for (struct group *g = client->groups; g != NULL; g = g->next)
+            check_kept(g);
     }
 }
 

@@ -83,7 +83,7 @@ static void add_semaphore(struct attempt *attempt,
 }
 
 /* The cohort of the client for the lock.  It is initialised again after the
- * core has forgotten all its waiters. */
+ * core has forgotten all its waiters, unless it keeps its ticket. */
 static struct group *group_at(struct client *client, struct lock *lock)
 {
     struct group *group = client->groups;
@@ -102,7 +102,8 @@ static struct group *group_at(struct client *client, struct lock *lock)
         client->groups = group;
     }
     if (!group->ready)
-        hf_cohort_init(&group->cohort, lock->name, client->cluster->handoffs);
+        hf_cohort_init(&group->cohort, lock->name, client->cluster->handoffs,
+                       client->cluster->keep_ms);
     group->ready = true;
     return group;
 }

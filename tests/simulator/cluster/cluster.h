@@ -98,6 +98,9 @@ struct group {
     /* A waiter was notified that its ticket may still be in the queue. */
     bool may_remain;
     unsigned grants; /* grants on the current ticket */
+    /* True time since when its ticket is kept while others wait; 0: it does
+     * not. */
+    uint64_t delays_since_us;
     struct group *next;
 };
 
@@ -246,6 +249,7 @@ struct cluster {
     unsigned ticket_count;
     unsigned attempt_count;
     uint32_t handoffs; /* of the cohorts of this run */
+    uint64_t keep_ms;  /* likewise */
     uint64_t connect_ms;
     enum hf_loss_at loss_at;
     /* The longest time from when an attempt could be granted until it is. */

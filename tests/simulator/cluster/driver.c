@@ -124,10 +124,11 @@ static void request(struct client *client, struct hf_request *asked)
 
 /* --------------------------------------------------------------- effects -- */
 
-/* With its last waiter the core forgets the cohort. */
+/* With its last waiter the core forgets the cohort, unless its ticket is
+ * kept. */
 static void group_child_forgotten(struct group *group)
 {
-    if (check_group_lives(group))
+    if (check_group_lives(group) || group->cohort.keep_ms > 0)
         return;
     if (!hf_cohort_is_idle(&group->cohort))
         cluster_broken(group->client->cluster, 5,

@@ -114,11 +114,11 @@ static void encode_pending(struct hf_state_encoder *encoder,
     hf_encode_number(encoder, pending->kind);
     hf_encode_number(encoder, pending->watches_queue);
     if (pending->watches_queue &&
-        pending->watching) /* has a ticket left since it read? */
+        pending->watching) /* has it changed since it read? */
         hf_encode_number(
             encoder, pending->seen_version !=
                          sim_queue_find(pending->engine->sim, pending->queue)
-                             ->removed_count);
+                             ->changed_count);
 }
 
 /* Only the parts that a core reads. */

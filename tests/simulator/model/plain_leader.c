@@ -3,6 +3,8 @@
  * barriers, and copies of the queues for followers that are cut off. */
 #include "simulator/model/sim_internal.h"
 
+#include <assert.h>
+
 #define WATCHES_MAX 256
 
 /* --------------------------------------------------------------- watches -- */
@@ -66,27 +68,38 @@ void plain_ticket_downgrade(struct hf_sim *sim, struct sim_ticket *ticket)
     struct sim_ticket before = *ticket;
 
     ticket->ticket.kind = HF_TICKET_READ;
+    ticket->queue->changed_count++;
     sim->transaction++;
     notify_watches(sim, &before);
 }
 
-/* -------------------------------------------------------------- barriers -- */
+/* What a queue watch is of: BARRIER, PARTICIPANT, or 0 for tickets. */
+static enum hf_ticket_kind watched_kind(const struct plain_pending *watch)
+{
+    assert(watch->watches_queue);
+    if (watch->of_barrier)
+        return HF_TICKET_BARRIER;
+    return watch->of_participants ? HF_TICKET_PARTICIPANT : 0;
+}
 
 /* A follower that is cut off notifies nobody; plain_connection_unstall() makes
  * up for it. */
 void plain_notify_queue_watches(struct hf_sim *sim,
-                                const struct sim_queue *queue, bool of_barrier)
+                                const struct sim_queue *queue,
+                                enum hf_ticket_kind of)
 {
     for (struct hf_engine *e = sim->engines; e != NULL; e = e->next) {
         for (struct plain_pending *p = e->first; p != NULL; p = p->next) {
-            if (!(of_barrier ? p->of_barrier : p->of_participants) ||
-                !p->is_set || p->connection->stalled || p->queue != queue->name)
+            if (!p->watches_queue || watched_kind(p) != of || !p->is_set ||
+                p->connection->stalled || p->queue != queue->name)
                 continue;
             p->is_set = false;
             plain_send_notice(p);
         }
     }
 }
+
+/* -------------------------------------------------------------- barriers -- */
 
 bool plain_barrier_set(struct hf_sim *sim, struct sim_queue *queue,
                        const struct hf_ticket_id *id)
@@ -109,14 +122,14 @@ bool plain_barrier_clear(struct hf_sim *sim, struct sim_queue *queue)
     sim->transaction++;
     queue->barrier.token = 0;
     sim_observe_barrier(sim, queue->name, false);
-    plain_notify_queue_watches(sim, queue, true);
+    plain_notify_queue_watches(sim, queue, HF_TICKET_BARRIER);
     return true;
 }
 
 void plain_barrier_touch(struct hf_sim *sim, struct sim_queue *queue)
 {
-    plain_notify_queue_watches(sim, queue, true);
-    plain_notify_queue_watches(sim, queue, false);
+    plain_notify_queue_watches(sim, queue, HF_TICKET_BARRIER);
+    plain_notify_queue_watches(sim, queue, HF_TICKET_PARTICIPANT);
 }
 
 /* -------------------------------------------------------------- sessions -- */
@@ -206,7 +219,7 @@ static struct sim_queue *copy_queue(struct hf_sim *sim,
     struct sim_ticket **end = &copy->first;
 
     copy->name = queue->name;
-    copy->removed_count = queue->removed_count;
+    copy->changed_count = queue->changed_count;
     copy->barrier = queue->barrier;
     copy->ready = queue->ready;
     copy->participant_changes = queue->participant_changes;

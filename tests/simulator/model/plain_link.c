@@ -201,6 +201,8 @@ static void enqueue(struct hf_sim *sim, struct plain_session *session,
                   (unsigned long long)ticket->ticket.sequence, queue->name);
         if (message->ticket_kind == HF_TICKET_PARTICIPANT)
             plain_participants_changed(sim, queue);
+        else
+            plain_notify_queue_watches(sim, queue, 0);
     }
     message->answer.kind = HF_EVENT_ENQUEUED;
     message->answer.as.answer.snapshot = visible_queue(sim, message, queue);

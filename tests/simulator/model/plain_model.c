@@ -94,6 +94,7 @@ static void other_enqueue(struct hf_sim *sim, struct sim_queue *queue,
     };
 
     sim_ticket_add(sim, queue, &like, NULL);
+    plain_notify_queue_watches(sim, queue, 0);
 }
 
 static bool evict(struct hf_sim *sim, const struct hf_ticket_id *ticket,

@@ -10,7 +10,7 @@
 void plain_participants_changed(struct hf_sim *sim, struct sim_queue *queue)
 {
     queue->participant_changes++;
-    plain_notify_queue_watches(sim, queue, false);
+    plain_notify_queue_watches(sim, queue, HF_TICKET_PARTICIPANT);
 }
 
 uint64_t plain_watched_version(const struct plain_pending *pending,
@@ -19,7 +19,7 @@ uint64_t plain_watched_version(const struct plain_pending *pending,
     if (pending->of_barrier)
         return queue->barrier.token;
     return pending->of_participants ? queue->participant_changes
-                                    : queue->removed_count;
+                                    : queue->changed_count;
 }
 
 /* The observer knows READY by the name of its node in the ZooKeeper model. */

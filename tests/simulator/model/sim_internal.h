@@ -60,7 +60,8 @@ struct sim_ticket {
 struct sim_queue {
     char *name;
     uint64_t sequence;      /* of the last ticket */
-    uint64_t removed_count; /* tickets that have left the queue, so far */
+    uint64_t changed_count; /* tickets that have come, gone or become another
+                               kind, so far */
     struct sim_ticket *first;
     struct hf_ticket barrier; /* the barrier of this name; token 0: cleared */
     /* The node READY of a double barrier; token 0: none. */
@@ -93,7 +94,7 @@ struct plain_pending {
     const char *queue;
     struct hf_ticket_id ticket;
     bool watches_queue; /* a WATCH_QUEUE at the whole queue, ... */
-    /* ... .removed_count of the queue, or what else plain_watched_version()
+    /* ... .changed_count of the queue, or what else plain_watched_version()
      * says, when it was read. */
     uint64_t seen_version;
     bool of_barrier;      /* ... or a WATCH_QUEUE at the barrier, ... */
@@ -409,10 +410,11 @@ bool plain_barrier_set(struct hf_sim *sim, struct sim_queue *queue,
 bool plain_barrier_clear(struct hf_sim *sim, struct sim_queue *queue);
 void plain_barrier_touch(struct hf_sim *sim, struct sim_queue *queue);
 
-/* Fire the watches of the barrier, or (not ${of_barrier}) of the
- * participants. */
+/* Fire the queue watches of the barrier, of the participants, or (0) of the
+ * tickets. */
 void plain_notify_queue_watches(struct hf_sim *sim,
-                                const struct sim_queue *queue, bool of_barrier);
+                                const struct sim_queue *queue,
+                                enum hf_ticket_kind of);
 
 /* -------------------------------------------------- plain_participants.c -- */
 

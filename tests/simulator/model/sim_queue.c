@@ -94,6 +94,7 @@ struct sim_ticket *sim_ticket_add(struct hf_sim *sim, struct sim_queue *queue,
         at = &(*at)->next;
     ticket->next = *at;
     *at = ticket;
+    queue->changed_count++;
     if (sim->observer.added != NULL)
         sim->observer.added(sim->observer.arg, queue->name, &ticket->ticket);
     return ticket;
@@ -108,7 +109,7 @@ void sim_ticket_unlink(struct sim_ticket *ticket)
         at = &(*at)->next;
     }
     *at = ticket->next;
-    ticket->queue->removed_count++;
+    ticket->queue->changed_count++;
 }
 
 void sim_observe_gone(struct hf_sim *sim, const struct sim_ticket *ticket,

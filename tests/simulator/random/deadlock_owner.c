@@ -164,7 +164,7 @@ static void use_cohort(struct deadlock_want *want)
 
     if (!shared->ready)
         hf_cohort_init(&shared->cohort, deadlock_run.locks[want->lock].name,
-                       HANDOFFS);
+                       HANDOFFS, 0);
     shared->ready = true;
     hf_acquisition_use_cohort(&want->a, &shared->cohort);
 }

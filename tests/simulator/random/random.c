@@ -369,6 +369,8 @@ static void choose_cohorts(uint64_t seed, enum engine_kind engine)
         plan.want_every_us /= 20;
     if (hf_random_below(&random, 2) == 0)
         plan.cluster->handoffs = 1 + (uint32_t)hf_random_below(&random, 4);
+    if (plan.cohorts && hf_random_below(&random, 3) == 0)
+        plan.cluster->keep_ms = 1 + hf_random_below(&random, 8000);
 }
 
 /* In a quarter of the runs losses are at SUSPENDED. */
