@@ -155,6 +155,100 @@ LEASED_TEST(a_look_goes_on_for_longer_than_a_lease)
     (void)run_until_event(b, "QUEUE_CHANGED l", 10);
 }
 
+/* A queue watch of b, which lists ${expected}. */
+static void b_looks_at(const char *queue, const char *expected)
+{
+    (void)model_ask(b, HF_REQUEST_WATCH_QUEUE, queue, 'l');
+    model_run(model, 2 * MODEL_DELAY_MS);
+    EXPECT_EVENTS(b, expected);
+}
+
+/* What a did was reported after one way to the server and one way back. */
+static void expect_change_at_once(void)
+{
+    unsigned lists = model_calls(model, HF_STORE_LIST);
+
+    model_run(model, 2 * MODEL_DELAY_MS);
+    EXPECT_EVENTS(b, "QUEUE_CHANGED l");
+    assert_int_equal(model_calls(model, HF_STORE_LIST), lists);
+}
+
+LEASED_TEST(what_comes_is_reported_without_asking)
+{
+    b_looks_at("q", "LISTED l: a b");
+    (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'c');
+    expect_change_at_once();
+    b_looks_at("empty", "LISTED l:");
+    (void)model_ask(a, HF_REQUEST_ENQUEUE, "empty", 'd');
+    expect_change_at_once();
+}
+
+LEASED_TEST(a_downgrade_is_reported_without_asking)
+{
+    (void)model_enqueue(a, "r", 'w', HF_TICKET_WRITE);
+    model_run(model, 20);
+    b_looks_at("r", "LISTED l: w");
+    (void)model_ask(a, HF_REQUEST_DOWNGRADE, "r", 'w');
+    expect_change_at_once();
+}
+
+LEASED_TEST(a_ticket_that_is_there_does_not_come_again)
+{
+    b_looks_at("q", "LISTED l: a b");
+    (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
+    model_run(model, MODEL_TTL_MS);
+    assert_null(strstr(model_events(b), "QUEUE_CHANGED"));
+}
+
+LEASED_TEST(a_lost_notice_of_what_comes_is_made_good)
+{
+    uint64_t since_ms;
+
+    b_looks_at("q", "LISTED l: a b");
+    model_lose_notices(model, true);
+    (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'c');
+    since_ms = model_now_ms(model);
+    assert_true(run_until_event(b, "QUEUE_CHANGED l", MODEL_TTL_MS) <=
+                since_ms + MODEL_TTL_MS / 2 + 20);
+}
+
+LEASED_TEST(a_lost_notice_of_a_downgrade_is_made_good)
+{
+    (void)model_enqueue(a, "r", 'w', HF_TICKET_WRITE);
+    model_run(model, 20);
+    b_looks_at("r", "LISTED l: w");
+    model_lose_notices(model, true);
+    (void)model_ask(a, HF_REQUEST_DOWNGRADE, "r", 'w');
+    (void)run_until_event(b, "QUEUE_CHANGED l", MODEL_TTL_MS);
+}
+
+LEASED_TEST(an_empty_queue_is_listed_once_in_a_ttl)
+{
+    enum { TTLS = 5 };
+    unsigned lists;
+
+    b_looks_at("empty", "LISTED l:");
+    lists = model_calls(model, HF_STORE_LIST);
+    model_run(model, TTLS * MODEL_TTL_MS + 20);
+    assert_int_equal(model_calls(model, HF_STORE_LIST), lists + TTLS);
+    assert_int_equal(model_calls(model, HF_STORE_EXISTS), 0);
+    model_lose_notices(model, true);
+    (void)model_ask(a, HF_REQUEST_ENQUEUE, "empty", 'c');
+    (void)run_until_event(b, "QUEUE_CHANGED l", MODEL_TTL_MS + 20);
+}
+
+LEASED_TEST(what_came_during_an_outage_is_reported)
+{
+    b_looks_at("empty", "LISTED l:");
+    model_refuse(model, true);
+    model_cut(b, false);
+    (void)model_ask(a, HF_REQUEST_ENQUEUE, "empty", 'c');
+    model_run(model, 20);
+    model_refuse(model, false);
+    model_run(model, 1000);
+    assert_non_null(strstr(model_events(b), "; QUEUE_CHANGED l"));
+}
+
 /* ------------------------------------------------------------ revocation -- */
 
 LEASED_TEST(a_lost_revocation_comes_with_the_renewal)

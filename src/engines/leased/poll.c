@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Polls: asking the server whether the tickets that are watched, or that a
- * queue watch has listed, are still there.  A notice usually comes first.  But
- * notices can be lost, and an expired ticket causes none before somebody uses
- * its queue.  Tickets of a double barrier are listed again instead, because new
- * participants count as well.
+/* Polls: asking the server whether the tickets that are watched are still
+ * there, and whether a queue that is watched is what was listed.  A notice
+ * usually comes first.  But notices can be lost, and an expired ticket causes
+ * none before somebody uses its queue.
  *
- * A poll is sent as EXISTS or LIST, and its answer is given to the watches.
+ * A poll is an EXISTS of the tickets, and a LIST of the queue, because the
+ * tickets that came are not known by id.  The answer is given to the watches.
  * The beginning of a ticket watch is here, too, because it may be a poll. */
 #include <assert.h>
 
@@ -61,10 +61,9 @@ static void polled(struct hf_leased *leased, struct hf_leased_call *call,
             hf_leased_ticket_gone(leased, call->queue->name, id,
                                   HF_LEASED_MISSING, NULL);
     }
-    hf_leased_queue_watches_polled(leased, call->queue, call->number, answer);
 }
 
-/* A LIST of the participants was answered. */
+/* A LIST of the queue, or of its participants, was answered. */
 static void relisted(struct hf_leased *leased, struct hf_leased_call *call,
                      const struct hf_store_answer *answer)
 {
@@ -73,7 +72,7 @@ static void relisted(struct hf_leased *leased, struct hf_leased_call *call,
         return;
     }
     hf_leased_poll_plan(leased, call->queue, answer);
-    hf_leased_queue_watches_relisted(leased, call->queue, call->number, answer);
+    hf_leased_queue_watches_relisted(leased, call, answer);
 }
 
 /* ----------------------------------------------------------------- calls -- */
@@ -135,48 +134,38 @@ static size_t count_polled(const struct hf_leased *leased,
                            const struct hf_leased_queue *queue)
 {
     const struct hf_leased_watch *watch;
-    const struct hf_leased_queue_watch *queue_watch;
     size_t count = 0;
 
     for (watch = queue->watches; watch != NULL; watch = watch->next)
         count += needs_poll(leased, watch) ? 1 : 0;
-    for (queue_watch = queue->queue_watches; queue_watch != NULL;
-         queue_watch = queue_watch->next)
-        count += queue_watch->of_participants ? 0 : queue_watch->count;
     return count;
 }
 
-static bool has_participant_watch(const struct hf_leased_queue *queue)
+/* If a queue watch has listed the participants, or the tickets of ${queue}:
+ * send a LIST of them. */
+static void relist(struct hf_leased *leased, struct hf_leased_queue *queue,
+                   bool participants)
 {
-    const struct hf_leased_queue_watch *queue_watch = queue->queue_watches;
+    const struct hf_leased_queue_watch *queue_watch =
+        hf_leased_queue_watch_listed(queue, participants);
+    struct hf_leased_call *call;
 
-    while (queue_watch != NULL &&
-           !(queue_watch->of_participants && queue_watch->listed))
-        queue_watch = queue_watch->next;
-    return queue_watch != NULL;
-}
-
-/* Participants that came later are not known by id, so a list is needed. */
-static void relist_participants(struct hf_leased *leased,
-                                struct hf_leased_queue *queue)
-{
-    struct hf_leased_call *call =
-        hf_leased_call_new(leased, HF_STORE_LIST, queue->name, NULL);
-
+    if (queue_watch == NULL)
+        return;
+    call = hf_leased_call_new(leased, HF_STORE_LIST, queue->name, NULL);
     if (call == NULL) {
         hf_leased_poll_later(leased, queue);
         return;
     }
-    call->store_call.ticket_kind = HF_TICKET_PARTICIPANT;
+    call->store_call.ticket_kind = queue_watch->request->ticket_kind;
     hf_leased_call_begin(leased, call, relisted);
 }
 
-/* Send an EXISTS about the ${count} tickets of watches and queue watches. */
+/* Send an EXISTS about the ${count} tickets of watches. */
 static void poll_tickets(struct hf_leased *leased,
                          struct hf_leased_queue *queue, size_t count)
 {
     const struct hf_leased_watch *watch;
-    const struct hf_leased_queue_watch *queue_watch;
     struct hf_leased_call *call;
 
     call = exists_call_new(leased, queue->name, count);
@@ -188,12 +177,6 @@ static void poll_tickets(struct hf_leased *leased,
         if (needs_poll(leased, watch))
             add_id(call, &watch->id);
     }
-    for (queue_watch = queue->queue_watches; queue_watch != NULL;
-         queue_watch = queue_watch->next) {
-        for (size_t i = 0;
-             i < queue_watch->count && !queue_watch->of_participants; i++)
-            add_id(call, &queue_watch->ids[i]);
-    }
     hf_leased_call_begin(leased, call, polled);
 }
 
@@ -204,8 +187,8 @@ static void poll_queue(struct hf_leased *leased, struct hf_leased_queue *queue)
     queue->poll_at_ms = HF_FOREVER;
     if (count > 0)
         poll_tickets(leased, queue, count);
-    if (has_participant_watch(queue))
-        relist_participants(leased, queue);
+    relist(leased, queue, false);
+    relist(leased, queue, true);
 }
 
 void hf_leased_poll_all(struct hf_leased *leased)

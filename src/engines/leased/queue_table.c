@@ -126,11 +126,22 @@ static uint64_t poll_ms(const struct hf_leased *leased)
     return hf_min_ms(leased->config.ttl_ms / 2, POLL_MAX_MS);
 }
 
+/* A queue watch that has listed nothing waits for a ticket to come.  No lease
+ * ends there, so only a lost notice makes a poll necessary, and nobody's turn
+ * depends on it: once per ttl is enough, however long nobody comes. */
+static uint64_t longest_ms(const struct hf_leased *leased,
+                           const struct hf_leased_queue *queue,
+                           const struct hf_store_answer *answer)
+{
+    return answer->count == 0 && queue->watches == NULL ? leased->config.ttl_ms
+                                                        : poll_ms(leased);
+}
+
 void hf_leased_poll_plan(struct hf_leased *leased,
                          struct hf_leased_queue *queue,
                          const struct hf_store_answer *answer)
 {
-    uint64_t in_ms = poll_ms(leased);
+    uint64_t in_ms = longest_ms(leased, queue, answer);
 
     if (queue->watches == NULL && queue->queue_watches == NULL)
         return;

@@ -85,7 +85,8 @@ const char *hf_leased_queue_of(const struct hf_request *request,
 
 /* Plan the next poll of ${queue}, whose tickets ${answer} has just shown: when
  * the first of their leases may have expired, or after the usual interval if
- * that is sooner.  Does nothing if nothing is watched there. */
+ * that is sooner; if it has shown none, one ttl later.  Does nothing if nothing
+ * is watched there. */
 void hf_leased_poll_plan(struct hf_leased *leased,
                          struct hf_leased_queue *queue,
                          const struct hf_store_answer *answer);

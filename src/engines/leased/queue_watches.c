@@ -27,8 +27,6 @@ static struct hf_leased_queue_watch *queue_watch_new(struct hf_leased *leased,
         return NULL;
     }
     queue_watch->request = request;
-    queue_watch->of_participants =
-        request->ticket_kind == HF_TICKET_PARTICIPANT;
     queue_watch->queue = queue;
     queue_watch->previous_next = &queue->queue_watches;
     queue_watch->next = queue->queue_watches;
@@ -47,7 +45,7 @@ static void queue_watch_free(struct hf_leased *leased,
         queue_watch->next->previous_next = queue_watch->previous_next;
     queue_watch->request->engine_data = NULL;
     hf_leased_queue_unref(&leased->queue_table, queue_watch->queue);
-    hf_free(queue_watch->ids);
+    hf_free(queue_watch->tickets);
     hf_free(queue_watch);
 }
 
@@ -69,18 +67,21 @@ static void notify_changed(struct hf_leased *leased,
 
 /* ----------------------------------------------------------------- lists -- */
 
-/* Keep the ids of the list, for polls.  False if memory runs out. */
-static bool copy_ids(struct hf_leased_queue_watch *queue_watch,
-                     const struct hf_store_answer *answer)
+/* Keep what the list has, for polls.  False if memory runs out. */
+static bool copy_list(struct hf_leased_queue_watch *queue_watch,
+                      const struct hf_store_answer *answer)
 {
     if (answer->count == 0)
         return true;
-    queue_watch->ids = hf_alloc(answer->count * sizeof *queue_watch->ids);
-    if (queue_watch->ids == NULL)
+    queue_watch->tickets =
+        hf_alloc(answer->count * sizeof *queue_watch->tickets);
+    if (queue_watch->tickets == NULL)
         return false;
     queue_watch->count = answer->count;
-    for (size_t i = 0; i < answer->count; i++)
-        queue_watch->ids[i] = answer->tickets[i].id;
+    for (size_t i = 0; i < answer->count; i++) {
+        queue_watch->tickets[i].id = answer->tickets[i].id;
+        queue_watch->tickets[i].kind = answer->tickets[i].kind;
+    }
     return true;
 }
 
@@ -113,13 +114,12 @@ static void listed(struct hf_leased *leased, struct hf_leased_call *call,
         hf_leased_fail_with_answer(leased, request, answer);
         return;
     }
-    if (!copy_ids(queue_watch, answer)) {
+    if (!copy_list(queue_watch, answer)) {
         queue_watch_free(leased, queue_watch);
         hf_leased_fail_no_memory(leased, request);
         return;
     }
     queue_watch->listed = true;
-    queue_watch->listed_after_call = leased->calls.number;
     hf_leased_poll_plan(leased, call->queue, answer);
     hf_leased_answer_snapshot(leased, request, HF_EVENT_LISTED, answer);
     queue_watch = find_by_call(call->queue, call->number);
@@ -182,59 +182,58 @@ void hf_leased_queue_watches_changed(struct hf_leased *leased,
     hf_leased_queue_unref(&leased->queue_table, queue);
 }
 
-static bool contains(const struct hf_store_answer *answer,
-                     const struct hf_ticket_id *id)
+/* Is the watch of participants, or else of tickets?  These are listed apart. */
+static bool is_of_sort(const struct hf_leased_queue_watch *queue_watch,
+                       bool participants)
 {
+    return (queue_watch->request->ticket_kind == HF_TICKET_PARTICIPANT) ==
+           participants;
+}
+
+struct hf_leased_queue_watch *
+hf_leased_queue_watch_listed(const struct hf_leased_queue *queue,
+                             bool participants)
+{
+    struct hf_leased_queue_watch *queue_watch = queue->queue_watches;
+
+    while (queue_watch != NULL &&
+           !(queue_watch->listed && is_of_sort(queue_watch, participants)))
+        queue_watch = queue_watch->next;
+    return queue_watch;
+}
+
+/* Is ${answer} what was listed?  Both are in the order of the queue.  In that
+ * of a quorum a ticket may get another place, and then this is false, too. */
+static bool is_as_listed(const struct hf_leased_queue_watch *queue_watch,
+                         const struct hf_store_answer *answer)
+{
+    if (queue_watch->count != answer->count)
+        return false;
     for (size_t i = 0; i < answer->count; i++) {
-        if (hf_ticket_id_equal(&answer->tickets[i].id, id))
-            return true;
-    }
-    return false;
-}
+        const struct hf_leased_listed *listed = &queue_watch->tickets[i];
 
-/* Is a ticket that was listed missing from ${answer}? */
-static bool
-lacks_a_listed_ticket(const struct hf_leased_queue_watch *queue_watch,
-                      const struct hf_store_answer *answer)
-{
-    for (size_t i = 0; i < queue_watch->count; i++) {
-        if (!contains(answer, &queue_watch->ids[i]))
-            return true;
+        if (!hf_ticket_id_equal(&listed->id, &answer->tickets[i].id) ||
+            listed->kind != answer->tickets[i].kind)
+            return false;
     }
-    return false;
-}
-
-void hf_leased_queue_watches_polled(struct hf_leased *leased,
-                                    struct hf_leased_queue *queue,
-                                    uint64_t call_number,
-                                    const struct hf_store_answer *answer)
-{
-    for (struct hf_leased_queue_watch *queue_watch = queue->queue_watches;
-         queue_watch != NULL; queue_watch = queue_watch->next) {
-        if (!queue_watch->of_participants && queue_watch->listed &&
-            queue_watch->listed_after_call < call_number &&
-            lacks_a_listed_ticket(queue_watch, answer)) {
-            hf_leased_queue_watches_changed(leased, queue->name);
-            return;
-        }
-    }
+    return true;
 }
 
 /* The READY flag has a new id each time, so equal ids mean that nothing
  * changed.  Calls take effect in the order of their numbers, so an answer to a
  * later call is newer. */
 void hf_leased_queue_watches_relisted(struct hf_leased *leased,
-                                      struct hf_leased_queue *queue,
-                                      uint64_t call_number,
+                                      const struct hf_leased_call *call,
                                       const struct hf_store_answer *answer)
 {
-    for (struct hf_leased_queue_watch *queue_watch = queue->queue_watches;
+    bool participants = call->store_call.ticket_kind == HF_TICKET_PARTICIPANT;
+
+    for (struct hf_leased_queue_watch *queue_watch = call->queue->queue_watches;
          queue_watch != NULL; queue_watch = queue_watch->next) {
-        if (queue_watch->of_participants && queue_watch->listed &&
-            queue_watch->call_number < call_number &&
-            (queue_watch->count != answer->count ||
-             lacks_a_listed_ticket(queue_watch, answer))) {
-            hf_leased_queue_watches_changed(leased, queue->name);
+        if (queue_watch->listed && is_of_sort(queue_watch, participants) &&
+            queue_watch->call_number < call->number &&
+            !is_as_listed(queue_watch, answer)) {
+            hf_leased_queue_watches_changed(leased, call->queue->name);
             return;
         }
     }

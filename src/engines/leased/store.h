@@ -215,8 +215,8 @@ struct hf_store_call {
     /* ENQUEUE REMOVE DOWNGRADE REVOKE DESCRIBE SET_FLAG NEW_GENERATION
      * WRITE_SUCCESS; LIST that is neither .detailed nor .watches_queue */
     struct hf_ticket_id ticket;
-    /* ENQUEUE SET_FLAG CLEAR_FLAG; LIST: the kind of .ticket, or PARTICIPANT
-     * to list the participants */
+    /* ENQUEUE SET_FLAG CLEAR_FLAG; LIST: the kind of .ticket, PARTICIPANT to
+     * list the participants, or 0 to list the whole queue */
     enum hf_ticket_kind ticket_kind;
     uint32_t weight; /* ENQUEUE */
     uint32_t limit;  /* NEW_GENERATION: the least number of participants */

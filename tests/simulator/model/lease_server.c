@@ -101,8 +101,7 @@ static void enqueue(struct lease_server *server, uint64_t clock_ms,
         return;
     lease_row_new(server, clock_ms, call->queue, call->session, &like)
         ->expires_ms = clock_ms + call->ttl_ms;
-    if (call->ticket_kind == HF_TICKET_PARTICIPANT)
-        lease_notify_queue_watches(server, call->queue);
+    lease_notify_queue_watches(server, call->queue);
 }
 
 /* Tickets that are gone are answered as missing; revoked ones are listed. */
@@ -172,6 +171,7 @@ static bool downgrade(struct lease_server *server,
         if (server->observer.changed != NULL)
             server->observer.changed(server->observer.arg, call->queue,
                                      &row->ticket);
+        lease_notify_queue_watches(server, call->queue);
     }
     return row->ticket.kind == HF_TICKET_READ;
 }
@@ -439,6 +439,7 @@ void lease_server_add(struct lease_server *server, uint64_t clock_ms,
 
     lease_rows_expire(server, queue, clock_ms);
     (void)lease_row_new(server, clock_ms, queue, "", &like);
+    lease_notify_queue_watches(server, queue);
 }
 
 void lease_server_touch(struct lease_server *server, const char *queue)
