@@ -17,6 +17,7 @@ import uuid
 import client_driver
 from client_driver import ClientDriver
 
+import script_mutant
 import waiting
 from redis_server import Server
 
@@ -238,8 +239,8 @@ class Cost(Case):
                 ("a release of the last", one, remove("queue", third))):
             commands[what] = sum(self.cost(session, *words)[0].values())
         self.assertEqual(commands, {
-            "alone": 6, "the second, with the first one moved": 22,
-            "the third": 19, "a release that is waited for": 13,
+            "alone": 6, "the second, with the first one moved": 23,
+            "the third": 20, "a release that is waited for": 13,
             "the first one looks": 6, "another release": 13,
             "a release of the last": 6})
 
@@ -332,6 +333,78 @@ class Cost(Case):
                 ("list", "queue", [], 0, 0, READ, reader),
                 remove("queue", reader))])
         self.assertEqual(*costs)
+
+
+# Mutations of the script, and the first of the changes() of a queue of which each
+# does not notify those who watch it.
+UNREPORTED = {
+    "REDIS_ENQUEUE_NOTIFIES_NO_WATCHER": "an enqueue",
+    "REDIS_SHORT_PATH_NOTIFIES_NO_WATCHER": "an enqueue",
+    "REDIS_DOWNGRADE_NOTIFIES_NO_WATCHER": "a downgrade",
+    "REDIS_PROPOSE_NOTIFIES_NO_WATCHER": "a proposal",
+    "REDIS_COMMIT_NOTIFIES_NO_WATCHER": "a commit",
+}
+
+
+class Watched(Case):
+    """A session that watches a queue is notified once of whatever changes it,
+    and not of what changes nothing."""
+
+    def changes(self):
+        """By name: calls, one after the other."""
+        first, second, third, fourth = (ticket() for _ in range(4))
+        return (
+            ("an enqueue", enqueue("queue", first, WRITE)),
+            ("another enqueue", enqueue("queue", second)),
+            ("a downgrade", ("downgrade", "queue", [], first)),
+            ("a removal", remove("queue", second)),
+            ("a proposal", ("propose", *enqueue("queue", third)[1:])),
+            ("a commit", ("commit", "queue", [], third, str(1 << 52))),
+            ("a repair", ("repair", *enqueue("queue", fourth)[1:],
+                          str((1 << 52) + 1)))), (
+            ("an enqueue again", enqueue("queue", first, WRITE)),
+            ("a downgrade again", ("downgrade", "queue", [], first)),
+            ("a proposal again", ("propose", *enqueue("queue", third)[1:])),
+            ("a commit again", ("commit", "queue", [], third, str(1 << 52))),
+            ("a repair again", ("repair", *enqueue("queue", fourth)[1:],
+                                str((1 << 52) + 1))),
+            ("a list", ("list", "queue", [], 0, 0, 0, "", 0, 0)))
+
+    def unreported(self, sha):
+        """The first change that the script does not report; None: it reports
+        all, once, and nothing else."""
+        self.client.ask("FLUSHALL")
+        one, other = Session(self.client, sha), Session(self.client, sha)
+        changes, others = self.changes()
+        with self.server.client() as notices:
+            notices.ask("SUBSCRIBE", "holdfast:session:" + other.name)
+            for what, words in changes:
+                other.ask("list", "queue", [], 1, 0, 0, "", 0, 0)
+                one.ask(*words)
+                self.client.ask("PUBLISH", "holdfast:session:" + other.name,
+                                "the end")
+                if notices.read()[2] != "changed queue":
+                    return what
+                self.assertEqual(notices.read()[2], "the end", what)
+            other.ask("list", "queue", [], 1, 0, 0, "", 0, 0)
+            for what, words in others:
+                one.ask(*words)
+                self.client.ask("PUBLISH", "holdfast:session:" + other.name,
+                                "the end")
+                self.assertEqual(notices.read()[2], "the end", what)
+        return None
+
+    def test_each_change_is_reported_once(self):
+        self.assertIsNone(self.unreported(self.sha))
+
+    def test_a_change_that_is_not_reported_is_found(self):
+        for name, what in UNREPORTED.items():
+            old, new = script_mutant.MUTATIONS[name]
+            with self.subTest(name):
+                self.assertEqual(script().count(old), 1)
+                mutant = self.client.ask("SCRIPT", "LOAD",
+                                         script().replace(old, new))
+                self.assertEqual(self.unreported(mutant), what)
 
 
 class Alone(Case):

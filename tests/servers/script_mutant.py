@@ -19,6 +19,23 @@ MUTATIONS = {
         "        notify_watchers()\n    end",
         "{'gone', '0', id, name}, ' ')) end end "
         "if by then notify_watchers() end end"),
+    # Somebody watches the queue, and is not notified of what comes into it, or of
+    # a ticket whose kind or number has changed.
+    "REDIS_ENQUEUE_NOTIFIES_NO_WATCHER": (
+        "if notify_watchers then -- else there are none", "if false then"),
+    "REDIS_SHORT_PATH_NOTIFIES_NO_WATCHER": (
+        "call('ZCARD', prefix .. 'queue') == 0 and\n"
+        "            call('ZCARD', prefix .. 'watchers') == 0 and",
+        "call('ZCARD', prefix .. 'queue') == 0 and"),
+    "REDIS_DOWNGRADE_NOTIFIES_NO_WATCHER": (
+        "call('ZREM', writers, ARGV[4])\n            notify_watchers()",
+        "call('ZREM', writers, ARGV[4])"),
+    "REDIS_PROPOSE_NOTIFIES_NO_WATCHER": (
+        "        prolong_keys(ttl)\n        notify_watchers()\n",
+        "        prolong_keys(ttl)\n"),
+    "REDIS_COMMIT_NOTIFIES_NO_WATCHER": (
+        "call('ZADD', queue, number, id)\n        notify_watchers()",
+        "call('ZADD', queue, number, id)"),
     # A renewal prolongs tickets, and not the keys that they are in.
     "REDIS_KEYS_NOT_PROLONGED": (
         "        if #ARGV >= 5 then -- flags stay\n"

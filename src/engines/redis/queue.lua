@@ -19,7 +19,7 @@ end
 
 if ARGV[4] == '1' and (op == 'list' or op == 'renew' or
         op == 'quorum_list' or op == 'quorum_renew') then
-    -- Notify this session when a ticket goes.
+    -- Notify this session when the queue changes.
     function watch()
         if alone then
             call('SET', last, text(before))
@@ -205,9 +205,11 @@ if new then
             -- in writers, and no reader would wait for it.
             if kind == PARTICIPANT then
                 call('PEXPIRE', participants, call('PTTL', tickets))
-                notify_watchers()
             elseif kind == WRITE then
                 call('PEXPIRE', writers, call('PTTL', tickets))
+            end
+            if notify_watchers then -- else there are none
+                notify_watchers()
             end
         end
         if list then

@@ -29,12 +29,14 @@ if not operations[op] then
         return rows
     end
 
-    -- Add the new ticket with that score.
+    -- Add the new ticket with that score.  A list may show it as soon as a few
+    -- servers have it, whether its number is committed or not.
     local function add(score)
         call('ZADD', queue, score, own_id)
         call('ZADD', expiries, text(now + ttl), own_id)
         put(own_id, (new_ticket(ARGV[3], now)))
         prolong_keys(ttl)
+        notify_watchers()
     end
 
     -- A new ticket.  Returns it.
@@ -70,6 +72,7 @@ if not operations[op] then
 
     -- Commit the ticket with ${number}, if it is there and has no greater
     -- number.  If ${is_unique}, only if no other ticket is committed with it.
+    -- That changes its place in the queue, or its token.
     local function commit_number(id, number, is_unique)
         local score = call('ZSCORE', queue, id)
 
@@ -83,8 +86,12 @@ if not operations[op] then
                 return
             end
         end
+        if tonumber(score) == tonumber(number) then
+            return
+        end
         notify_passed(id, score, number)
         call('ZADD', queue, number, id)
+        notify_watchers()
     end
 
     -- ARGV: id, number.  Returns the queue.

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The removal of tickets, and who is notified of it.  Each operation first
--- removes the expired tickets.  If there are none, some operations need nothing
--- of this.
+-- The removal of tickets, and who is notified of that and of other changes.
+-- Each operation first removes the expired tickets.  If there are none, some
+-- operations need nothing of this: an enqueue only if the queue is watched.
 
 local expired = {}
 
@@ -14,7 +14,8 @@ end
 local notify, notify_waiters, notify_watchers, remove_tickets
 
 if #expired > 0 or redis_py_key or not (
-        op == 'enqueue' or op == 'list' or op == 'exists' or op == 'renew') then
+        op == 'enqueue' or op == 'list' or op == 'exists' or op == 'renew') or
+        op == 'enqueue' and call('ZCARD', watchers) > 0 then
     -- How many readers one step of a walk through a queue reads.
     local STEP = 16
 

@@ -15,6 +15,7 @@ if not operations[op] then
             found.kind = READ
             put(ARGV[4], found)
             call('ZREM', writers, ARGV[4])
+            notify_watchers()
         end
         return found.kind == READ and 1 or 0
     end
