@@ -20,7 +20,7 @@ import mutants  # noqa: E402
 DOC = "docs/proof.md"
 # Where mutations of what runs inside a server are.
 MUTATIONS = ("tests/servers/script_mutant.py", "tests/chaos/test_pg_notices.py",
-             "tests/postgres/test_sole.py")
+             "tests/postgres/test_schema.py", "tests/postgres/test_sole.py")
 LISTS = ("tests/simulator/CMakeLists.txt", "tests/mutants/CMakeLists.txt",
          "tests/unit/CMakeLists.txt", "proof/CMakeLists.txt")
 

@@ -24,6 +24,7 @@ DECLARE
     lowest_there bigint;
     is_sole boolean;
     is_new boolean;
+    is_watched boolean;
     lives_until pg_catalog.timestamptz;
     a holdfast_4.answer;
 BEGIN
@@ -98,12 +99,14 @@ BEGIN
             (queue, sequence, id, session, kind, weight, payload)
         VALUES (q, a.sequence, ticket_id, session_id, ticket_kind,
                 ticket_weight, ticket_payload)
-        ON CONFLICT (queue, id) DO NOTHING;
+        ON CONFLICT (queue, id) DO NOTHING
+        RETURNING EXISTS (SELECT FROM holdfast.watcher w WHERE w.queue = q)
+             INTO is_watched;
         is_new := FOUND;
         IF NOT is_new THEN
             SELECT sequence INTO STRICT a.sequence FROM holdfast.ticket
              WHERE queue = q AND id = ticket_id;
-        ELSIF ticket_kind = 8 THEN
+        ELSIF is_watched THEN
             PERFORM holdfast_4.notify_watchers(q, queue_name);
         END IF;
         -- Separate statements, because each sees all that was there when it

@@ -55,15 +55,16 @@ BEGIN
 END
 $$;
 
--- The same, and the session is notified once when a ticket leaves the queue, a
--- participant enters it or their flag is set.
+-- The same, and the session is notified once when a ticket enters the queue or
+-- leaves it, a write ticket becomes a read ticket or the flag of the
+-- participants is set.
 CREATE FUNCTION holdfast_4.list_and_watch(
     session_id uuid, ttl_ms bigint, not_after_ms bigint, queue_name bytea,
     participants boolean)
 RETURNS SETOF holdfast_4.answer LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    -- Locked, so that no ticket can leave between the list and the watch.
+    -- Locked, so that nothing can change between the list and the watch.
     q bigint := holdfast_4.lock_queue(queue_name, true);
 BEGIN
     IF holdfast_4.is_late(not_after_ms) THEN
@@ -165,6 +166,7 @@ SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     q bigint := holdfast_4.lock_queue(queue_name, false);
     was holdfast.ticket;
+    is_watched boolean;
 BEGIN
     IF holdfast_4.is_late(not_after_ms) THEN
         RETURN NEXT holdfast_4.answer_head(1, NULL);
@@ -180,7 +182,12 @@ BEGIN
         PERFORM holdfast_4.notify_waiters(q, queue_name, was.id, was.sequence,
                                           was.kind, 3, false);
         UPDATE holdfast.ticket SET kind = 2
-         WHERE queue = q AND id = ticket_id;
+         WHERE queue = q AND id = ticket_id
+        RETURNING EXISTS (SELECT FROM holdfast.watcher w WHERE w.queue = q)
+             INTO is_watched;
+        IF is_watched THEN
+            PERFORM holdfast_4.notify_watchers(q, queue_name);
+        END IF;
     END IF;
     RETURN NEXT holdfast_4.answer_head(0, was.kind IS NOT NULL);
 END

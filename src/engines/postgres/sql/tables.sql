@@ -92,8 +92,8 @@ CREATE TABLE holdfast.success (
     succeeded_at timestamptz NOT NULL
 );
 
--- The sessions to notify, once, when a ticket leaves the queue, a participant
--- enters it or the flag of the participants is set.
+-- The sessions to notify, once, when a ticket enters the queue or leaves it, a
+-- write ticket becomes a read ticket or the flag of the participants is set.
 CREATE TABLE holdfast.watcher (
     queue bigint NOT NULL,
     session uuid NOT NULL REFERENCES holdfast.session ON DELETE CASCADE,
