@@ -24,8 +24,12 @@
  *    or by the core's UNWATCH, after which nothing comes.  UNWATCH also takes
  *    back a WATCH that has not been answered yet.
  *  - A WATCH_QUEUE that was answered LISTED is followed either by exactly one
- *    QUEUE_CHANGED, once a ticket has gone since that list, or by UNWATCH.
- *    QUEUE_CHANGED may also come for a ticket that was added.
+ *    QUEUE_CHANGED, once a ticket has come or gone since that list or a write
+ *    ticket has become a read ticket, or by UNWATCH.  The queue may be empty,
+ *    and need not exist yet.  QUEUE_CHANGED may also come for nothing.
+ *  - A WATCH_QUEUE of leases with .weight is for somebody who waits for room
+ *    for so many permits.  If the list leaves room for them, the core takes the
+ *    watch back, and QUEUE_CHANGED need not come.
  *  - A WATCH_QUEUE of .ticket_kind BARRIER watches that flag alone.  It is
  *    answered LISTED with the flag, or with nothing if the barrier is clear.
  *    QUEUE_CHANGED may come when the flag has changed and must come when it is
@@ -260,7 +264,8 @@ struct hf_request {
     /* ENQUEUE, LIST: how many permits a LEASE is to have, else 1.  A LIST needs
      * it for a ticket whose enqueue got no answer, because a part of its
      * permits may have been removed.  REMOVE: how many permits it had; 0: that
-     * does not matter. */
+     * does not matter.  WATCH_QUEUE: for how many permits the core waits to
+     * have room; 0: it does not. */
     uint32_t weight;
     /* ENQUEUE of a LEASE, WATCH_QUEUE: the permits of the semaphore as far as
      * the client knows; 0: not given.  An engine that knows another number

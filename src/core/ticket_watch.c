@@ -223,6 +223,7 @@ bool hf_ticket_watches_idle(const struct hf_ticket_watches *watches)
 struct hf_ticket_queue_watch *
 hf_ticket_queue_watch_new(struct hf_own_ticket *ticket)
 {
+    bool is_lease = ticket->request.ticket_kind == HF_TICKET_LEASE;
     struct hf_ticket_queue_watch *watch = hf_alloc(sizeof *watch);
 
     if (watch == NULL)
@@ -232,9 +233,8 @@ hf_ticket_queue_watch_new(struct hf_own_ticket *ticket)
         .ticket_kind = ticket->request.ticket_kind == HF_TICKET_PARTICIPANT
                            ? HF_TICKET_PARTICIPANT
                            : 0,
-        .limit = ticket->request.ticket_kind == HF_TICKET_LEASE
-                     ? ticket->request.limit
-                     : 0,
+        .weight = is_lease ? ticket->request.weight : 0,
+        .limit = is_lease ? ticket->request.limit : 0,
         .queue = ticket->request.queue,
         .own_ticket = ticket,
     };
