@@ -39,6 +39,24 @@ FILE_TEST(a_crash_is_reported)
     assert_int_equal(participants_files(), 0);
 }
 
+/* They were all dead, so their directory goes when they are listed. */
+FILE_TEST(who_comes_after_the_dead_is_reported)
+{
+    pid_t victim = participant_victim_start();
+    OPEN_CLIENT(a, &conformance_file);
+    OPEN_CLIENT(b, &conformance_file);
+    struct client_request *seen;
+
+    victim_kill_process(victim);
+    seen = participants_look(a, 0, false);
+    assert_int_equal(participants_files(), 0);
+    client_drain(a);
+    assert_int_equal(seen->gone, 0);
+    (void)participant_enter(b);
+    assert_true(client_wait_gone(a, seen));
+    (void)participants_look(a, 1, false);
+}
+
 /* A participant that is dead when they are counted does not count, and is
  * removed. */
 FILE_TEST(a_generation_counts_living_participants)

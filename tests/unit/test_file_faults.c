@@ -15,6 +15,7 @@
 #include "conformance/engine_client.h"
 #include "engines/file/file_names.h"
 #include "engines/file/syscalls.h"
+#include "engines/file/watch.h"
 #include "file_fixture.h"
 
 #define STEPS_MAX 256
@@ -73,6 +74,39 @@ static bool look_with_fault(const char *queue, unsigned step)
         assert_true(client_wait_gone(b, look));
     else
         assert_int_equal(look->answer, HF_EVENT_FAILED);
+    client_close(b);
+    client_close(a);
+    return met;
+}
+
+/* The engine has ended it, or watches what comes into its queue. */
+static bool is_over_or_armed(void *look)
+{
+    const struct hf_file_watch *watch =
+        ((struct client_request *)look)->request.engine_data;
+
+    return watch == NULL || watch->state == HF_FILE_WATCH_ARMED ||
+           watch->state == HF_FILE_WATCH_TIMED;
+}
+
+/* A queue watch that is armed after its list.  It then reports what comes, or
+ * has asked for another list before. */
+static bool arm_with_fault(const char *queue, unsigned step)
+{
+    struct engine_client *a = client_open(&conformance_file);
+    struct engine_client *b = client_open(&conformance_file);
+    struct client_request *look;
+    bool met;
+
+    (void)client_lease(a, queue, fresh_id(), 1);
+    /* Answered at once, without a turn of the loop, in which it is armed. */
+    look = client_start(b, HF_REQUEST_WATCH_QUEUE, queue, fresh_id());
+    assert_int_equal(look->answer, HF_EVENT_LISTED);
+    fault_fail_call(step, error_now);
+    conformance_file.pump(&conformance_file, is_over_or_armed, look);
+    met = fault_call_failed();
+    (void)client_lease(a, queue, fresh_id(), 1);
+    assert_true(client_wait_gone(b, look));
     client_close(b);
     client_close(a);
     return met;
@@ -204,6 +238,11 @@ FILE_TEST(every_call_about_others_may_fail)
 FILE_TEST(every_call_of_a_look_may_fail)
 {
     fail_each_call_of("q", 12, ALL, look_with_fault);
+}
+
+FILE_TEST(every_call_of_arming_may_fail)
+{
+    fail_each_call_of("q", 10, ALL, arm_with_fault);
 }
 
 /* Two names with one digest: the second is refused. */

@@ -35,17 +35,6 @@ FILE_TEST(a_list_says_who_has_how_many)
     assert_int_equal(request->tickets[1].weight, HF_WEIGHT_MAX);
 }
 
-/* A queue without tickets has no event, and neither has an enqueue. */
-FILE_TEST(a_queue_without_tickets_stays_quiet)
-{
-    OPEN_CLIENT(a, &conformance_file);
-    OPEN_CLIENT(b, &conformance_file);
-    struct client_request *request = leases_look(b, 0);
-
-    (void)leases_take(a, 1);
-    leases_expect_nothing(b, request);
-}
-
 /* The name of a queue of leases is longer than any name of a lock. */
 FILE_TEST(the_longest_name_has_leases)
 {

@@ -257,6 +257,7 @@ void hf_file_downgrade(struct hf_engine *engine, struct hf_request *request)
 {
     struct hf_file_ticket *own_ticket =
         hf_file_own_ticket(engine, &request->ticket);
+    char dir_name[HF_DIR_NAME_BYTES];
     struct hf_error error;
     struct downgrade downgrade = {.engine = engine,
                                   .own_ticket = own_ticket,
@@ -273,8 +274,10 @@ void hf_file_downgrade(struct hf_engine *engine, struct hf_request *request)
     } else if (run_downgrade(&downgrade) != HF_OK) {
         hf_file_fail(engine, request, HF_FAILURE_FATAL, &error);
     } else {
+        hf_file_dir_name_format(request->queue, dir_name);
         /* Before the answer, because the core may remove the ticket in it. */
         end_writer_watches(engine, &request->ticket);
         hf_file_answer(engine, request, HF_EVENT_DOWNGRADED);
+        hf_file_queue_watches_changed(engine, dir_name);
     }
 }

@@ -29,8 +29,8 @@
 /* --------------------------------------------------------------- changes -- */
 
 /* See struct hf_file_inotify.  Own tickets come first, so that no other change
- * admits one that was removed.  A name that came into a directory concerns
- * queue watches alone. */
+ * admits one that was removed.  A name that came into a directory or has gone
+ * from it concerns queue watches alone. */
 static void on_change(struct hf_engine *engine, int wd, bool all,
                       const char *file)
 {
@@ -39,6 +39,19 @@ static void on_change(struct hf_engine *engine, int wd, bool all,
         hf_file_barrier_watches_on_change(engine, wd, all);
     }
     hf_file_queue_watches_on_change(engine, wd, all, file);
+}
+
+static void on_tick(struct hf_engine *engine)
+{
+    hf_file_own_watch_on_change(engine, -1, true);
+    hf_file_barrier_watches_on_change(engine, -1, true);
+    hf_file_queue_watches_on_tick(engine);
+}
+
+static void on_arm(struct hf_engine *engine)
+{
+    hf_file_own_watches_arm(engine);
+    hf_file_queue_watches_arm(engine);
 }
 
 /* ------------------------------------------------------------------ open -- */
@@ -149,6 +162,8 @@ static hf_status open_engine(const struct hf_url *url,
         return hf_error_set(error, HF_ENOMEM, "no memory for an engine");
     created->host = *host;
     created->inotify.on_change = on_change;
+    created->inotify.on_tick = on_tick;
+    created->inotify.on_arm = on_arm;
     hf_file_inotify_init(&created->inotify);
     created->dir_cache.root_dir = &created->root_dir;
     hf_file_tickets_init(&created->tickets);

@@ -26,25 +26,42 @@
 
 #define BUFFER_BYTES 4096
 
+/* The events about a name in a directory. */
+#define NAME_EVENTS (IN_CREATE | IN_MOVED_TO | IN_DELETE)
+
+/* What the root directory is watched for besides its move: "locks" is removed.
+ * That is no event of "locks" itself while a session has it open. */
+#define ROOT_EVENTS IN_DELETE
+
 /* How often one call reads; the loop calls again for the rest. */
 #define READS_MAX 16
 
-/* Pass one event on.  A move of a directory above all tickets, an unmount, and
- * an overflow concern everything.  IN_IGNORED only says that a watch descriptor
- * has ended. */
+/* Does the event concern everything: an overflow, an unmount, or the move or
+ * removal of a directory above all tickets? */
+static bool concerns_all(const struct hf_file_inotify *inotify,
+                         const struct inotify_event *event)
+{
+    if ((event->mask & (IN_Q_OVERFLOW | IN_UNMOUNT)) != 0)
+        return true;
+    if ((event->mask & NAME_EVENTS) != 0)
+        return event->wd == inotify->root_wd &&
+               (event->mask & IN_DELETE) != 0 &&
+               strcmp(event->name, HF_FILE_LOCKS) == 0;
+    return event->wd == inotify->root_wd || event->wd == inotify->locks_wd;
+}
+
+/* Pass one event on.  IN_IGNORED only says that a watch descriptor has ended.
+ */
 static void handle_event(struct hf_engine *engine,
                          const struct inotify_event *event)
 {
     const struct hf_file_inotify *inotify = &engine->inotify;
-    bool all = (event->mask & (IN_Q_OVERFLOW | IN_UNMOUNT)) != 0 ||
-               event->wd == inotify->root_wd || event->wd == inotify->locks_wd;
+    bool all = concerns_all(inotify, event);
+    bool has_name = (event->mask & NAME_EVENTS) != 0 && !all;
 
-    if ((event->mask & IN_IGNORED) != 0)
-        return;
-    if ((event->mask & IN_MOVED_TO) != 0)
-        inotify->on_change(engine, event->wd, false, event->name);
-    else
-        inotify->on_change(engine, event->wd, all, NULL);
+    if ((event->mask & IN_IGNORED) == 0)
+        inotify->on_change(engine, event->wd, all,
+                           has_name ? event->name : NULL);
 }
 
 void hf_file_inotify_read(struct hf_engine *engine)
@@ -83,7 +100,7 @@ static void on_timer(uv_poll_t *poll, int failure, int events)
     (void)events;
     if (read(engine->inotify.timer_fd, &expirations, sizeof(expirations)) <= 0)
         return;
-    engine->inotify.on_change(engine, -1, true, NULL);
+    engine->inotify.on_tick(engine);
 }
 
 /* Have ${callback} run when ${*fd} is readable.  False if ${*fd} is -1, or if
@@ -110,6 +127,16 @@ static bool start_poll(struct hf_engine *engine, int *fd, uv_poll_t *poll,
     return true;
 }
 
+/* Add ${mask} to what is reported of the directory ${path}, its move among it.
+ * Its watch descriptor, or -1. */
+static int watch_directory(struct hf_engine *engine, const char *path,
+                           uint32_t mask)
+{
+    return hf_file_sys_inotify_add(engine->inotify.inotify_fd, path,
+                                   mask | IN_MOVE_SELF | IN_ONLYDIR |
+                                       IN_MASK_ADD);
+}
+
 void hf_file_inotify_watch_root(struct hf_engine *engine)
 {
     struct hf_file_inotify *inotify = &engine->inotify;
@@ -118,10 +145,9 @@ void hf_file_inotify_watch_root(struct hf_engine *engine)
     if (inotify->inotify_fd < 0)
         return;
     hf_file_root_settings_path(&engine->settings, ".", NULL, locks);
-    inotify->root_wd = hf_file_sys_inotify_add(
-        inotify->inotify_fd, engine->settings.root, IN_MOVE_SELF | IN_ONLYDIR);
-    inotify->locks_wd = hf_file_sys_inotify_add(inotify->inotify_fd, locks,
-                                                IN_MOVE_SELF | IN_ONLYDIR);
+    inotify->root_wd =
+        watch_directory(engine, engine->settings.root, ROOT_EVENTS);
+    inotify->locks_wd = watch_directory(engine, locks, 0);
 }
 
 /* Measured on Linux 6.18: a FIFO of a killed process hangs up after 12 ms if
@@ -179,11 +205,8 @@ static bool start_inotify(struct hf_engine *engine)
         put_all_above(engine);
         put_below(&inotify->inotify_fd);
     }
-    if (!start_poll(engine, &inotify->inotify_fd, &inotify->inotify_poll,
-                    on_inotify))
-        return false;
-    hf_file_inotify_watch_root(engine);
-    return true;
+    return start_poll(engine, &inotify->inotify_fd, &inotify->inotify_poll,
+                      on_inotify);
 }
 
 bool hf_file_inotify_start_timer(struct hf_engine *engine)
@@ -198,6 +221,36 @@ bool hf_file_inotify_start_timer(struct hf_engine *engine)
     if (!start_poll(engine, &inotify->timer_fd, &inotify->timer_poll, on_timer))
         return false;
     (void)timerfd_settime(inotify->timer_fd, 0, &every, NULL);
+    return true;
+}
+
+static void on_arm_timer(uv_timer_t *timer)
+{
+    struct hf_engine *engine = timer->data;
+
+    engine->inotify.on_arm(engine);
+}
+
+bool hf_file_inotify_arm_later(struct hf_engine *engine, uint64_t ms)
+{
+    struct hf_file_inotify *inotify = &engine->inotify;
+    uv_loop_t *loop = engine->host.loop(engine->host.host);
+    uint64_t at_ms;
+
+    if (!inotify->arm_timer_made && loop != NULL &&
+        uv_timer_init(loop, &inotify->arm_timer) == 0) {
+        inotify->arm_timer_made = true;
+        inotify->arm_timer.data = engine;
+        uv_unref((uv_handle_t *)&inotify->arm_timer);
+    }
+    if (!inotify->arm_timer_made)
+        return false;
+    at_ms = uv_now(inotify->arm_timer.loop) + ms;
+    if (uv_is_active((uv_handle_t *)&inotify->arm_timer) &&
+        inotify->arm_at_ms <= at_ms)
+        return true;
+    inotify->arm_at_ms = at_ms;
+    (void)uv_timer_start(&inotify->arm_timer, on_arm_timer, ms, 0);
     return true;
 }
 
@@ -236,6 +289,8 @@ void hf_file_inotify_init(struct hf_file_inotify *inotify)
 {
     inotify->inotify_fd = -1;
     inotify->timer_fd = -1;
+    inotify->root_wd = -1;
+    inotify->locks_wd = -1;
     inotify->wds.compare = compare_wds;
     inotify->dir_wds.compare = compare_dir_wds;
 }
@@ -253,8 +308,8 @@ static void clear_wds(struct hf_file_watch *watch)
         hf_tree_remove(&inotify->dir_wds, &watch->by_dir_wd, &dir);
 }
 
-/* From now on inotify calls the FIFO or link of ${watch} ${wd}, and its
- * directory ${dir_wd}; -1: it does not watch it. */
+/* From now on inotify calls the FIFO or link of ${watch}, or the directory
+ * above, ${wd}, and its directory ${dir_wd}; -1: it does not watch it. */
 static void set_wds(struct hf_file_watch *watch, int wd, int dir_wd)
 {
     struct hf_file_inotify *inotify = &watch->engine->inotify;
@@ -297,21 +352,97 @@ struct hf_file_watch *hf_file_inotify_next(const struct hf_engine *engine,
                                             : next_of_dir(engine, wd, 0);
 }
 
-/* Have inotify watch ${wd} no longer, unless another watch uses it. */
+/* Is ${wd} that of a watch, or that of a directory above all of them? */
+static bool is_used(const struct hf_engine *engine, int wd)
+{
+    return wd == engine->inotify.root_wd || wd == engine->inotify.locks_wd ||
+           hf_file_inotify_next(engine, wd, NULL) != NULL;
+}
+
+/* Have inotify watch ${wd} no longer, unless it is used. */
 static void remove_wd(struct hf_engine *engine, int wd)
 {
-    if (wd >= 0 && hf_file_inotify_next(engine, wd, NULL) == NULL)
+    if (wd >= 0 && !is_used(engine, wd))
         (void)inotify_rm_watch(engine->inotify.inotify_fd, wd);
+}
+
+/* Does a queue watch want the names in the directory ${wd}? */
+static bool are_names_wanted(const struct hf_engine *engine, int wd)
+{
+    const struct hf_file_watch *watch = hf_file_inotify_next(engine, wd, NULL);
+
+    while (watch != NULL && watch->kind != HF_FILE_WATCH_QUEUE)
+        watch = hf_file_inotify_next(engine, wd, watch);
+    return watch != NULL;
 }
 
 /* ----------------------------------------------------- arming, disarming -- */
 
+/* Watch the directory of ${watch}.  A ticket appears in a queue by a rename.
+ * One that goes hangs up its FIFO; but a ticket of this session has no FIFO
+ * watch, so its name is watched, too.  Participants do without that (.has_own
+ * is not set): the core watches each of its own, and every leave would wake all
+ * others once more. */
+static int watch_own_directory(const struct hf_file_watch *watch)
+{
+    struct hf_engine *engine = watch->engine;
+    uint32_t mask = IN_DONT_FOLLOW;
+    char path[HF_PATH_BYTES];
+
+    if (watch->kind == HF_FILE_WATCH_QUEUE)
+        mask |= IN_MOVED_TO | (watch->as.queue.has_own ? IN_DELETE : 0);
+    hf_file_root_settings_path(&engine->settings, watch->dir_name, NULL, path);
+    return watch_directory(engine, path, mask);
+}
+
+/* The directories above those of queues, from the lowest up. */
+enum level { LEVEL_LOCKS, LEVEL_ROOT, LEVEL_PARENT, LEVELS };
+
+/* Set ${path} to the directory of that ${level}.  Returns the name of what is
+ * in it on the way to the directory ${dir_name}. */
+static const char *path_above(const struct hf_engine *engine, enum level level,
+                              const char *dir_name, char path[HF_PATH_BYTES])
+{
+    const char *root = engine->settings.root;
+    const char *name = strrchr(root, '/') + 1;
+
+    switch (level) {
+    case LEVEL_LOCKS:
+        hf_file_root_settings_path(&engine->settings, ".", NULL, path);
+        return dir_name;
+    case LEVEL_ROOT:
+        (void)snprintf(path, HF_PATH_BYTES, "%s", root);
+        return HF_FILE_LOCKS;
+    default: /* with a slash at its end */
+        (void)snprintf(path, HF_PATH_BYTES, "%.*s", (int)(name - root), root);
+        return name;
+    }
+}
+
+/* Watch the nearest directory above that of the queue ${watch} that is there,
+ * for the name that it has to have next. */
+static int watch_above(struct hf_file_watch *watch)
+{
+    char path[HF_PATH_BYTES];
+    int wd = -1;
+
+    for (enum level level = 0; level < LEVELS && wd < 0; level++) {
+        watch->as.queue.awaited =
+            path_above(watch->engine, level, watch->dir_name, path);
+        wd = watch_directory(watch->engine, path, IN_CREATE | IN_MOVED_TO);
+        if (wd < 0 && errno != ENOENT)
+            return -1;
+    }
+    return wd;
+}
+
 /* Watch an open FIFO by its descriptor, because its path may name another file
  * by now.  Its link count and its times are reported.  Watch the link of a
- * barrier at its path.  -1: it cannot be watched, or there is none. */
-static int watch_inode(struct hf_engine *engine,
-                       const struct hf_file_watch *watch)
+ * barrier at its path, and what is above the directory of a queue.  -1: it
+ * cannot be watched, or need not be.  ${missing}: there is no directory. */
+static int watch_inode(struct hf_file_watch *watch, bool missing)
 {
+    struct hf_engine *engine = watch->engine;
     uint32_t mask = IN_ATTRIB | IN_MOVE_SELF;
     char path[HF_PATH_BYTES];
 
@@ -326,42 +457,26 @@ static int watch_inode(struct hf_engine *engine,
         mask |= IN_DELETE_SELF | IN_DONT_FOLLOW;
         break;
     default:
-        return -1;
+        assert(watch->kind == HF_FILE_WATCH_QUEUE);
+        return missing || watch->as.queue.empty ? watch_above(watch) : -1;
     }
     return hf_file_sys_inotify_add(engine->inotify.inotify_fd, path, mask);
 }
 
-/* What comes into a directory is reported only while a watch of participants
- * wants it. */
-static uint32_t mask_for_participants(const struct hf_engine *engine,
-                                      const char *dir_name)
-{
-    const struct hf_file_watch *w = engine->watches[HF_FILE_WATCH_PARTICIPANTS];
-
-    while (w != NULL && strcmp(w->dir_name, dir_name) != 0)
-        w = w->next;
-    return w != NULL ? IN_MOVED_TO : 0;
-}
-
-/* Watch the directory ${dir_name}; -1: it cannot be watched. */
-static int watch_directory(struct hf_engine *engine, const char *dir_name)
-{
-    char path[HF_PATH_BYTES];
-
-    hf_file_root_settings_path(&engine->settings, dir_name, NULL, path);
-    return hf_file_sys_inotify_add(engine->inotify.inotify_fd, path,
-                                   IN_MOVE_SELF | IN_ONLYDIR | IN_DONT_FOLLOW |
-                                       mask_for_participants(engine, dir_name));
-}
-
 /* Does inotify watch all of ${watch}, and the directories above it? */
-static bool is_watched(const struct hf_file_watch *watch)
+static bool is_watched(const struct hf_file_watch *watch, bool missing)
 {
     const struct hf_file_inotify *inotify = &watch->engine->inotify;
+    bool above = inotify->root_wd >= 0 && inotify->locks_wd >= 0;
 
-    return (watch->wd >= 0 || watch->kind == HF_FILE_WATCH_PARTICIPANTS) &&
-           watch->dir_wd >= 0 && inotify->root_wd >= 0 &&
-           inotify->locks_wd >= 0;
+    if (watch->kind != HF_FILE_WATCH_QUEUE)
+        return watch->wd >= 0 && watch->dir_wd >= 0 && above;
+    /* Where "locks" is missing too, nothing below it can be moved. */
+    if (missing)
+        return watch->wd >= 0 &&
+               (above || watch->as.queue.awaited != watch->dir_name);
+    return watch->dir_wd >= 0 && above &&
+           (watch->wd >= 0 || !watch->as.queue.empty);
 }
 
 /* The timer takes the place of inotify, and a warning says so once.  False if
@@ -372,8 +487,9 @@ static bool use_timer(struct hf_engine *engine)
         engine->host.log(engine->host.host, HF_LOG_WARNING,
                          "no inotify instance or watch is left for this user: "
                          "that others remove a ticket, clear a barrier or come "
-                         "to a double one is noticed within %d s instead of at "
-                         "once; raise fs.inotify.max_user_instances",
+                         "to a queue that is watched is noticed within %d s "
+                         "instead of at once; raise "
+                         "fs.inotify.max_user_instances",
                          CHECK_EVERY_S);
     engine->inotify.warned = true;
     return hf_file_inotify_start_timer(engine);
@@ -388,25 +504,65 @@ static void set_state(struct hf_file_watch *watch,
         watch->state = state;
 }
 
+/* No queue watch is left that wants the names in the directory ${wd}, at
+ * ${path}: they are not reported any more. */
+static void release_directory(struct hf_engine *engine, int wd,
+                              const char *path)
+{
+    int again;
+
+    if (wd < 0 || are_names_wanted(engine, wd))
+        return;
+    remove_wd(engine, wd);
+    if (!is_used(engine, wd))
+        return;
+    again = hf_file_sys_inotify_add(
+        engine->inotify.inotify_fd, path,
+        IN_MOVE_SELF | IN_ONLYDIR |
+            (wd == engine->inotify.root_wd ? ROOT_EVENTS : 0));
+    if (again != wd) /* another directory by now */
+        remove_wd(engine, again);
+}
+
+/* ${watch} uses ${wd} and ${dir_wd} no longer, which it had as .wd and .dir_wd;
+ * -1: it had none, or still has it. */
+static void release_wds(const struct hf_file_watch *watch, int wd, int dir_wd)
+{
+    struct hf_engine *engine = watch->engine;
+    char path[HF_PATH_BYTES];
+
+    if (watch->kind != HF_FILE_WATCH_QUEUE) {
+        remove_wd(engine, wd);
+        remove_wd(engine, dir_wd);
+        return;
+    }
+    (void)path_above(engine,
+                     wd == engine->inotify.root_wd ? LEVEL_ROOT : LEVEL_LOCKS,
+                     watch->dir_name, path);
+    release_directory(engine, wd, path);
+    hf_file_root_settings_path(&engine->settings, watch->dir_name, NULL, path);
+    release_directory(engine, dir_wd, path);
+}
+
 bool hf_file_inotify_arm(struct hf_file_watch *watch)
 {
     struct hf_engine *engine = watch->engine;
-    int before = watch->dir_wd;
+    int wd_before = watch->wd, dir_before = watch->dir_wd;
     bool missing = false;
 
     set_state(watch, HF_FILE_WATCH_UNARMED);
     if (start_inotify(engine)) {
-        int wd = watch_inode(engine, watch);
-        int dir_wd = watch_directory(engine, watch->dir_name);
+        int dir_wd = watch_own_directory(watch);
 
         missing = dir_wd < 0 && errno == ENOENT;
-        set_wds(watch, wd, dir_wd);
-        if (dir_wd != before)
-            remove_wd(engine, before);
+        set_wds(watch, watch_inode(watch, missing), dir_wd);
+        release_wds(watch, watch->wd != wd_before ? wd_before : -1,
+                    dir_wd != dir_before ? dir_before : -1);
+        /* The first time, or the root directory was missing before. */
+        if (engine->inotify.root_wd < 0 || engine->inotify.locks_wd < 0)
+            hf_file_inotify_watch_root(engine);
     }
-    if (missing && watch->kind == HF_FILE_WATCH_PARTICIPANTS)
-        return true;
-    if (is_watched(watch)) {
+    if (is_watched(watch, missing)) {
         set_state(watch, HF_FILE_WATCH_ARMED);
         return true;
     }
@@ -416,28 +572,10 @@ bool hf_file_inotify_arm(struct hf_file_watch *watch)
     return true;
 }
 
-/* The watches that are left may use the directory, but may not want to know
- * what comes into it.  So it is watched anew. */
-static void watch_directory_anew(struct hf_engine *engine,
-                                 const struct hf_file_watch *watch)
-{
-    int wd;
-
-    if (watch->dir_wd < 0 ||
-        hf_file_inotify_next(engine, watch->dir_wd, NULL) == NULL)
-        return;
-    wd = watch_directory(engine, watch->dir_name);
-    if (wd != watch->dir_wd) /* another directory by now */
-        remove_wd(engine, wd);
-}
-
 void hf_file_inotify_disarm(struct hf_file_watch *watch)
 {
     clear_wds(watch);
-    remove_wd(watch->engine, watch->wd);
-    remove_wd(watch->engine, watch->dir_wd);
-    if (watch->kind == HF_FILE_WATCH_PARTICIPANTS)
-        watch_directory_anew(watch->engine, watch);
+    release_wds(watch, watch->wd, watch->dir_wd);
 }
 
 /* --------------------------------------------------------------- closing -- */

@@ -345,7 +345,7 @@ void hf_file_enqueue(struct hf_engine *engine, struct hf_request *request)
     } else { /* somebody has removed it */
         (void)hf_file_remove_own(engine, own_ticket);
         hf_file_run_locked(engine, request);
-        hf_file_queue_watches_ticket_gone(engine, listing->dir_name);
+        hf_file_queue_watches_changed(engine, listing->dir_name);
     }
     hf_file_listing_unref(listing);
 }

@@ -60,6 +60,12 @@ hf_status hf_file_read_queue(struct hf_engine *engine, const char *queue,
     *listing = hf_file_listing_new(dir_name, scope);
     if (*listing == NULL)
         return hf_error_set(error, HF_ENOMEM, "no memory to list %s", path);
+    if (engine->root_dir == NULL && /* somebody may have made it by now */
+        hf_file_root_dir_open_existing(&engine->settings, &engine->descriptors,
+                                       &engine->root_dir, error) != HF_OK) {
+        status = error->status;
+        goto free_listing;
+    }
     if (engine->root_dir == NULL)
         return HF_OK; /* there is no root, so no tickets */
     dir = hf_file_sys_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);

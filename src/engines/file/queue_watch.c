@@ -3,19 +3,23 @@
  * Watches of whole queues.
  *
  * A queue watch has a FIFO watch of each ticket of another session in the
- * queue, and answers with the first that hangs up.
+ * queue, and answers with the first that hangs up: a ticket has gone, or it was
+ * a writer's and its owner has become a reader.  Nobody waits behind a lease or
+ * a participant, so no waiter finds dead ones: they are removed here, before
+ * the list is shown.
  *
- * Leases: only the head of a semaphore's locks asks for its leases, so it is
- * one process that waits for all of them.  No ticket waits behind a lease, so
- * no waiter finds dead ones: they are removed here, before the list is shown.
- *
- * Participants of a double barrier: all of them ask, to learn of new
- * participants too.  So the directory is watched too, for the names that appear
- * in it.
+ * What comes is reported by inotify: a new name in the directory or, where
+ * there are no tickets, the directory itself.  The directory is read after it
+ * is watched, so nothing is missed in between.  The participants of a double
+ * barrier are watched like that at once, because all of them wait for each
+ * other.  Any other queue is watched HF_FILE_ARM_AFTER_MS after its list, and
+ * read again then.  Only the head of a semaphore's locks asks for its leases,
+ * and most often it soon has what it wants; a watch costs more than that.
  *
  * The tickets of this session need no FIFO watch, and where all are of this
- * session no loop: their removal is reported by a call
- * (hf_file_queue_watches_ticket_gone()).
+ * session and leave room no loop: their removal is reported by a call
+ * (hf_file_queue_watches_changed()), and by inotify if somebody else removes
+ * one.
  */
 #include "engines/file/requests.h"
 
@@ -23,6 +27,7 @@
 
 #include "base/error.h"
 #include "base/quote.h"
+#include "core/admission.h"
 #include "engines/file/engine.h"
 #include "engines/file/fifo_watch.h"
 #include "engines/file/inotify.h"
@@ -34,33 +39,27 @@
 /* How often the directory may be removed and made again while it is read. */
 #define TRIES 64
 
-/* The kind of a watch of a queue with tickets of ${ticket_kind}. */
-static enum hf_file_watch_kind kind_of(enum hf_ticket_kind ticket_kind)
-{
-    return ticket_kind == HF_TICKET_PARTICIPANT ? HF_FILE_WATCH_PARTICIPANTS
-                                                : HF_FILE_WATCH_LEASES;
-}
+/* How long a watch that could not be armed waits for the next attempt, in
+ * milliseconds. */
+#define ARM_AGAIN_MS 1000
 
-/* Mark the watches of ${kind} at ${dir_name}, and answer them. */
-static void answer_at(struct hf_engine *engine, enum hf_file_watch_kind kind,
-                      const char *dir_name)
+void hf_file_queue_watches_changed(struct hf_engine *engine,
+                                   const char *dir_name)
 {
-    struct hf_file_watch *watch = engine->watches[kind];
+    struct hf_file_watch *watch = engine->watches[HF_FILE_WATCH_QUEUE];
 
     for (; watch != NULL; watch = watch->next)
         if (strcmp(watch->dir_name, dir_name) == 0)
             watch->state = HF_FILE_WATCH_CHANGED;
-    hf_file_watches_answer_changed(engine, kind);
+    hf_file_watches_answer_changed(engine, HF_FILE_WATCH_QUEUE);
 }
 
-void hf_file_queue_watches_ticket_gone(struct hf_engine *engine,
-                                       const char *dir_name)
+/* --------------------------------------------------------------- changes -- */
+
+static bool is_of_participants(const struct hf_file_watch *watch)
 {
-    answer_at(engine, HF_FILE_WATCH_LEASES, dir_name);
-    answer_at(engine, HF_FILE_WATCH_PARTICIPANTS, dir_name);
+    return watch->request->ticket_kind == HF_TICKET_PARTICIPANT;
 }
-
-/* ---------------------------------------------------------- participants -- */
 
 /* What the core is shown, so that a change can be distinguished from an event
  * that changes nothing. */
@@ -74,49 +73,98 @@ static void note_listed(struct hf_file_queue_watch *queue,
         list->count == 0 ? 0 : list->items[list->count - 1].sequence;
 }
 
-/* Is anything there that the core was not shown, or the other way round?  Count
- * and greatest number show it, because numbers only rise: a participant that
- * comes, and a generation that starts, have a number above all that were shown.
- */
-static bool differs(const struct hf_file_watch *watch)
+/* Is anything in ${listing} that the core was not shown, or the other way
+ * round?  Count and greatest number show it, because numbers only rise: a
+ * ticket that comes, and a generation that starts, have a number above all that
+ * were shown. */
+static bool differs_from(const struct hf_file_watch *watch,
+                         const struct hf_file_listing *listing)
 {
     struct hf_file_queue_watch now = {0};
-    struct hf_file_listing *listing;
-    struct hf_error unused;
 
-    if (hf_file_read_queue(watch->engine, watch->request->queue,
-                           HF_LISTING_PARTICIPANTS, 0, &listing,
-                           &unused) != HF_OK)
-        return true; /* the core asks again and gets the error */
     note_listed(&now, listing);
-    hf_file_listing_unref(listing);
     return now.count != watch->as.queue.count ||
            now.newest != watch->as.queue.newest;
 }
 
-/* Does the event change what the core was shown?  A new name is judged by
- * itself; only READY, and events without a name, need a look at the directory.
- */
+/* The same of the directory as it is now. */
+static bool differs(const struct hf_file_watch *watch)
+{
+    struct hf_file_listing *listing;
+    struct hf_error unused;
+    bool changed;
+
+    if (hf_file_read_queue(watch->engine, watch->request->queue,
+                           hf_file_request_scope(watch->request), 0, &listing,
+                           &unused) != HF_OK)
+        return true; /* the core asks again and gets the error */
+    changed = differs_from(watch, listing);
+    hf_file_listing_unref(listing);
+    return changed;
+}
+
+/* Is ${ticket} one of this session that somebody has removed? */
+static bool is_own_and_gone(const struct hf_engine *engine,
+                            const struct hf_ticket *ticket)
+{
+    struct hf_file_ticket *own_ticket = hf_file_own_ticket(engine, &ticket->id);
+
+    return own_ticket != NULL && own_ticket->ticket.kind == ticket->kind &&
+           hf_file_ticket_presence(engine, own_ticket) == HF_GONE;
+}
+
+/* Is it a change of what the core was shown that ${file} has come or gone in
+ * the directory?  A name is judged by itself; only READY needs a look at the
+ * directory, and a name of this session at its file. */
 static bool is_change(const struct hf_file_watch *watch, const char *file)
 {
     struct hf_ticket ticket;
 
-    if (file == NULL || strcmp(file, HF_READY_FILE) == 0)
-        return differs(watch);
+    if (strcmp(file, HF_READY_FILE) == 0)
+        return is_of_participants(watch) && differs(watch);
     return hf_file_name_parse(file, &ticket) == HF_FILE_NAME_TICKET &&
-           ticket.kind == HF_TICKET_PARTICIPANT &&
-           ticket.sequence > watch->as.queue.newest;
+           (ticket.kind == HF_TICKET_PARTICIPANT) ==
+               is_of_participants(watch) &&
+           (ticket.sequence > watch->as.queue.newest ||
+            is_own_and_gone(watch->engine, &ticket));
+}
+
+/* Does the event concern ${watch}, and does it change what is watched or what
+ * the core was shown?  If a directory is not the one that was watched any more,
+ * or events were lost, the core is to ask again in any case. */
+static bool is_changed_by(const struct hf_file_watch *watch, int wd, bool all,
+                          const char *file)
+{
+    if (watch->state != HF_FILE_WATCH_ARMED &&
+        watch->state != HF_FILE_WATCH_TIMED)
+        return false; /* it is read when it is armed */
+    if (all)
+        return true;
+    if (watch->dir_wd == wd)
+        return file == NULL || is_change(watch, file);
+    return watch->wd == wd &&
+           (file == NULL || strcmp(file, watch->as.queue.awaited) == 0);
 }
 
 void hf_file_queue_watches_on_change(struct hf_engine *engine, int wd, bool all,
                                      const char *file)
 {
-    struct hf_file_watch *watch = engine->watches[HF_FILE_WATCH_PARTICIPANTS];
+    struct hf_file_watch *watch = engine->watches[HF_FILE_WATCH_QUEUE];
 
     for (; watch != NULL; watch = watch->next)
-        if ((all || watch->dir_wd == wd) && is_change(watch, file))
+        if (is_changed_by(watch, wd, all, file))
             watch->state = HF_FILE_WATCH_CHANGED;
-    hf_file_watches_answer_changed(engine, HF_FILE_WATCH_PARTICIPANTS);
+    hf_file_watches_answer_changed(engine, HF_FILE_WATCH_QUEUE);
+}
+
+void hf_file_queue_watches_on_tick(struct hf_engine *engine)
+{
+    struct hf_file_watch *watch = engine->watches[HF_FILE_WATCH_QUEUE];
+
+    for (; watch != NULL; watch = watch->next)
+        if (watch->state == HF_FILE_WATCH_TIMED && differs(watch))
+            watch->state = HF_FILE_WATCH_CHANGED;
+    hf_file_watches_answer_changed(engine, HF_FILE_WATCH_QUEUE);
 }
 
 /* -------------------------------------------------------------- watching -- */
@@ -165,11 +213,16 @@ static hf_status watch_all(struct hf_file_watch *watch,
     size_t count = listing->tickets.count;
     hf_status status = HF_OK;
 
-    for (size_t i = count; i-- > 0 && status == HF_OK;)
-        if (listing->tickets.items[i].kind != HF_TICKET_READY &&
-            hf_file_own_ticket(watch->engine, &listing->tickets.items[i].id) ==
-                NULL)
+    for (size_t i = count; i-- > 0 && status == HF_OK;) {
+        const struct hf_ticket *ticket = &listing->tickets.items[i];
+
+        if (ticket->kind == HF_TICKET_READY)
+            continue;
+        if (hf_file_own_ticket(watch->engine, &ticket->id) == NULL)
             status = watch_ticket(watch, listing, i, error);
+        else if (!is_of_participants(watch)) /* see inotify.c */
+            watch->as.queue.has_own = true;
+    }
     if (count > 0 && listing->tickets.count == 0)
         hf_file_dir_cache_ticket_gone(&watch->engine->dir_cache,
                                       watch->dir_name);
@@ -185,31 +238,34 @@ static hf_status watch_all(struct hf_file_watch *watch,
 
 /* Watch the directory, read it, and see that the one at the path is still the
  * one that was watched: somebody may have removed it when it was empty, and
- * another may have been made.  HF_OK with ${listing}; else it may be there and
- * is to be freed. */
-static hf_status read_participants(struct hf_file_watch *watch,
-                                   struct hf_file_listing **listing,
-                                   struct hf_error *error)
+ * another may have been made.  The same of the directory above it, where that
+ * is watched.  ${listing} is NULL before; afterwards it is to be freed. */
+static hf_status arm_and_read(struct hf_file_watch *watch, size_t payloads,
+                              struct hf_file_listing **listing,
+                              struct hf_error *error)
 {
     const char *queue = watch->request->queue;
     hf_status status;
-    int wd = -1;
+    int wd = -1, dir_wd = -1;
 
     for (unsigned try = 0; try < TRIES; try++) {
         if (!hf_file_inotify_arm(watch))
             return hf_error_set(error, HF_ELIMIT,
-                                "cannot watch a double barrier: no memory or "
-                                "descriptor for it; raise this process's "
-                                "limits (ulimit -n)");
-        if (*listing != NULL && watch->state != HF_FILE_WATCH_UNARMED &&
-            watch->dir_wd == wd)
+                                "cannot watch a queue: no memory or descriptor "
+                                "for it; raise this process's limits (ulimit "
+                                "-n)");
+        if (*listing != NULL && watch->wd == wd && watch->dir_wd == dir_wd)
             return HF_OK;
         hf_file_listing_unref(*listing);
-        wd = watch->dir_wd;
+        wd = watch->wd;
+        dir_wd = watch->dir_wd;
         status = hf_file_read_queue(watch->engine, queue,
-                                    HF_LISTING_PARTICIPANTS, 1, listing, error);
-        if (status != HF_OK || (*listing)->tickets.count == 0)
+                                    hf_file_request_scope(watch->request),
+                                    payloads, listing, error);
+        if (status != HF_OK)
             return status;
+        if ((*listing)->tickets.count == 0)
+            watch->as.queue.empty = true; /* then .wd is needed */
     }
     return hf_error_set(error, HF_EUNREACHABLE,
                         "the directory of %s was made and removed %d times "
@@ -217,23 +273,98 @@ static hf_status read_participants(struct hf_file_watch *watch,
                         hf_quote(queue, strlen(queue)).text, TRIES);
 }
 
-/* Read the queue and watch all that is in it.  ${listing} as above. */
+/* Read the queue and watch all tickets in it; of participants the directory
+ * too.  ${listing} as above. */
 static hf_status read_and_watch(struct hf_file_watch *watch,
                                 struct hf_file_listing **listing,
                                 struct hf_error *error)
 {
     hf_status status;
 
-    if (watch->kind == HF_FILE_WATCH_PARTICIPANTS)
-        status = read_participants(watch, listing, error);
+    if (is_of_participants(watch))
+        status = arm_and_read(watch, 1, listing, error);
     else
         status = hf_file_read_queue(watch->engine, watch->request->queue,
                                     HF_LISTING_QUEUE, 1, listing, error);
-    if (status == HF_OK)
-        status = watch_all(watch, *listing, error);
-    if (status == HF_OK)
-        note_listed(&watch->as.queue, *listing);
-    return status;
+    return status == HF_OK ? watch_all(watch, *listing, error) : status;
+}
+
+/* Is the list all that is wanted?  If the leases leave room for the permits,
+ * the core takes them and takes the watch back. */
+static bool is_enough(const struct hf_request *request,
+                      const struct hf_file_listing *leases)
+{
+    struct hf_snapshot snapshot = hf_file_listing_snapshot(leases);
+
+    return request->weight > 0 &&
+           hf_admission_has_room(&snapshot, request->weight, request->limit);
+}
+
+/* Have ${watch} armed later, if it is not armed yet and need be. */
+static hf_status arm_later(struct hf_file_watch *watch,
+                           const struct hf_file_listing *listing,
+                           struct hf_error *error)
+{
+    if (is_of_participants(watch) || is_enough(watch->request, listing))
+        return HF_OK;
+    watch->state = HF_FILE_WATCH_TO_ARM;
+    if (hf_file_inotify_arm_later(watch->engine, HF_FILE_ARM_AFTER_MS))
+        return HF_OK;
+    return hf_error_set(error, HF_ELIMIT,
+                        "cannot watch a queue: no memory or descriptor for the "
+                        "event loop; raise this process's limits (ulimit -n)");
+}
+
+/* All that precedes the list of a queue watch.  ${listing} as above. */
+static hf_status start_watch(struct hf_file_watch *watch,
+                             struct hf_file_listing **listing,
+                             struct hf_error *error)
+{
+    hf_status status = read_and_watch(watch, listing, error);
+
+    if (status == HF_OK && (*listing)->tickets.count == 0 &&
+        is_of_participants(watch) && !watch->as.queue.empty) {
+        /* All of them were dead, and their directory may be gone by now. */
+        watch->as.queue.empty = true;
+        hf_file_listing_unref(*listing);
+        *listing = NULL;
+        status = read_and_watch(watch, listing, error);
+    }
+    if (status != HF_OK)
+        return status;
+    note_listed(&watch->as.queue, *listing);
+    return arm_later(watch, *listing, error);
+}
+
+/* Arm ${watch} and see whether anything has changed since its list.  False if
+ * there is no room for it. */
+static bool arm_now(struct hf_file_watch *watch)
+{
+    struct hf_file_listing *listing = NULL;
+    struct hf_error error;
+    hf_status status;
+
+    watch->state = HF_FILE_WATCH_UNARMED;
+    status = arm_and_read(watch, 0, &listing, &error);
+    if (status == HF_ELIMIT)
+        watch->state = HF_FILE_WATCH_TO_ARM;
+    else if (status != HF_OK || differs_from(watch, listing))
+        watch->state = HF_FILE_WATCH_CHANGED; /* the core gets an error anew */
+    hf_file_listing_unref(listing);
+    return status != HF_ELIMIT;
+}
+
+void hf_file_queue_watches_arm(struct hf_engine *engine)
+{
+    struct hf_file_watch *watch = engine->watches[HF_FILE_WATCH_QUEUE];
+    bool again = false;
+
+    for (; watch != NULL; watch = watch->next)
+        if (watch->state == HF_FILE_WATCH_TO_ARM)
+            again |= !arm_now(watch);
+    if (again)
+        (void)hf_file_inotify_arm_later(engine, ARM_AGAIN_MS);
+    hf_file_watches_answer_changed(engine, HF_FILE_WATCH_QUEUE);
 }
 
 /* Show the core the queue. */
@@ -256,12 +387,11 @@ void hf_file_watch_queue(struct hf_engine *engine, struct hf_request *request)
     struct hf_error error;
 
     hf_file_dir_name_format(request->queue, dir_name);
-    watch = hf_file_watch_new(engine, request, kind_of(request->ticket_kind),
-                              dir_name);
+    watch = hf_file_watch_new(engine, request, HF_FILE_WATCH_QUEUE, dir_name);
     if (watch == NULL) {
         (void)hf_error_set(&error, HF_ENOMEM, "no memory to watch a queue");
         hf_file_fail_by_status(engine, request, &error);
-    } else if (read_and_watch(watch, &listing, &error) != HF_OK) {
+    } else if (start_watch(watch, &listing, &error) != HF_OK) {
         hf_file_watch_end(watch);
         hf_file_fail_by_status(engine, request, &error);
     } else {

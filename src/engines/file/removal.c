@@ -156,7 +156,7 @@ static void evict(struct hf_engine *engine, struct hf_request *request)
         return;
     hf_file_own_watch_evicted(engine, &id);
     /* Its owner may be slow to close it. */
-    hf_file_queue_watches_ticket_gone(engine, dir_name);
+    hf_file_queue_watches_changed(engine, dir_name);
 }
 
 /* ------------------------------------------------------------ revocation -- */
@@ -260,7 +260,7 @@ void hf_file_remove(struct hf_engine *engine, struct hf_request *request)
         hf_file_answer_found(engine, request, HF_EVENT_REMOVED,
                              hf_file_remove_own(engine, own_ticket));
         /* Last, because the core may end the session in either answer. */
-        hf_file_queue_watches_ticket_gone(engine, dir_name);
+        hf_file_queue_watches_changed(engine, dir_name);
     } else if (job != NULL) {
         assert(job->remove_request == NULL);
         job->remove_request =

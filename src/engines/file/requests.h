@@ -54,19 +54,22 @@ void hf_file_watch_barrier(struct hf_engine *engine,
 void hf_file_barrier_watches_on_change(struct hf_engine *engine, int wd,
                                        bool all);
 
-/* queue_watch.c: HF_REQUEST_WATCH_QUEUE of any other kind: at the leases of a
- * semaphore or at the participants of a double barrier. */
+/* queue_watch.c: HF_REQUEST_WATCH_QUEUE of any other kind: of a queue, or of
+ * the participants of a double barrier. */
 void hf_file_watch_queue(struct hf_engine *engine, struct hf_request *request);
 
-/* queue_watch.c: a ticket in ${dir_name} has gone whose end no FIFO watch
- * reports: answer the watches of that queue. */
-void hf_file_queue_watches_ticket_gone(struct hf_engine *engine,
-                                       const char *dir_name);
+/* queue_watch.c: a ticket in ${dir_name} has gone or was downgraded, and no
+ * FIFO watch reports that: answer the watches of that queue. */
+void hf_file_queue_watches_changed(struct hf_engine *engine,
+                                   const char *dir_name);
 
-/* queue_watch.c, see .on_change of struct hf_file_inotify: answer the watches
- * of participants that are concerned and see a change. */
+/* queue_watch.c, see .on_change, .on_tick and .on_arm of struct
+ * hf_file_inotify: answer the queue watches that are concerned and see a
+ * change; arm those that are to be armed. */
 void hf_file_queue_watches_on_change(struct hf_engine *engine, int wd, bool all,
                                      const char *file);
+void hf_file_queue_watches_on_tick(struct hf_engine *engine);
+void hf_file_queue_watches_arm(struct hf_engine *engine);
 
 /* examine.c: HF_REQUEST_EXAMINE: the findings about the root directory, the
  * filesystem that it is on, the token floor, inotify, and other root

@@ -17,7 +17,6 @@
 #include "engines/file/syscalls.h"
 
 #define LOCK_DIR "/run/lock"
-#define LOCKS "locks"
 
 /* Nothing that a login sets is used: XDG_RUNTIME_DIR is unset in cron, and its
  * directory goes at logout.  Two directories would mean two holders. */
@@ -211,8 +210,8 @@ void hf_file_root_settings_path(const struct hf_file_root_settings *settings,
     size_t at = strlen(settings->root);
 
     memcpy(path, settings->root, at);
-    memcpy(path + at, "/" LOCKS "/", sizeof("/" LOCKS "/"));
-    at += sizeof("/" LOCKS "/") - 1;
+    memcpy(path + at, "/" HF_FILE_LOCKS "/", sizeof("/" HF_FILE_LOCKS "/"));
+    at += sizeof("/" HF_FILE_LOCKS "/") - 1;
     memcpy(path + at, dir_name, strlen(dir_name) + 1);
     if (file == NULL)
         return;

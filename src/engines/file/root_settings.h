@@ -15,6 +15,9 @@
 #include "engines/file/safe_path.h"
 #include "engines/file/token_floor.h"
 
+/* The directory of the locks, in the root directory. */
+#define HF_FILE_LOCKS "locks"
+
 /* The longest path of a root directory, with its NUL, and room for any path
  * below it. */
 #define HF_ROOT_BYTES 1024

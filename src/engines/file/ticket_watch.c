@@ -17,8 +17,8 @@
  * ticket is reported here anyway, and only then does it matter whether ours is
  * still there.  And most grants are short, while arming a watch costs more than
  * they do.  So a ticket that has moved up is checked at once, and armed only if
- * it is there ARM_AFTER_MS later.  Where inotify has no room a timer takes its
- * place (inotify.c).
+ * it is there HF_FILE_ARM_AFTER_MS later.  Where inotify has no room a timer
+ * takes its place (inotify.c).
  */
 #include "engines/file/ticket_watch.h"
 
@@ -36,11 +36,6 @@
 #include "engines/file/requests.h"
 #include "engines/file/ticket_file.h"
 #include "engines/file/watch.h"
-
-/* The core waits as long (HF_OWN_WATCH_AFTER_MS) before it watches a ticket
- * that was admitted at once.  This is for a ticket that was watched while it
- * waited, so none waits for both. */
-#define ARM_AFTER_MS 5
 
 /* Which tickets of this session a check is for. */
 enum own_check_kind {
@@ -179,7 +174,7 @@ static void remove_gone(struct hf_engine *engine,
 
     memcpy(dir_name, own_ticket->dir_name, strlen(own_ticket->dir_name) + 1);
     (void)hf_file_remove_own(engine, own_ticket);
-    hf_file_queue_watches_ticket_gone(engine, dir_name);
+    hf_file_queue_watches_changed(engine, dir_name);
 }
 
 /* Check all tickets in ${check} and answer their watches.  A ticket that is
@@ -212,10 +207,7 @@ static bool is_deferred(const struct hf_engine *engine,
            hf_file_own_ticket(engine, &own_ticket->blocker) != NULL;
 }
 
-/* Arm the watches that are to be armed, unless they are deferred again by now.
- * Check the tickets afterwards, because one may have gone before it was
- * watched. */
-static void arm_pending(struct hf_engine *engine)
+void hf_file_own_watches_arm(struct hf_engine *engine)
 {
     const struct own_check check = {.kind = CHECK_TO_ARM};
     struct hf_file_watch *next;
@@ -233,37 +225,15 @@ static void arm_pending(struct hf_engine *engine)
         hf_file_watch_cancel_arm(engine->inotify.to_arm);
 }
 
-static void on_arm_timer(uv_timer_t *timer)
-{
-    arm_pending(timer->data);
-}
-
-/* Start the timer, if it does not run.  If memory for it runs out, nothing is
- * armed, and the tickets are checked when the next event comes. */
-static void start_arm_timer(struct hf_engine *engine)
-{
-    struct hf_file_inotify *inotify = &engine->inotify;
-    uv_loop_t *loop = engine->host.loop(engine->host.host);
-
-    if (!inotify->arm_timer_made && loop != NULL &&
-        uv_timer_init(loop, &inotify->arm_timer) == 0) {
-        inotify->arm_timer_made = true;
-        inotify->arm_timer.data = engine;
-        uv_unref((uv_handle_t *)&inotify->arm_timer);
-    }
-    if (inotify->arm_timer_made &&
-        !uv_is_active((uv_handle_t *)&inotify->arm_timer))
-        (void)uv_timer_start(&inotify->arm_timer, on_arm_timer, ARM_AFTER_MS,
-                             0);
-}
-
-/* Have ${watch} armed in ARM_AFTER_MS.  Does nothing if it is armed already. */
+/* Have ${watch} armed soon.  Does nothing if it is armed already.  If memory
+ * for the timer runs out, nothing is armed, and the tickets are checked when
+ * the next event comes.  */
 static void arm_later(struct hf_engine *engine, struct hf_file_watch *watch)
 {
     if (watch->wd >= 0)
         return;
     hf_file_watch_add_to_arm(watch);
-    start_arm_timer(engine);
+    (void)hf_file_inotify_arm_later(engine, HF_FILE_ARM_AFTER_MS);
 }
 
 void hf_file_own_watch_blocker_gone(struct hf_engine *engine,
@@ -353,7 +323,7 @@ static void answer_gone(struct hf_engine *engine, struct hf_request *request,
     hf_file_ticket_read_why(engine, own_ticket, why);
     (void)hf_file_remove_own(engine, own_ticket);
     hf_file_answer_own_gone(engine, request, why);
-    hf_file_queue_watches_ticket_gone(engine, dir_name);
+    hf_file_queue_watches_changed(engine, dir_name);
 }
 
 static void watch_own(struct hf_engine *engine, struct hf_request *request,

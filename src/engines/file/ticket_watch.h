@@ -20,6 +20,11 @@ void hf_file_ticket_watch_forget(struct hf_request *request);
  * directory is ${wd}, or all, and answer their watches. */
 void hf_file_own_watch_on_change(struct hf_engine *engine, int wd, bool all);
 
+/* Arm the watches in .to_arm of the engine's inotify, unless they are deferred
+ * again by now.  The tickets are checked afterwards, because one may have gone
+ * before it was watched. */
+void hf_file_own_watches_arm(struct hf_engine *engine);
+
 /* The ticket ${gone} has ended.  Check the tickets that it was in the way of,
  * and have their watches armed soon. */
 void hf_file_own_watch_blocker_gone(struct hf_engine *engine,

@@ -217,8 +217,7 @@ void hf_file_watch_end(struct hf_file_watch *watch)
     case HF_FILE_WATCH_OTHER:
         end_other(watch);
         break;
-    case HF_FILE_WATCH_LEASES:
-    case HF_FILE_WATCH_PARTICIPANTS:
+    case HF_FILE_WATCH_QUEUE:
         end_queue(watch);
         break;
     case HF_FILE_WATCH_BARRIER:

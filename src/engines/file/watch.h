@@ -4,17 +4,18 @@
  * and for each HF_REQUEST_WATCH_QUEUE that was answered HF_EVENT_LISTED and
  * waits for something.  It is the .engine_data of its request.
  *
- *     kind          what notifies it                         it is answered
- *     OWN           inotify: the FIFO, its directory         GONE, REVOKED
- *     OTHER         the FIFO of the ticket hangs up          GONE
- *     LEASES        the FIFO of any ticket hangs up          QUEUE_CHANGED
- *     PARTICIPANTS  the same; inotify: the directory         QUEUE_CHANGED
- *     BARRIER       inotify: the link, its directory         QUEUE_CHANGED
+ *     kind      what notifies it                             it is answered
+ *     OWN       inotify: the FIFO, its directory             GONE, REVOKED
+ *     OTHER     the FIFO of the ticket hangs up              GONE
+ *     QUEUE     the FIFO of any ticket hangs up; inotify:    QUEUE_CHANGED
+ *               the names in the directory and, if it has
+ *               no tickets, in the one above it
+ *     BARRIER   inotify: the link, its directory             QUEUE_CHANGED
  *
  * A hang-up is noticed by fifo_watch.c.  Where inotify has no room a timer
- * takes its place (inotify.c).  What happens in this session needs neither: it
- * is reported by a call (hf_file_queue_watches_ticket_gone(),
- * hf_file_own_watch_blocker_gone()).
+ * takes its place (inotify.c).  The end of a ticket of this session, and its
+ * downgrade, need neither: they are reported by a call
+ * (hf_file_queue_watches_changed(), hf_file_own_watch_blocker_gone()).
  */
 #ifndef HF_ENGINES_FILE_WATCH_H
 #define HF_ENGINES_FILE_WATCH_H
@@ -29,22 +30,22 @@ struct hf_file_fifo_watch;
 struct hf_file_ticket;
 
 enum hf_file_watch_kind {
-    HF_FILE_WATCH_OWN,          /* a ticket of this session */
-    HF_FILE_WATCH_OTHER,        /* a ticket of another session */
-    HF_FILE_WATCH_LEASES,       /* the leases of a semaphore */
-    HF_FILE_WATCH_PARTICIPANTS, /* the participants of a double barrier */
-    HF_FILE_WATCH_BARRIER,      /* a barrier that is set */
+    HF_FILE_WATCH_OWN,   /* a ticket of this session */
+    HF_FILE_WATCH_OTHER, /* a ticket of another session */
+    HF_FILE_WATCH_QUEUE, /* a queue, or the participants of a double barrier */
+    HF_FILE_WATCH_BARRIER, /* a barrier that is set */
 };
-#define HF_FILE_WATCH_KINDS 5
+#define HF_FILE_WATCH_KINDS 4
 
 enum hf_file_watch_state {
-    /* Inotify and the timer do nothing for it: it needs neither, it is
-     * deferred, or there is no directory to watch. */
+    /* Inotify and the timer do nothing for it: it needs neither, or it is
+     * deferred. */
     HF_FILE_WATCH_UNARMED,
-    HF_FILE_WATCH_TO_ARM, /* OWN: in .to_arm of the engine's inotify */
-    HF_FILE_WATCH_ARMED,  /* inotify watches all of it */
-    HF_FILE_WATCH_TIMED,  /* the timer has it checked */
-    /* LEASES, PARTICIPANTS, BARRIER: it is answered by the walk under way. */
+    /* It will be armed soon.  OWN: it is in .to_arm of the engine's inotify. */
+    HF_FILE_WATCH_TO_ARM,
+    HF_FILE_WATCH_ARMED, /* inotify watches all of it */
+    HF_FILE_WATCH_TIMED, /* the timer has it checked */
+    /* QUEUE, BARRIER: it is answered by the walk under way. */
     HF_FILE_WATCH_CHANGED,
 };
 
@@ -66,15 +67,23 @@ struct hf_file_other_watch {
     struct hf_tree_node by_position;       /* in .other_watches of the engine */
 };
 
-/* What a watch of the kinds LEASES and PARTICIPANTS has. */
+/* What a watch of the kind QUEUE has. */
 struct hf_file_queue_watch {
     /* one for each ticket of another session */
     struct hf_file_fifo_watch *fifo_watches;
-    /* Of participants: what the core was shown, to distinguish a change from an
-     * event that changed nothing.  How many tickets, READY included, and the
-     * greatest number of them. */
+    /* What the core was shown, to distinguish a change from an event that
+     * changed nothing.  How many tickets, READY included, and the greatest
+     * number of them. */
     size_t count;
     uint64_t newest;
+    /* A list had no tickets, so that the directory may be removed and made
+     * anew at any time.  Then .wd is that of the directory above it. */
+    bool empty;
+    /* A ticket of this session was shown: somebody else may remove it. */
+    bool has_own;
+    /* The name that .wd waits for: that of the directory, or of a directory
+     * above it that is missing too.  NULL: .wd has not been needed. */
+    const char *awaited;
 };
 
 /* Allocated with the name of the directory. */
@@ -86,8 +95,9 @@ struct hf_file_watch {
     struct hf_file_watch *next; /* in .watches[kind] of the engine */
     struct hf_file_watch **link;
     uint64_t number; /* rises with each watch that is made; not 0 */
-    /* The watch descriptors of inotify, for the FIFO or the link, and for the
-     * directory; -1: none.  In its trees unless -1. */
+    /* The watch descriptors of inotify, for the FIFO, the link or, of a queue,
+     * the directory above, and for the directory; -1: none.  In its trees
+     * unless -1. */
     int wd;
     int dir_wd;
     struct hf_tree_node by_wd;
