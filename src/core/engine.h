@@ -155,8 +155,8 @@ enum hf_request_kind {
     /* List the queue as it is now, after every write of this session.  Answer:
      * LISTED. */
     HF_REQUEST_LIST,
-    /* List the queue as it is now, and report when a ticket has gone since.
-     * Answer: LISTED. */
+    /* List the queue as it is now, and report when that has changed.  Answer:
+     * LISTED. */
     HF_REQUEST_WATCH_QUEUE,
     /* Report when the ticket, which may be one's own, is gone or is no longer
      * of .ticket_kind because a write ticket has become a read ticket.  Answer:

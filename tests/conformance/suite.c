@@ -611,7 +611,8 @@ int suite_run(struct conformance_fixture *of)
         KINDS_TESTS(TEST_IN_LIST) ADMIN_TESTS(TEST_IN_LIST)};
 
     fixture = of;
-    return RUN_SUITE(of->name, tests) + suite_run_semaphores(of->name) +
+    return RUN_SUITE(of->name, tests) + suite_run_queue_watches(of->name) +
+           suite_run_semaphores(of->name) +
            (of->has_no_barriers ? 0 : suite_run_barriers(of->name)) +
            suite_run_double_barriers(of->name) + suite_run_success(of->name);
 }

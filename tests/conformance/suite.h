@@ -34,7 +34,10 @@ struct client_request *list_showing(struct engine_client *client,
 void expect_length(struct engine_client *client, const char *queue,
                    size_t count);
 
-/* suite_semaphores.c: queue watches and leases. */
+/* suite_queue_watches.c: queue watches. */
+int suite_run_queue_watches(const char *name);
+
+/* suite_semaphores.c: leases. */
 int suite_run_semaphores(const char *name);
 
 /* suite_barriers.c: barriers, which are flags without an owner. */

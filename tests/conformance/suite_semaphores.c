@@ -1,43 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Semaphores: leases of several permits, and queue watches. */
+/* Semaphores: leases of several permits. */
 #include <stdint.h>
 #include <stdio.h>
 
 #include "cmocka/runner.h"
 #include "conformance/suite.h"
-
-/* -------------------------------------------------------------- looking -- */
-
-static struct client_request *look(struct engine_client *client,
-                                   const char *queue, size_t expected)
-{
-    return list_showing(client, HF_REQUEST_WATCH_QUEUE, queue, expected);
-}
-
-static void a_queue_watch_reports_a_ticket_that_goes(void **state)
-{
-    OPEN_CLIENT(a, fixture);
-    OPEN_CLIENT(b, fixture);
-    struct hf_ticket_id ids[2] = {fresh_id(), fresh_id()};
-    struct client_request *seen;
-
-    (void)state;
-    (void)client_enqueue(a, "q", ids[0], HF_TICKET_MUTEX, "first");
-    (void)enqueue_mutex(a, "q", ids[1]);
-    seen = look(b, "q", 2);
-    assert_non_null(client_request_find(seen, ids[1]));
-    assert_true(hf_ticket_id_equal(&seen->tickets[0].id, &ids[0]));
-    assert_string_equal(seen->tickets[0].payload, "first");
-    assert_int_equal(seen->tickets[0].weight, 1);
-    client_drain(b);
-    assert_int_equal(seen->gone, 0);
-    remove_mutex(a, "q", ids[1]); /* not the first: any will do */
-    assert_true(client_wait_gone(b, seen));
-    seen = look(b, "q", 1);
-    remove_mutex(a, "q", ids[0]);
-    assert_true(client_wait_gone(b, seen));
-    (void)look(b, "q", 0);
-}
 
 /* Both queues of a semaphore, and a lock of either name: ids distinguish them,
  * and lists show the ids as they were given. */
@@ -52,136 +19,11 @@ static void ids_keep_their_roles(void **state)
     hf_ticket_id_set_role(&ids[0], HF_ROLE_ENTRY);
     (void)client_enqueue(a, "n/locks", ids[0], HF_TICKET_MUTEX, "");
     (void)enqueue_mutex(a, "n", ids[1]); /* another queue */
-    seen = look(b, "n/locks", 1);
+    seen = list_showing(b, HF_REQUEST_WATCH_QUEUE, "n/locks", 1);
     assert_int_equal(hf_ticket_id_role(&seen->tickets[0].id), HF_ROLE_ENTRY);
     remove_mutex(a, "n", ids[1]);
     remove_mutex(a, "n/locks", ids[0]);
 }
-
-static void a_queue_watch_reports_a_death(void **state)
-{
-    struct hf_ticket_id id = fresh_id();
-    struct victim *victim = fixture->victim_start(fixture, "q", id, 0);
-    OPEN_CLIENT(b, fixture);
-    struct client_request *seen = look(b, "q", 1);
-
-    (void)state;
-    fixture->victim_kill(fixture, victim);
-    assert_true(client_wait_gone(b, seen));
-    (void)look(b, "q", 0);
-}
-
-static void each_queue_watch_is_reported_once(void **state)
-{
-    OPEN_CLIENT(a, fixture);
-    OPEN_CLIENT(b, fixture);
-    struct hf_ticket_id id = fresh_id();
-    struct client_request *looks[3];
-
-    (void)state;
-    (void)enqueue_mutex(a, "q", id);
-    looks[0] = look(a, "q", 1); /* one of them is the owner */
-    looks[1] = look(b, "q", 1);
-    looks[2] = look(b, "q", 1);
-    remove_mutex(a, "q", id);
-    assert_true(client_wait_gone(a, looks[0]));
-    assert_true(client_wait_gone(b, looks[1]));
-    assert_true(client_wait_gone(b, looks[2]));
-    (void)enqueue_mutex(b, "q", fresh_id());
-    client_drain(a);
-    client_drain(b);
-    for (size_t i = 0; i < 3; i++)
-        assert_int_equal(looks[i]->gone, 1);
-}
-
-static void a_look_beside_a_watch(void **state)
-{
-    OPEN_CLIENT(a, fixture);
-    OPEN_CLIENT(b, fixture);
-    struct hf_ticket_id id = fresh_id();
-    struct client_request *seen, *watch;
-
-    (void)state;
-    (void)enqueue_mutex(a, "q", id);
-    seen = look(b, "q", 1);
-    watch = client_ask(b, HF_REQUEST_WATCH, "q", id);
-    assert_int_equal(watch->answer, HF_EVENT_WATCHING);
-    remove_mutex(a, "q", id);
-    assert_true(client_wait_gone(b, seen));
-    assert_true(client_wait_gone(b, watch));
-}
-
-static void a_forgotten_look_is_silent(void **state)
-{
-    OPEN_CLIENT(a, fixture);
-    OPEN_CLIENT(b, fixture);
-    struct hf_ticket_id id = fresh_id();
-    struct hf_ticket_id nobody = {{0}};
-    struct client_request *late, *early, *observer;
-
-    (void)state;
-    (void)enqueue_mutex(a, "q", id);
-    late = look(b, "q", 1);
-    client_forget(b, late);
-    early = client_start(b, HF_REQUEST_WATCH_QUEUE, "q", nobody);
-    client_forget(b, early);
-    observer = look(b, "q", 1);
-    remove_mutex(a, "q", id);
-    assert_true(client_wait_gone(b, observer));
-    client_drain(b);
-    assert_int_equal(late->gone, 0);
-    assert_int_equal(early->gone, 0);
-}
-
-/* In an empty queue there is nothing to be removed. */
-static void an_empty_queue_is_looked_at(void **state)
-{
-    OPEN_CLIENT(a, fixture);
-    OPEN_CLIENT(b, fixture);
-    struct client_request *forgotten, *left;
-    struct hf_ticket_id id = fresh_id();
-
-    (void)state;
-    forgotten = look(b, "never", 0);
-    left = look(b, "never", 0);
-    client_drain(b);
-    assert_int_equal(forgotten->gone + left->gone, 0);
-    client_forget(b, forgotten);
-    (void)enqueue_mutex(a, "never", id);
-    (void)look(b, "never", 1);
-}
-
-static void looks_and_watches_survive_the_link(void **state)
-{
-    struct engine_client *a, *b;
-    struct hf_ticket_id ids[2] = {fresh_id(), fresh_id()};
-    struct client_request *looks[2], *watch;
-
-    (void)state;
-    a = client_open(fixture);
-    b = client_open(fixture);
-    (void)enqueue_mutex(a, "q", ids[0]);
-    (void)client_lease(a, "r/leases", ids[1], 2);
-    looks[0] = look(b, "q", 1);
-    looks[1] = look(b, "r/leases", 1);
-    watch = client_watch(b, "r/leases", client_request_find(looks[1], ids[1]));
-    fixture->cut(fixture);
-    client_wait_suspended(a);
-    client_wait_suspended(b);
-    client_wait_connected(a);
-    client_wait_connected(b);
-    client_drain(b);
-    assert_int_equal(looks[0]->gone + looks[1]->gone + watch->gone, 0);
-    remove_mutex(a, "r/leases", ids[1]);
-    assert_true(client_wait_gone(b, looks[1]));
-    assert_true(client_wait_gone(b, watch));
-    remove_mutex(a, "q", ids[0]);
-    assert_true(client_wait_gone(b, looks[0]));
-    client_close(b);
-    client_close(a);
-}
-
-/* --------------------------------------------------------------- leases -- */
 
 static struct client_request *take_lease(struct engine_client *client,
                                          struct hf_ticket_id id,
@@ -227,7 +69,7 @@ static void leases_are_tickets_with_a_weight(void **state)
     }
     remove_mutex(a, "s/leases", ids[2]);
     remove_mutex(b, "s/leases", ids[1]);
-    list = look(a, "s/leases", 2);
+    list = list_showing(a, HF_REQUEST_WATCH_QUEUE, "s/leases", 2);
     assert_int_equal(list->tickets[0].weight + list->tickets[1].weight, 2);
 }
 
@@ -266,7 +108,7 @@ static void a_lease_goes_as_one(void **state)
     other = client_watch(b, "s/leases", lease);
     forgotten = client_watch(b, "s/leases", lease);
     client_forget(b, forgotten);
-    seen = look(b, "s/leases", 1);
+    seen = list_showing(b, HF_REQUEST_WATCH_QUEUE, "s/leases", 1);
     assert_int_equal(own->answer, HF_EVENT_WATCHING);
     assert_int_equal(other->answer, HF_EVENT_WATCHING);
     remove_mutex(a, "s/leases", id);
@@ -285,7 +127,8 @@ static void a_dead_owner_leaves_no_lease(void **state)
     struct hf_ticket_id id = fresh_id();
     struct victim *victim = fixture->victim_start(fixture, "s/leases", id, 3);
     OPEN_CLIENT(b, fixture);
-    struct client_request *seen = look(b, "s/leases", 1);
+    struct client_request *seen =
+        list_showing(b, HF_REQUEST_WATCH_QUEUE, "s/leases", 1);
     struct client_request *watch =
         client_watch(b, "s/leases", client_request_find(seen, id));
 
@@ -339,26 +182,16 @@ static void a_lease_that_was_taken_is_not_listed(void **state)
 int suite_run_semaphores(const char *name)
 {
     const struct CMUnitTest tests[] = {
-        SUITE_TEST(a_queue_watch_reports_a_ticket_that_goes),
         SUITE_TEST(ids_keep_their_roles),
-        SUITE_TEST(a_queue_watch_reports_a_death),
-        SUITE_TEST(each_queue_watch_is_reported_once),
-        SUITE_TEST(a_look_beside_a_watch),
-        SUITE_TEST(a_forgotten_look_is_silent),
-        SUITE_TEST(an_empty_queue_is_looked_at),
         SUITE_TEST(leases_are_tickets_with_a_weight),
         SUITE_TEST(a_lease_is_found_again),
         SUITE_TEST(a_lease_goes_as_one),
         SUITE_TEST(a_dead_owner_leaves_no_lease),
         SUITE_TEST(a_lease_taken_by_force_is_gone),
         SUITE_TEST(a_lease_that_was_taken_is_not_listed),
-        /* The last one, for engines with connections that can be cut. */
-        SUITE_TEST(looks_and_watches_survive_the_link),
     };
-    size_t count = sizeof(tests) / sizeof(tests[0]);
     char whole[128];
 
     (void)snprintf(whole, sizeof(whole), "%s: semaphores", name);
-    return test_run(whole, tests, fixture->cut != NULL ? count : count - 1,
-                    NULL, NULL);
+    return RUN_SUITE(whole, tests);
 }

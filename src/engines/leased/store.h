@@ -71,10 +71,10 @@
  *        ahead of it any more and the removal is final, as an answer is.
  *      - GONE to the owner's session, unless the owner removed it.
  *      - CHANGED to each session that watches the queue (a LIST with
- *        .watches_queue).  This ends the watch.  A participant that enters, and
- *        a NEW_GENERATION, publish CHANGED as well.
- *  - A DOWNGRADE publishes GONE with .ticket_kind WRITE to the sessions that
- *    waited for the WRITE, and nothing else.
+ *        .watches_queue).  This ends the watch.
+ *  - An ENQUEUE that adds a ticket, a DOWNGRADE and a NEW_GENERATION publish
+ *    CHANGED, too.  A DOWNGRADE also publishes GONE with .ticket_kind WRITE to
+ *    the sessions that waited for the WRITE.
  *  - A session may receive a notice twice, or one that is meant for another
  *    session.
  */
@@ -116,8 +116,8 @@ enum hf_store_call_kind {
      * that, or a part of it (.partial). */
     HF_STORE_ENQUEUE,
     /* Read the queue, or a part of it (.partial).  With .watches_queue the
-     * session receives one CHANGED when a ticket goes, unless the session ends
-     * before. */
+     * session receives one CHANGED when the queue changes, unless the session
+     * ends before. */
     HF_STORE_LIST,
     /* The answer has those of .tickets that are in the queue, in any order,
      * with at least .id, .kind and their leases. */
@@ -341,7 +341,7 @@ hf_status hf_store_answer_check(const struct hf_store_call *call,
 
 enum hf_store_notice_kind {
     HF_STORE_GONE, /* .ticket is gone, or is not of .ticket_kind any more */
-    /* a ticket of .queue is gone, or its participants or READY changed */
+    /* a ticket of .queue has come, gone or been downgraded, or READY changed */
     HF_STORE_CHANGED,
     HF_STORE_REVOKED, /* the owner of .ticket is asked to release it */
 };
