@@ -7,6 +7,8 @@
  *         reading and writing it, log "ID TOKEN NUMBER" to DIRECTORY/log.
  *     contender add-permit URL NAME DIRECTORY ID COUNT
  *         The same, the lock being a semaphore with one permit.
+ *     contender keep URL NAME DIRECTORY ID COUNT
+ *         The same, the lock being a mutex that keeps its ticket for a minute.
  *     contender once DIRECTORY ID
  *         The same once, under a lock that holdfast run holds.
  *     contender share URL NAME DIRECTORY ID COUNT
@@ -179,6 +181,30 @@ static int add_many(char **arguments, enum hf_kind kind)
     return 0;
 }
 
+static int keep_many(char **arguments)
+{
+    struct hf_client *client = open_client(arguments[0]);
+    long count = strtol(arguments[4], NULL, 10);
+    struct hf_mutex_opts opts = HF_MUTEX_OPTS_INIT;
+    struct hf_mutex *mutex;
+    hf_status status;
+
+    opts.keep_ms = 60000;
+    status = hf_mutex_open(client, arguments[1], &opts, &mutex);
+    if (status != HF_OK)
+        fail("mutex", status, hf_last_error()->text);
+    for (long i = 0; i < count; i++) {
+        if ((status = hf_mutex_lock(mutex)) != HF_OK)
+            fail("lock", status, hf_last_error()->text);
+        add(arguments[2], arguments[3], hf_mutex_token(mutex));
+        if ((status = hf_mutex_unlock(mutex)) != HF_OK)
+            fail("unlock", status, hf_last_error()->text);
+    }
+    hf_mutex_free(mutex);
+    hf_client_close(client);
+    return 0;
+}
+
 /* Half of the contenders begin as writers, the others as readers. */
 static int share_many(char **arguments)
 {
@@ -257,6 +283,8 @@ int main(int count, char **arguments)
         return add_many(arguments + 2, HF_KIND_MUTEX);
     if (count == 7 && strcmp(arguments[1], "add-permit") == 0)
         return add_many(arguments + 2, HF_KIND_SEMAPHORE);
+    if (count == 7 && strcmp(arguments[1], "keep") == 0)
+        return keep_many(arguments + 2);
     if (count == 4 && strcmp(arguments[1], "once") == 0)
         return add_once(arguments + 2);
     if (count == 7 && strcmp(arguments[1], "share") == 0)

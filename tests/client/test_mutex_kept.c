@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A mutex that keeps its ticket when it is unlocked (.keep_ms), on files. */
+/* A mutex that keeps its ticket when it is unlocked (.keep_ms): with files, or
+ * with the server at $HOLDFAST_URL. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "client/client.h"
 #include "cmocka/runner.h"
@@ -29,11 +31,19 @@ static struct hf_mutex *open_mutex(struct hf_client *client, uint64_t keep_ms)
     return mutex;
 }
 
+static const char *url_of(const struct kept_fixture *f)
+{
+    const char *server = getenv("HOLDFAST_URL");
+
+    return server != NULL ? server : f->base.directory.url;
+}
+
 static void fixture_open(struct kept_fixture *f)
 {
-    mutex_fixture_open(&f->base);
+    client_directory_create(&f->base.directory);
+    f->base.client = open_client(url_of(f));
     f->mutex = open_mutex(f->base.client, FAR_MS);
-    f->elsewhere = open_client(f->base.directory.url);
+    f->elsewhere = open_client(url_of(f));
     f->theirs = open_mutex(f->elsewhere, 0);
 }
 
@@ -146,7 +156,7 @@ TEST(the_close_gives_it_back)
     f.mutex = NULL;
     assert_int_equal(hf_client_close(f.base.client), HF_OK);
     assert_int_equal(count_tickets(&f), 0);
-    f.base.client = open_client(f.base.directory.url);
+    f.base.client = open_client(url_of(&f));
 }
 
 TEST(it_goes_when_its_time_is_over)

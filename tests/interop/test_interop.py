@@ -3,7 +3,7 @@
 """Programs with other libraries contend with ours for one path of a real
 ZooKeeper.
 
-    test_interop.py Peers|Curator|Kazoo|All|ReadWrite|KazooLayout|
+    test_interop.py Peers|Curator|Kazoo|Kept|All|ReadWrite|KazooLayout|
         KazooReadWrite|WriteLockLayout
 
 What can share a path, and what cannot:
@@ -278,6 +278,10 @@ class Case(unittest.TestCase):
     def path(self, name):
         return os.path.join(self.directory, name)
 
+    def rises(self, before, after):
+        """Each grant has a ticket of its own."""
+        self.assertLess(before, after, "out of order")
+
     def check(self):
         # Logged inside the lock: the lines are in the order of grants.
         with open(self.path("log")) as file:
@@ -290,8 +294,8 @@ class Case(unittest.TestCase):
         with open(self.path("counter")) as file:
             self.assertEqual(int(file.read()), total)
         # In the order of the queue, so no contender starves.
-        for before, after in zip(lines, lines[1:]):
-            self.assertLess(int(before[1]), int(after[1]), "out of order")
+        for before, after in zip(tokens, tokens[1:]):
+            self.rises(before, after)
         for contender in self.contenders:
             self.assertEqual(names.count(contender.name), EACH)
         switches = sum(a != b for a, b in zip(names, names[1:]))
@@ -366,6 +370,31 @@ class Kazoo(Case):
         # kazoo believes that what it has seen once stays, so the parent is
         # what kazoo makes it.
         self.contest(container=False)
+
+
+class Kept(Case):
+    """Programs of ours keep their tickets.  The others know nothing of it."""
+
+    def tokens(self):
+        with open(self.path("log")) as file:
+            return [int(line.split()[1]) for line in file]
+
+    def rises(self, before, after):
+        self.assertLessEqual(before, after, "out of order")
+
+    def test_curator_and_kazoo_wait_for_no_kept_ticket(self):
+        self.curator("curator-0")
+        self.kazoo("kazoo-0", "curator")
+        for i in range(2):
+            self.library("keeper-%d" % i, "keep")
+        self.contest(container=True)
+
+    def test_one_alone_makes_one_ticket(self):
+        self.library("keeper-0", "keep")
+        self.contest(container=True)
+        # The first one found the ticket of the test ahead, and is not kept
+        # while that is there.
+        self.assertLessEqual(len(set(self.tokens())), 2)
 
 
 class KazooLayout(Case):
