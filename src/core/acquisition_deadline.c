@@ -205,8 +205,8 @@ static struct hf_schedule_keys keys_of(const struct hf_core *core,
     case STATE(HELD):
         keys.deadline_ms = held_until_ms(a);
         keys.needs_proof = true;
-        keys.waits_for_proof = a->listener->awaits_proof != NULL &&
-                               a->listener->awaits_proof(a);
+        keys.waits_for_proof =
+            a->listener->awaits_proof != NULL && a->listener->awaits_proof(a);
         break;
     case STATE(GIVING_UP):
         if (!hf_acquisition_waits_for_removal(a))
