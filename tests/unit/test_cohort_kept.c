@@ -137,7 +137,7 @@ KEPT_TEST(it_goes_when_its_release_is_asked_for)
     expect(f, "UNWATCH t1; UNWATCH queue; REMOVE t1");
 }
 
-KEPT_TEST(nobody_is_told_when_it_is_taken)
+KEPT_TEST(nobody_is_notified_when_it_is_taken)
 {
     cohort_tick(f, COHORT_START_MS + HF_OWN_WATCH_AFTER_MS);
     expect(f, "WATCH t1");
