@@ -103,10 +103,10 @@ HF_API void hf_mutex_opts_init(struct hf_mutex_opts *opts, size_t size)
  * critical section and one notice.  Meanwhile lists show it as held.  As long
  * as no other client is seen, owners of this client pass it on without the
  * bound of .handoffs.  It stays although the handle is freed; hf_client_close()
- * ends it.  While it is kept nobody relies on it: if it is lost, nobody is told
- * and the next owner has another one.  What another client tries meanwhile
- * (hf_mutex_trylock()) may fail with HF_EBUSY; its next try finds the ticket
- * gone.
+ * ends it.  While it is kept nobody relies on it: if it is lost, nobody is
+ * notified, and the next owner has another one.  What another client tries
+ * meanwhile (hf_mutex_trylock()) may fail with HF_EBUSY; its next try finds the
+ * ticket gone.
  *   Ownership as hf_lock_open(); ${opts} (NULL: all defaults) are copied, .text
  *             included.  ${mutex} must be freed with hf_mutex_free().
  *   Fails     as hf_lock_open().
