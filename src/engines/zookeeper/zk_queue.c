@@ -223,7 +223,8 @@ void hf_zk_engine_report_unknown_node(struct hf_zk_engine *zk,
                                       const struct hf_zk_engine_queue *queue,
                                       struct hf_jute_piece name)
 {
-    if (!is_new(&zk->reports, digest_of(queue->path, false)))
+    if (zk->host.list_only || /* which lists what a name may be used as */
+        !is_new(&zk->reports, digest_of(queue->path, false)))
         return;
     zk->host.log(zk->host.host, HF_LOG_WARNING,
                  "%s has a child that is no ticket and is ignored: %s; "
