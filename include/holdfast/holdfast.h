@@ -114,6 +114,7 @@
 #include <holdfast/metrics.h>
 #include <holdfast/mutex.h>
 #include <holdfast/names.h>
+#include <holdfast/queue_watch.h>
 #include <holdfast/status.h>
 #include <holdfast/success.h>
 #include <holdfast/tickets.h>

@@ -29,12 +29,11 @@ void hf_show_json(FILE *out, const char *engine,
 void hf_show_json_ticket(struct hf_json *json,
                          const struct hf_ticket_view *view);
 
-/* show_watch.c: list the queue again and again, but so seldom that a server
- * does not notice it. */
+/* show_watch.c: print what happens to the queues of a name. */
 struct hf_show_watch_options {
     const char *url;
     const char *name;
-    uint64_t wait_ms; /* for the connection, and for each answer */
+    uint64_t wait_ms; /* for the connection, and then for the first list */
     bool json;
 };
 

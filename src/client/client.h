@@ -21,6 +21,7 @@
 
 struct hf_election_wait;
 struct hf_grant;
+struct hf_queue_watch;
 
 /* A user of the session of the client's engine besides the core, embedded in
  * its struct.  All functions with the lock. */
@@ -61,8 +62,8 @@ struct hf_client {
     void (*carry_out)(struct hf_client *client, const struct hf_effect *effect);
     bool pumping; /* effects are being carried out, further up the stack */
     /* How many grants and operations the core still has work to do on, and how
-     * many waits for an election were started.  While it is not 0 a thread has
-     * to poll. */
+     * many waits for an election were started, and how many queues are watched.
+     * While it is not 0 a thread has to poll. */
     unsigned pending;
 
     /* The cohorts of its mutexes, by name and options; and those of them that
@@ -82,6 +83,7 @@ struct hf_client {
     struct hf_heap election_deadlines;
 
     struct hf_session_user *session_users; /* the newest first */
+    struct hf_queue_watch *queue_watches;  /* the newest first */
 
     /* The last state that the core reported, and who is notified of it. */
     struct hf_state_listeners listeners;

@@ -24,20 +24,23 @@
 #include "client/engines.h"
 #include "client/grant.h"
 #include "client/monitor_host.h"
+#include "client/queue_watch.h"
 #include "core/core.h"
 #include "operation/done.h"
 #include "operation/opts_compat.h"
 
 /* ------------------------------------------------ what its monitor asks -- */
 
-/* The earliest deadline of the core, of the waits for an election, and of the
- * other users of the session. */
+/* The earliest deadline of the core, of the waits for an election, of the
+ * watches of queues, and of the other users of the session. */
 static uint64_t due_at_ms(const void *owner)
 {
     const struct hf_client *client = owner;
     uint64_t at_ms = hf_min_ms(hf_core_wake_at_ms(&client->core),
                                hf_heap_first_key(&client->election_deadlines));
 
+    if (client->queue_watches != NULL)
+        at_ms = hf_min_ms(at_ms, hf_queue_watches_due_at_ms(client));
     for (const struct hf_session_user *user = client->session_users;
          user != NULL; user = user->next)
         at_ms = hf_min_ms(at_ms, user->due_at_ms(user));
@@ -45,7 +48,8 @@ static uint64_t due_at_ms(const void *owner)
 }
 
 /* Give the core the time, end the waits for an election whose deadline has
- * passed, and have the other users of the session do what is due. */
+ * passed, list the queues that are watched, and have the other users of the
+ * session do what is due. */
 static void run_due(void *owner)
 {
     struct hf_client *client = owner;
@@ -55,6 +59,8 @@ static void run_due(void *owner)
     hf_client_step(client, &tick);
     hf_client_metrics_cut_searches(client);
     hf_election_waits_expire(client);
+    if (client->queue_watches != NULL)
+        hf_queue_watches_run_due(client);
     for (struct hf_session_user *user = client->session_users; user != NULL;
          user = next) {
         next = user->next;
@@ -125,6 +131,8 @@ static void abandon(void *owner)
         user->abandon(user);
     }
     hf_client_engine_abandon(client);
+    if (client->queue_watches != NULL)
+        hf_queue_watches_end(client, HF_DESCRIPTORS_GONE_TEXT);
 }
 
 /* Notify the other users of the session, and have the core close it.  The state
@@ -137,6 +145,8 @@ static void begin_close(void *owner)
     for (struct hf_session_user *user = client->session_users; user != NULL;
          user = user->next)
         user->close(user);
+    if (client->queue_watches != NULL)
+        hf_queue_watches_end(client, "the client was closed");
     hf_client_step(client, &event);
 }
 

@@ -18,6 +18,7 @@
 #include "client/grant.h"
 #include "client/names.h"
 #include "client/queue_op.h"
+#include "client/queue_watch.h"
 #include "client/semaphore_limit.h"
 #include "operation/state_listener.h"
 
@@ -196,6 +197,8 @@ static void handle_grant_effect(struct hf_grant *grant,
  * the monitor waits for. */
 static void notify_state(struct hf_client *client, enum hf_state state)
 {
+    if (client->queue_watches != NULL)
+        hf_queue_watches_notify(client, state);
     hf_state_listeners_notify(&client->listeners, state);
     if (state == HF_STATE_CLOSED)
         hf_monitor_closed(&client->monitor);
@@ -247,6 +250,8 @@ void hf_effects_carry_out(struct hf_client *client,
             hf_names_handle_effect(effect);
         else if (effect->operation->kind == HF_REQUEST_EXAMINE)
             hf_examination_handle_effect(effect);
+        else if (effect->operation->until_changed)
+            hf_queue_watch_handle_effect(effect);
         else
             hf_queue_op_handle_effect(effect);
         break;

@@ -40,7 +40,7 @@ struct hf_engine {
     size_t waiting_count;
     struct hf_request *watches[REQUESTS_MAX];
     size_t watch_count;
-    struct hf_request *queue_watches[REQUESTS_MAX]; /* of participants */
+    struct hf_request *queue_watches[REQUESTS_MAX];
     size_t queue_watch_count;
 };
 
@@ -177,20 +177,28 @@ static struct hf_request *next_to_notify(const struct hf_engine *engine)
     return NULL;
 }
 
-/* A notified core may watch again or cancel other watches, so the list is
- * searched anew after each notice. */
-static void notify_changed(struct hf_engine *engine)
+/* Something of ${kind} has changed: PARTICIPANT, or 0 for tickets.  A notified
+ * core may watch again or cancel other watches, so the list is searched anew
+ * after each notice. */
+static void notify_of(struct hf_engine *engine, enum hf_ticket_kind kind)
 {
     struct hf_request *watch_queue;
 
     for (size_t i = 0; i < engine->queue_watch_count; i++)
-        engine->queue_watches[i]->engine_data = engine;
+        if (engine->queue_watches[i]->ticket_kind == kind)
+            engine->queue_watches[i]->engine_data = engine;
     while ((watch_queue = next_to_notify(engine)) != NULL) {
         watch_queue->engine_data = NULL;
         remove_from(engine->queue_watches, &engine->queue_watch_count,
                     watch_queue);
         answer(engine, HF_EVENT_QUEUE_CHANGED, watch_queue);
     }
+}
+
+static void notify_changed(struct hf_engine *engine)
+{
+    notify_of(engine, HF_TICKET_PARTICIPANT);
+    notify_of(engine, 0);
 }
 
 static size_t count_participants(const struct hf_engine *engine)
@@ -204,8 +212,8 @@ static size_t count_participants(const struct hf_engine *engine)
 
 static void watch_queue(struct hf_engine *engine, struct hf_request *request)
 {
-    assert(request->ticket_kind == HF_TICKET_PARTICIPANT &&
-           "nobody wants permits here, nor a single barrier");
+    assert(request->ticket_kind != HF_TICKET_BARRIER &&
+           "nobody wants a single barrier here");
     assert(engine->queue_watch_count < REQUESTS_MAX);
     engine->queue_watches[engine->queue_watch_count++] = request;
     answer(engine, HF_EVENT_LISTED, request);
@@ -263,8 +271,10 @@ static void enqueue(struct hf_engine *engine, struct hf_request *request)
         insert_ticket(engine, &request->ticket, request->ticket_kind,
                       request->payload, engine->ticket_count);
     answer(engine, HF_EVENT_ENQUEUED, request);
-    if (is_new && request->ticket_kind == HF_TICKET_PARTICIPANT)
-        notify_changed(engine);
+    if (is_new)
+        notify_of(engine, request->ticket_kind == HF_TICKET_PARTICIPANT
+                              ? HF_TICKET_PARTICIPANT
+                              : 0);
 }
 
 static void remove_request(struct hf_engine *engine, struct hf_request *request)
@@ -497,6 +507,7 @@ static void execute_command(struct hf_engine *engine, char command)
         break;
     case SCRIPTED_BLOCK:
         insert_ticket(engine, &other_client, HF_TICKET_MUTEX, "other", 0);
+        notify_of(engine, 0);
         break;
     case SCRIPTED_UNBLOCK:
         remove_ticket(engine, &other_client);

@@ -3,6 +3,7 @@
  * other: each call returns a status, no grant is lost, and no ticket is
  * left. */
 #include <string.h>
+#include <time.h>
 
 #include "allocation_faults.h"
 #include "base/memory.h"
@@ -352,6 +353,60 @@ static void blocking_barrier(const struct client_directory *directory)
     fixture_close(&a);
 }
 
+/* ----------------------------------------------------------------- watch -- */
+
+/* What a watch has reported. */
+struct watch_events {
+    _Atomic int listed;
+    _Atomic int ended;
+};
+
+static void on_queue_event(void *arg, const struct hf_queue_event *event)
+{
+    struct watch_events *events = arg;
+
+    if (event->kind == HF_QUEUE_LISTED)
+        atomic_fetch_add(&events->listed, 1);
+    else if (event->kind == HF_QUEUE_ENDED)
+        atomic_fetch_add(&events->ended, 1);
+}
+
+/* Wait until the watch has listed, or has ended; or for a while, where it lists
+ * again and again in vain. */
+static void await_list(struct watch_events *events)
+{
+    const struct timespec moment = {0, 1000000};
+
+    for (uint64_t ms = 0; ms < allocation_wait_ms(); ms++) {
+        if (atomic_load(&events->listed) > 0 || atomic_load(&events->ended) > 0)
+            return;
+        nanosleep(&moment, NULL);
+    }
+    assert_true(all_allocations_fail());
+}
+
+/* A lock that is held is watched. */
+static void watching(const struct client_directory *directory)
+{
+    struct memory_fixture a = {.client = NULL};
+    struct watch_events events = {0};
+    const struct hf_on_queue_event on = {on_queue_event, &events, NULL};
+    struct hf_queue_watch *watch = NULL;
+    struct hf_acquire_opts opts = opts_that_wait();
+    struct hf_grant *grant = NULL;
+
+    if (fixture_open(&a, directory)) {
+        (void)status_is_expected(hf_lock_acquire(a.lock, &opts, &grant));
+        if (status_is_expected(hf_queue_watch_open(a.client, "nightly",
+                                                   HF_QUEUE_ALL, on, &watch)))
+            await_list(&events);
+    }
+    if (grant != NULL)
+        (void)hf_grant_release(grant);
+    hf_queue_watch_free(watch);
+    fixture_close(&a);
+}
+
 /* ------------------------------------------------------------- the sweep -- */
 
 EACH_ALLOCATION_FAILS(each_fails_while_waiting, all_fail_while_waiting, waiting)
@@ -366,6 +421,8 @@ EACH_ALLOCATION_FAILS(each_fails_while_counting, all_fail_while_counting,
                       counting)
 EACH_ALLOCATION_FAILS(each_fails_while_campaigning, all_fail_while_campaigning,
                       campaigning)
+EACH_ALLOCATION_FAILS(each_fails_while_watching, all_fail_while_watching,
+                      watching)
 EACH_ALLOCATION_FAILS(each_fails_at_a_barrier, all_fail_at_a_barrier,
                       blocking_barrier)
 
