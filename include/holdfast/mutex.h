@@ -52,7 +52,7 @@ struct hf_mutex_opts {
     void *owner_arg;
     /* How often a ticket passes from one owner of this client to the next
      * before it is removed. 0: it never does, and each owner has a ticket of
-     * its own. */
+     * its own, unless it is kept. */
     uint32_t handoffs;
     const char *text; /* as in struct hf_acquire_opts, of every ticket */
     struct hf_on_mutex_revoke on_revoke;
@@ -90,26 +90,32 @@ HF_API void hf_mutex_opts_init(struct hf_mutex_opts *opts, size_t size)
  * turn.  What a ticket says of its owner is about the one that was first in
  * line when it was made.
  *
- * With .handoffs of 0 each owner has a ticket of its own: all owners of all
- * clients are admitted in the order in which their tickets were made, and none
- * is overtaken.  Handles of one name share tickets if their .handoffs and
+ * With .handoffs of 0, and .keep_ms of 0, each owner has a ticket of its own:
+ * all owners of all clients are admitted in the order in which their tickets
+ * were made, and none is overtaken.  Handles of one name share tickets if their .handoffs and
  * .keep_ms are equal; handles with different ones queue as two clients do.
  *
- * With .keep_ms the last unlock does not remove the ticket.  An owner of this
- * client that locks meanwhile has it at once, without traffic, with the same
- * token.  It goes when .keep_ms are over or when its release is asked for, and
- * as soon as another client is seen in the queue: at once while it is kept,
- * else with the next unlock.  So another client waits no longer than for one
- * critical section and one notice.  Meanwhile lists show it as held.  As long
- * as no other client is seen, owners of this client pass it on without the
- * bound of .handoffs.  It stays although the handle is freed; hf_client_close()
- * ends it.  While it is kept nobody relies on it: if it is lost, nobody is
- * notified, and the next owner has another one.  What another client tries
- * meanwhile (hf_mutex_trylock()) may fail with HF_EBUSY; its next try finds the
- * ticket gone.
+ * With .keep_ms the last unlock does not remove the ticket, unless that had to
+ * wait for others.  An owner of this client that locks meanwhile has it at
+ * once, with the same token, and without traffic if the connection was not away
+ * since and the session is proven.  It goes when .keep_ms are over or when its
+ * release is asked for, and as soon as another ticket is seen in the queue: at
+ * once while it is kept, else with the next unlock.  So others wait for one
+ * critical section and one notice; if that is lost, some seconds longer
+ * (engine-redis.md).  As long as no other ticket was seen since it was first
+ * kept, owners of this client pass it on without the bound of .handoffs.
+ *
+ * While a ticket is kept lists show it as held, the session is proven as for
+ * one that is held, and a process that is killed, frozen or stopped delays
+ * others as one that holds does.  Nobody relies on the ticket: if it is lost,
+ * nobody is notified, and the next owner has another one.  What others try
+ * (hf_mutex_trylock()) fails with HF_EBUSY; a later try finds it gone.  It
+ * stays although the handle is freed; hf_client_close() ends it.  Nothing is
+ * kept where others wait without a ticket (layout=redis-py).
  *   Ownership as hf_lock_open(); ${opts} (NULL: all defaults) are copied, .text
  *             included.  ${mutex} must be freed with hf_mutex_free().
- *   Fails     as hf_lock_open().
+ *   Fails     as hf_lock_open(); with .keep_ms HF_ELIMIT if no thread can be
+ *             started that notices who waits.
  */
 HF_API hf_status hf_mutex_open(struct hf_client *client, const char *name,
                                const struct hf_mutex_opts *opts,

@@ -68,19 +68,17 @@ static void run_due(void *owner)
     }
 }
 
-/* A poller is needed for what is under way, and to notice who waits for a
- * ticket that is kept.  And a session that is not closed needs one while it is
- * not connected and, if it has a timeout, all the time, because it ends without
- * proofs. */
+/* A poller is needed for what is under way.  And a session that is not closed
+ * needs one while it is not connected and, if it has a timeout, all the time,
+ * because it ends without proofs. */
 static bool needs_poller(const void *owner)
 {
     const struct hf_client *client = owner;
     const struct hf_session *session = &client->core.session;
 
-    return client->pending > 0 || client->core.cohorts.first != NULL ||
-           (session->state != HF_STATE_CLOSED &&
-            (session->state != HF_STATE_CONNECTED ||
-             session->timeout_ms != HF_FOREVER));
+    return client->pending > 0 || (session->state != HF_STATE_CLOSED &&
+                                   (session->state != HF_STATE_CONNECTED ||
+                                    session->timeout_ms != HF_FOREVER));
 }
 
 /* Free the engine, which has handles on the loop. */

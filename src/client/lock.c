@@ -319,22 +319,26 @@ hf_status hf_lock_open(struct hf_client *client, const char *name,
     return hf_lock_open_for(client, "hf_lock_open", name, opts, lock);
 }
 
-/* Each lock keeps one reference to its cohort. */
+/* Each lock keeps one reference to its cohort.  While a ticket is kept nothing
+ * may be under way, and yet somebody must notice who else comes. */
 hf_status hf_lock_join_cohort(struct hf_lock *lock, const char *api_name,
                               uint32_t handoffs, uint64_t keep_ms)
 {
     const struct key key = {lock->name, handoffs, keep_ms};
+    struct hf_monitor *monitor = &lock->client->monitor;
     struct hf_error error;
-    hf_status status = hf_monitor_enter(&lock->client->monitor, api_name);
+    hf_status status = hf_monitor_enter(monitor, api_name);
 
     if (status != HF_OK)
         return status;
-    lock->client_cohort = get_cohort(lock->client, &key);
-    if (lock->client_cohort == NULL) {
-        hf_error_set(&error, HF_ENOMEM, "out of memory");
-        status = hf_fail(api_name, &error);
-    }
-    hf_monitor_leave(&lock->client->monitor);
+    if (keep_ms > 0)
+        status = hf_monitor_ensure_poller(monitor, &error);
+    if (status == HF_OK &&
+        (lock->client_cohort = get_cohort(lock->client, &key)) == NULL)
+        status = hf_error_set(&error, HF_ENOMEM, "out of memory");
+    if (status != HF_OK)
+        (void)hf_fail(api_name, &error);
+    hf_monitor_leave(monitor);
     return status;
 }
 

@@ -87,7 +87,8 @@ struct hf_lock *hf_lock_new(struct hf_client *client, const char *name,
 /* From now on ${lock} shares its tickets with the client's other mutexes of
  * that name that hand a ticket on ${handoffs} times and keep it for ${keep_ms}.
  * It is a mutex that was never acquired.  Without the client's lock.
- *   Fails     HF_ENOMEM and HF_EFORKED, as hf_lock_open_for(). */
+ *   Fails     HF_ENOMEM and HF_EFORKED, as hf_lock_open_for(); with ${keep_ms}
+ *             HF_ELIMIT if there is no thread that would notice who waits. */
 hf_status hf_lock_join_cohort(struct hf_lock *lock, const char *api_name,
                               uint32_t handoffs, uint64_t keep_ms);
 

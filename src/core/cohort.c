@@ -333,7 +333,8 @@ static void remove_ticket(struct hf_core *core, struct hf_cohort *cohort)
 }
 
 /* Does the ticket, which nobody needs, stay?  Only while its queue is watched.
- */
+ * One that had to wait for others is not kept, because these are likely to come
+ * again and would wait for the list that shows them. */
 static bool can_be_kept(const struct hf_core *core,
                         const struct hf_cohort *cohort)
 {
@@ -341,7 +342,8 @@ static bool can_be_kept(const struct hf_core *core,
 
     assert(!is_needed(cohort));
     if (cohort->keep_ms == 0 || ticket->state != STATE(HELD) ||
-        cohort->revoked || cohort->contended || core->session.closing)
+        cohort->was_behind || cohort->revoked || cohort->contended ||
+        core->session.closing)
         return false;
     if (cohort->kept_until_ms != 0 && core->now_ms >= cohort->kept_until_ms)
         return false;

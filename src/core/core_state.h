@@ -56,7 +56,7 @@ struct hf_core {
     struct {
         struct hf_cohort *first;
         struct hf_cohort *last;
-    } cohorts; /* those that have waiters */
+    } cohorts; /* those that have a waiter or a ticket */
     struct hf_enqueue_order order;
     /* Every operation from its START_OPERATION until it is DONE. */
     struct {

@@ -24,9 +24,14 @@
  *    or by the core's UNWATCH, after which nothing comes.  UNWATCH also takes
  *    back a WATCH that has not been answered yet.
  *  - A WATCH_QUEUE that was answered LISTED is followed either by exactly one
- *    QUEUE_CHANGED, once a ticket has come or gone since that list or a write
- *    ticket has become a read ticket, or by UNWATCH.  The queue may be empty,
- *    and need not exist yet.  QUEUE_CHANGED may also come for nothing.
+ *    QUEUE_CHANGED, once the queue is not as listed, or by UNWATCH: a ticket
+ *    has come or gone, or a write ticket has become a read ticket.  The queue
+ *    may be empty, and need not exist yet.  QUEUE_CHANGED may also come for
+ *    nothing.
+ *  - A WATCH_QUEUE for a ticket that is kept until another one comes
+ *    (hf_request_is_of_kept_ticket()) is answered FAILED{FATAL,
+ *    HF_EUNSUPPORTED} by an engine where somebody may wait without a ticket. If
+ *    the engine can watch no longer, it sends QUEUE_CHANGED.
  *  - A WATCH_QUEUE of leases with .weight is for somebody who waits for room
  *    for so many permits.  If the list leaves room for them, the core takes the
  *    watch back, and QUEUE_CHANGED need not come.
@@ -310,6 +315,16 @@ struct hf_request {
         struct hf_request **link; /* NULL: it is not in the list */
     } host;
 };
+
+/* Is ${request} the WATCH_QUEUE of a ticket that is kept until another one
+ * comes?  Those of leases have a weight, those of operations no ticket. */
+static inline bool
+hf_request_is_of_kept_ticket(const struct hf_request *request)
+{
+    return request->kind == HF_REQUEST_WATCH_QUEUE &&
+           request->own_ticket != NULL && request->ticket_kind == 0 &&
+           request->weight == 0;
+}
 
 /* --------------------------------------------------------------- events -- */
 

@@ -9,24 +9,7 @@
 #include <unistd.h>
 
 #include "cmocka/runner.h"
-
-/* Write the URL of the server to ${url}. */
-static void choose_url(char *url, size_t bytes)
-{
-    const char *zookeeper = getenv("HF_ZK"), *redis = getenv("HF_REDIS");
-    const char *postgres = getenv("HF_PG"), *etcd = getenv("HF_ETCD");
-
-    if (zookeeper != NULL)
-        (void)snprintf(url, bytes, "zk://%s", zookeeper);
-    else if (redis != NULL)
-        (void)snprintf(url, bytes, "redis://%s", redis);
-    else if (postgres != NULL)
-        (void)snprintf(url, bytes, "%s", postgres);
-    else if (etcd != NULL)
-        (void)snprintf(url, bytes, "etcd://%s", etcd);
-    else
-        (void)snprintf(url, bytes, "file:");
-}
+#include "server_url.h"
 
 static int remove_entry(const char *path, const struct stat *status, int type,
                         struct FTW *walk)
@@ -44,7 +27,7 @@ void reporting_child_run(reporting_child_main *child, const void *arg)
     ssize_t bytes;
     pid_t pid;
 
-    choose_url(url, sizeof url);
+    server_url(url, sizeof url, "file:");
     assert_non_null(mkdtemp(directory));
     assert_int_equal(setenv("HOLDFAST_DIR", directory, 1), 0);
     assert_int_equal(setenv("HOLDFAST_METRICS_DIR", directory, 1), 0);

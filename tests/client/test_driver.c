@@ -81,6 +81,29 @@ TEST(an_immediate_answer_starts_no_thread)
     assert_int_equal(count_threads(), threads);
 }
 
+TEST(a_mutex_starts_no_thread_unless_it_keeps_its_ticket)
+{
+    struct hf_mutex_opts opts = HF_MUTEX_OPTS_INIT;
+    struct hf_mutex *mutex;
+    int threads;
+    FIXTURE(f);
+    threads = count_threads();
+    assert_int_equal(hf_mutex_open(f.fixture.client, "m", NULL, &mutex), HF_OK);
+    assert_int_equal(hf_mutex_lock(mutex), HF_OK);
+    assert_int_equal(hf_mutex_unlock(mutex), HF_OK);
+    hf_mutex_free(mutex);
+    assert_int_equal(count_threads(), threads);
+    opts.keep_ms = 1;
+    no_threads = true;
+    assert_int_equal(hf_mutex_open(f.fixture.client, "m", &opts, &mutex),
+                     HF_ELIMIT);
+    no_threads = false;
+    assert_int_equal(hf_mutex_open(f.fixture.client, "m", &opts, &mutex),
+                     HF_OK);
+    assert_true(count_threads() > threads);
+    hf_mutex_free(mutex);
+}
+
 TEST(a_wait_starts_it)
 {
     struct hf_grant *grant;

@@ -7,10 +7,11 @@
 
 #include "cmocka/runner.h"
 #include "process.h"
+#include "server_url.h"
 
 struct run_fixture {
     struct client_directory directory;
-    const char *url;
+    char url[256];
     int calls;
     hf_status inside; /* what a call had that was made meanwhile */
     char text[HF_ERROR_TEXT_BYTES];
@@ -19,11 +20,10 @@ struct run_fixture {
 static int setup(void **state)
 {
     static struct run_fixture f;
-    const char *server = getenv("HOLDFAST_URL");
 
     memset(&f, 0, sizeof f);
     client_directory_create(&f.directory);
-    f.url = server != NULL ? server : f.directory.url;
+    server_url(f.url, sizeof f.url, f.directory.url);
     *state = &f;
     return 0;
 }

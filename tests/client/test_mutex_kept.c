@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A mutex that keeps its ticket when it is unlocked (.keep_ms): with files, or
- * with the server at $HOLDFAST_URL. */
+ * with a server. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 
 #include "client/client.h"
 #include "cmocka/runner.h"
 #include "mutex_fixture.h"
 #include "process.h"
+#include "server_url.h"
 
 #define NAME "nightly"
 #define FAR_MS 60000
 
 struct kept_fixture {
     struct mutex_fixture base;
+    char url[256];
     struct hf_mutex *mutex;      /* keeps its ticket for FAR_MS */
     struct hf_client *elsewhere; /* another client of the same name ... */
     struct hf_mutex *theirs;     /* ... that keeps none */
@@ -31,19 +33,13 @@ static struct hf_mutex *open_mutex(struct hf_client *client, uint64_t keep_ms)
     return mutex;
 }
 
-static const char *url_of(const struct kept_fixture *f)
-{
-    const char *server = getenv("HOLDFAST_URL");
-
-    return server != NULL ? server : f->base.directory.url;
-}
-
 static void fixture_open(struct kept_fixture *f)
 {
     client_directory_create(&f->base.directory);
-    f->base.client = open_client(url_of(f));
+    server_url(f->url, sizeof f->url, f->base.directory.url);
+    f->base.client = open_client(f->url);
     f->mutex = open_mutex(f->base.client, FAR_MS);
-    f->elsewhere = open_client(url_of(f));
+    f->elsewhere = open_client(f->url);
     f->theirs = open_mutex(f->elsewhere, 0);
 }
 
@@ -156,7 +152,7 @@ TEST(the_close_gives_it_back)
     f.mutex = NULL;
     assert_int_equal(hf_client_close(f.base.client), HF_OK);
     assert_int_equal(count_tickets(&f), 0);
-    f.base.client = open_client(url_of(&f));
+    f.base.client = open_client(f.url);
 }
 
 TEST(it_goes_when_its_time_is_over)
@@ -193,4 +189,26 @@ TEST(cohorts_without_a_handle_are_freed)
         hf_mutex_free(mutex);
         sched_yield();
     }
+}
+
+/* A program with redis-py waits in no queue. */
+TEST(nothing_is_kept_where_others_do_not_queue)
+{
+    FIXTURE(f);
+    struct hf_client *client;
+    struct hf_mutex *mutex;
+    char url[300];
+    uint64_t token;
+
+    if (strncmp(f.url, "redis:", 6) != 0)
+        return; /* the others have no such programs */
+    (void)snprintf(url, sizeof url, "%s?layout=redis-py", f.url);
+    client = open_client(url);
+    mutex = open_mutex(client, FAR_MS);
+    token = use(mutex);
+    while (count_tickets(&f) > 0)
+        sched_yield();
+    assert_true(use(mutex) > token);
+    hf_mutex_free(mutex);
+    assert_int_equal(hf_client_close(client), HF_OK);
 }

@@ -189,6 +189,23 @@ KEPT_TEST(the_close_ends_it)
     assert_true(hf_cohort_is_idle(&f->cohort));
 }
 
+/* Those that were ahead of it are likely to come again. */
+TEST(a_ticket_that_had_to_wait_is_not_kept)
+{
+    struct cohort_fixture fixture, *f = &fixture;
+
+    cohort_fixture_init(f);
+    f->cohort.keep_ms = KEEP_MS;
+    cohort_want(f, 1);
+    expect(f, "ENQUEUE t1");
+    cohort_enqueued(f, "ENQUEUE t1", "x t1");
+    expect(f, "WATCH x; WATCH t1");
+    cohort_gone(f, "WATCH x");
+    expect(f, "w1 GRANTED");
+    cohort_release(f, 1);
+    expect(f, "UNWATCH t1; REMOVE t1");
+}
+
 /* Nobody would know of those that come. */
 TEST(without_a_watch_nothing_is_kept)
 {

@@ -126,6 +126,8 @@ void hf_etcd_engine_watch_refused(struct hf_etcd_watch *watch,
                           "expected a user that may read them",
                           req->queue->prefix, text,
                           hf_grpc_status_name(status));
+    if (hf_request_is_of_kept_ticket(req->request))
+        hf_etcd_engine_watch_end(refused, HF_EVENT_QUEUE_CHANGED, NULL);
 }
 
 void hf_etcd_engine_watches_resume(struct hf_etcd_engine *engine)

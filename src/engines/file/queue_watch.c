@@ -346,12 +346,12 @@ static bool arm_now(struct hf_file_watch *watch)
 
     watch->state = HF_FILE_WATCH_UNARMED;
     status = arm_and_read(watch, 0, &listing, &error);
-    if (status == HF_ELIMIT)
+    if (status == HF_ELIMIT && !hf_request_is_of_kept_ticket(watch->request))
         watch->state = HF_FILE_WATCH_TO_ARM;
     else if (status != HF_OK || differs_from(watch, listing))
         watch->state = HF_FILE_WATCH_CHANGED; /* the core gets an error anew */
     hf_file_listing_unref(listing);
-    return status != HF_ELIMIT;
+    return watch->state != HF_FILE_WATCH_TO_ARM;
 }
 
 void hf_file_queue_watches_arm(struct hf_engine *engine)

@@ -55,6 +55,8 @@ struct hf_leased_config {
     /* A RENEW has at most this many tickets, and this many queues; 0: no bound.
      * A larger renewal is sent in pieces, see renewal.h. */
     size_t renewal_piece_max;
+    /* Programs that wait for the lock have no ticket, so no list shows them. */
+    bool has_unlisted_waiters;
 };
 
 /* Make a client and begin to connect from inside this call.  ${config}, ${host}

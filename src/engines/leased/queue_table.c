@@ -127,8 +127,9 @@ static uint64_t poll_ms(const struct hf_leased *leased)
 }
 
 /* A queue watch that has listed nothing waits for a ticket to come.  No lease
- * ends there, so only a lost notice makes a poll necessary, and nobody's turn
- * depends on it: once per ttl is enough, however long nobody comes. */
+ * ends there, so only a notice that is lost, or one that the other program does
+ * not send, makes a poll necessary, and nobody's turn depends on it: once per
+ * ttl is enough, however long nobody comes. */
 static uint64_t longest_ms(const struct hf_leased *leased,
                            const struct hf_leased_queue *queue,
                            const struct hf_store_answer *answer)

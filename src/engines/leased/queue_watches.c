@@ -129,10 +129,17 @@ static void listed(struct hf_leased *leased, struct hf_leased_call *call,
 
 void hf_leased_queue_watch(struct hf_leased *leased, struct hf_request *request)
 {
-    struct hf_leased_queue_watch *queue_watch =
-        queue_watch_new(leased, request);
+    struct hf_leased_queue_watch *queue_watch;
     struct hf_leased_call *call;
 
+    if (leased->config.has_unlisted_waiters &&
+        hf_request_is_of_kept_ticket(request)) {
+        hf_leased_fail(leased, request, HF_FAILURE_FATAL, HF_EUNSUPPORTED,
+                       "programs that wait for this lock are in no queue, so "
+                       "its ticket is not kept");
+        return;
+    }
+    queue_watch = queue_watch_new(leased, request);
     if (queue_watch == NULL) {
         hf_leased_fail_no_memory(leased, request);
         return;

@@ -189,6 +189,7 @@ static hf_status start(const struct hf_redis_config *config,
         .reconnect = &config->reconnect,
         .servers = config->host_count,
         .renewal_piece_max = HF_REDIS_RENEWAL_PIECE_MAX,
+        .has_unlisted_waiters = config->layout == HF_REDIS_LAYOUT_REDIS_PY,
     };
     struct hf_engine *made;
     struct hf_store *store;
