@@ -156,8 +156,8 @@ enum hf_delivery {
  * link is down, although its ticket may live and no other client has been
  * admitted; the ticket leaves its queue when the link is back.  (The ticket of
  * an hf_mutex stays if no thread holds it then and threads of this client wait
- * for it, or it is kept.)  Waits go on in either case.  On an engine without sessions over a
- * network there is no difference. */
+ * for it, or it is kept.)  Waits go on in either case.  On an engine without
+ * sessions over a network there is no difference. */
 enum hf_loss_at {
     HF_LOSS_AT_LOST = 0, /* when safe-until passes or the session is over; with
                             proof=lazy only the latter */

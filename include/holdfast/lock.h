@@ -246,8 +246,8 @@ struct hf_acquire_opts {
      * fails with HF_EDEADLK, and its text names all of them as far as there is
      * room.  A deadlock is found if each ticket of it says what its owner
      * holds; so a ticket of another program, or one that threads share
-     * (.handoffs, .keep_ms), counts as one that can go on.  An owner that asks for what
-     * it holds itself fails at once, unless .wait_ms is 0. */
+     * (.handoffs, .keep_ms), counts as one that can go on.  An owner that asks
+     * for what it holds itself fails at once, unless .wait_ms is 0. */
     bool detect_deadlock;
 };
 #define HF_ACQUIRE_OPTS_INIT                                                   \

@@ -92,8 +92,9 @@ HF_API void hf_mutex_opts_init(struct hf_mutex_opts *opts, size_t size)
  *
  * With .handoffs of 0, and .keep_ms of 0, each owner has a ticket of its own:
  * all owners of all clients are admitted in the order in which their tickets
- * were made, and none is overtaken.  Handles of one name share tickets if their .handoffs and
- * .keep_ms are equal; handles with different ones queue as two clients do.
+ * were made, and none is overtaken.  Handles of one name share tickets if their
+ * .handoffs and .keep_ms are equal; handles with different ones queue as two
+ * clients do.
  *
  * With .keep_ms the last unlock does not remove the ticket, unless that had to
  * wait for others.  An owner of this client that locks meanwhile has it at
