@@ -68,8 +68,7 @@ void hf_cohort_free(struct hf_core *core, struct hf_cohort *cohort)
 
 bool hf_cohort_is_idle(const struct hf_cohort *cohort)
 {
-    return cohort->count == 0 && !cohort->deferred.queued &&
-           cohort->tickets[0] == NULL;
+    return !cohort->in_use && !cohort->deferred.queued;
 }
 
 /* Does any waiter hold the ticket or wait for it? */
@@ -129,8 +128,10 @@ static void begin(struct hf_core *core, struct hf_acquisition *a)
 
     assert(a->kind == HF_TICKET_MUTEX && hf_acquisition_is_of_user(a));
     hf_schedule_enter(core, &a->entry, &hf_acquisition_schedule_ops);
-    if (cohort->count++ == 0 && cohort->tickets[0] == NULL)
+    cohort->count++;
+    if (!cohort->in_use)
         HF_LIST_APPEND(&core->cohorts, cohort);
+    cohort->in_use = true;
     cohort->deferred.run = run_deferred;
     if (cohort->tickets[0] == NULL)
         cohort->tickets[0] = hf_alloc(sizeof *cohort->tickets[0]);
@@ -532,9 +533,10 @@ static void run_deferred(struct hf_core *core,
         container_of(deferred, struct hf_cohort, deferred);
 
     pump(core, cohort);
-    if (cohort->count > 0 || !tickets_can_be_freed(cohort))
+    if (!cohort->in_use || cohort->count > 0 || !tickets_can_be_freed(cohort))
         return;
     assert(cohort->ticket == NULL);
+    cohort->in_use = false;
     HF_LIST_REMOVE(&core->cohorts, cohort);
     hf_cohort_free(core, cohort);
 }
@@ -610,6 +612,7 @@ void hf_cohort_check(const struct hf_core *core, const struct hf_cohort *cohort)
         count++;
     }
     assert(cohort->count >= count); /* others are LOST and not released */
+    assert(cohort->in_use);
     assert(cohort->count > 0 || !tickets_can_be_freed(cohort));
     assert((cohort->kept_until_ms != 0) ==
            (cohort->ticket != NULL && !is_needed(cohort)));

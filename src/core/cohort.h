@@ -101,7 +101,8 @@ struct hf_cohort {
     size_t count;                     /* of the waiters that are not DONE */
     struct hf_deferred_call deferred; /* a waiter or the ticket has notified the
                                          cohort */
-    struct hf_cohort *next; /* in the core's list, while it has .tickets */
+    bool in_use; /* it has a waiter or .tickets, and is in the core's list */
+    struct hf_cohort *next; /* in that list */
     struct hf_cohort *previous;
 };
 
