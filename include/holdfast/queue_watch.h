@@ -21,15 +21,23 @@
  * The queue is listed once, and again after the engine has reported that it has
  * changed.  The events are what differs between two lists.
  *
- * Cost       While nothing changes, nothing is sent.  The queue is listed at
- *            most every 20 milliseconds, and lists take a tenth of the time
- *            at most, on average over ten seconds.  So a watch of a long queue
- *            that is busy is slow, and never heavy.
- * Gaps       A ticket that comes and goes between two lists is not seen.  It
- *            was there for less than about 50 milliseconds, or HF_QUEUE_GAP
- *            comes before the events of the list that could not show it.
+ * Cost       While nothing changes, ZooKeeper, etcd and files are sent nothing;
+ *            Redis and PostgreSQL list the queue again every 5 seconds, or each
+ *            ttl/2 if that is less.  The queue is listed at most every 20
+ *            milliseconds.  In the long run lists take a tenth of the time at
+ *            most, and up to a second more after a quiet time.  So the watch of
+ *            a long, busy queue reports late.
+ * Gaps       A ticket that comes and goes between two lists is not seen.
+ *            HF_QUEUE_GAP comes before the events of a list that was made more
+ *            than 50 milliseconds after the client had noticed the change, or
+ *            behind a callback that ran for longer.  A process that does not
+ *            run notices nothing.  Files without room for inotify are looked at
+ *            once a second.
  * Memory     What is known of each ticket, and one list.  No event waits for
- *            a slow callback: the next list is made when it has returned.
+ *            a slow callback: the next list is made when it has returned.  On
+ *            files a watch takes a descriptor for each of the first 64 tickets,
+ *            and the death of a ticket behind them is noticed when it would be
+ *            its turn.
  * Texts      The text of each ticket is read once, at most 1,000 with one
  *            list, from the head of the queue on.  A ticket is reported when
  *            its text is there, and not at all if it has gone by then.
@@ -76,9 +84,7 @@ enum hf_queue_event_kind {
                             one, even if it was empty, and of each later one
                             that had any */
     /* Tickets may have come and gone unseen: there was no connection, or the
-     * list behind the events that follow was made more than 50 milliseconds
-     * after the change that it was made for, because lists take long, or
-     * because this callback does. */
+     * list behind the events that follow was late (see Gaps above). */
     HF_QUEUE_GAP = 8,
     HF_QUEUE_SUSPENDED = 9, /* there is no connection */
     HF_QUEUE_RESUMED = 10,  /* there is one again, and the queue was listed */
@@ -112,15 +118,16 @@ struct hf_on_queue_event {
  * hf_queue_watch_open(client, name, parts, on_event, watch):
  * Watch the queues of ${name} that ${parts}, of enum hf_queue_parts, says.  The
  * first list is requested and not waited for.  No ticket is made for that.  The
- * watch survives a lost connection and a lost session.  What ${name} cannot be
- * used as with this engine is not watched.
+ * watch survives a lost connection and a lost session.  A part that the engine
+ * does not support is left out.
  *   Ownership ${name} is copied.  ${watch} must be freed with
  *             hf_queue_watch_free() and keeps the memory of ${client} alive.
- *   Callback  ${on_event}, from then on: perhaps before this returns and
- *             ${watch} is set.  HF_QUEUE_ENDED comes with what
+ *   Callback  ${on_event}, from then on: perhaps before this returns; ${watch}
+ *             is set by then.  HF_QUEUE_ENDED comes with what
  *             hf_lock_tickets() fails with: HF_EUNREACHABLE if the first
- *             connection was not made in .connect_ms of the client, HF_ECLOSED
- *             when that is closed; HF_EUNSUPPORTED if the engine has none of
+ *             connection was not made in .connect_ms of the client, or its
+ *             policy of reconnecting (retry=) gives up; HF_ECLOSED when that is
+ *             closed; HF_EUNSUPPORTED if the engine has none of
  *             ${parts}.
  *   Fails     HF_EINVAL if ${on_event} has no function or ${parts} says
  *             anything else; and as hf_lock_open(); ${watch} is then NULL.

@@ -59,18 +59,6 @@ hf_status hf_lock_tickets_start(struct hf_lock *lock,
                                   done);
 }
 
-hf_status hf_lock_list_texts_start(struct hf_lock *lock,
-                                   enum hf_tickets_which which,
-                                   const struct hf_text_range *texts,
-                                   uint64_t wait_ms, struct hf_done done)
-{
-    struct hf_queue_op_args args = list_args(lock, which, wait_ms);
-
-    args.texts = *texts;
-    return hf_queue_op_start(lock, "hf_lock_tickets_start", args, NULL, done,
-                             NULL);
-}
-
 /* ------------------------------------------------------------- changing -- */
 
 /* The arguments for the removal of one ticket. */

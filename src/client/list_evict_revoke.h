@@ -12,13 +12,6 @@
 #include "client/lock.h"
 #include "client/ticket_list.h"
 
-/* As hf_lock_tickets_start(), with the texts of ${texts} only.  ${which} is one
- * queue of a semaphore, so not HF_TICKETS_ALL there. */
-hf_status hf_lock_list_texts_start(struct hf_lock *lock,
-                                   enum hf_tickets_which which,
-                                   const struct hf_text_range *texts,
-                                   uint64_t wait_ms, struct hf_done done);
-
 /* As hf_lock_tickets() and hf_lock_tickets_start(); errors name ${api_name}, a
  * static text.  Without the lock. */
 hf_status hf_lock_list_for(struct hf_lock *lock, const char *api_name,

@@ -128,6 +128,7 @@ void hf_queue_watch_run_events(void *arg)
     struct hf_queue_watch *watch = arg;
     struct hf_monitor *monitor = &watch->client->monitor;
     struct hf_queue_event event;
+    uint64_t began_ms;
     int count = 0;
 
     while (count < EVENTS_IN_A_ROW && take_event(watch, &event)) {
@@ -136,9 +137,13 @@ void hf_queue_watch_run_events(void *arg)
             break;
         if (event.why != NULL)
             hf_last_error_report(event.why->status, event.why->text);
+        began_ms = hf_boottime_ms();
         watch->on_event.fn(watch->on_event.arg, &event);
         if (!hf_user_callback_leave(&watch->user, monitor))
             return; /* in the child of a fork */
+        /* On a borrowed loop nothing was noticed meanwhile. */
+        if (hf_boottime_ms() - began_ms > HF_LIST_PACE_LATE_MS)
+            watch->gap = true;
     }
     if (count == EVENTS_IN_A_ROW)
         hf_queue_watch_report(watch);

@@ -23,10 +23,10 @@ bool hf_tickets_add(struct hf_tickets **tickets, const struct hf_lock *lock,
                     const struct hf_operation *operation,
                     const struct hf_event *listed, enum hf_tickets_which which);
 
-/* A list of one queue with a range of texts (hf_lock_list_texts_start()): the
- * .from of the range that goes on where this one has ended, and the sequence of
- * a ticket.  The view of a ticket outside of the range has NULL as its owner,
- * unless the engine has given the text all the same. */
+/* A list of one queue with a range of texts: the .from of the range that goes
+ * on where this one has ended, and the sequence of a ticket.  The view of a
+ * ticket outside of the range has NULL as its owner, unless the engine has
+ * given the text all the same. */
 uint64_t hf_tickets_texts_from(const struct hf_tickets *tickets);
 uint64_t hf_tickets_sequence_at(const struct hf_tickets *tickets, size_t index);
 

@@ -125,6 +125,8 @@ static void update(struct hf_seen_ticket *ticket,
     ticket->view.permits = view->permits;
     if (view->token != 0)
         ticket->view.token = view->token;
+    if (view->session != 0)
+        ticket->view.session = view->session;
     if (view->created_utc_ms != 0)
         ticket->view.created_utc_ms = view->created_utc_ms;
 }
@@ -181,9 +183,12 @@ static bool take_view(struct taking *taking, const struct hf_ticket_view *view,
     const struct hf_watched_queue *queue = taking->queue;
     const struct hf_seen_ticket *known = find(queue, view->id);
     bool had_text = known != NULL && known->owner != NULL;
-    struct hf_seen_ticket *ticket = take_ticket(queue, view, now_ms);
+    struct hf_seen_ticket *ticket;
 
-    if (ticket == NULL)
+    /* Anybody may give two nodes of ZooKeeper one id. */
+    if (known != NULL && known->listed)
+        return true;
+    if ((ticket = take_ticket(queue, view, now_ms)) == NULL)
         return false;
     taking->texts += !had_text && ticket->owner != NULL;
     taking->missing += ticket->owner == NULL;

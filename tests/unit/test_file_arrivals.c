@@ -16,6 +16,7 @@
 #include "engines/file/file.h"
 #include "engines/file/file_names.h"
 #include "engines/file/syscalls.h"
+#include "engines/file/watch.h"
 #include "file_fixture.h"
 #include "file_leases.h"
 
@@ -104,6 +105,26 @@ FILE_TEST(what_comes_is_reported)
     (void)leases_take(b, 1); /* one's own, too */
     assert_true(client_wait_gone(b, request));
     (void)leases_look(b, 4);
+}
+
+/* A long queue does not take a descriptor for each of its tickets. */
+FILE_TEST(who_is_far_behind_is_watched_by_name)
+{
+    OPEN_CLIENT(a, &conformance_file);
+    OPEN_CLIENT(b, &conformance_file);
+    struct hf_ticket_id ids[HF_FILE_QUEUE_FIFOS_MAX + 2];
+    struct client_request *request;
+    const size_t many = sizeof ids / sizeof *ids;
+
+    for (size_t i = 0; i < many; i++)
+        ids[i] = leases_take(a, 1);
+    request = look_until_armed(b, many);
+    assert_true(leases_leave(a, ids[many - 1]));
+    assert_true(client_wait_gone(b, request));
+    request = look_until_armed(b, many - 1);
+    assert_true(leases_leave(a, ids[0]));
+    assert_true(client_wait_gone(b, request));
+    (void)leases_look(b, many - 2);
 }
 
 /* The event comes when the watch is armed. */

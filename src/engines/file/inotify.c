@@ -379,10 +379,10 @@ static bool are_names_wanted(const struct hf_engine *engine, int wd)
 /* ----------------------------------------------------- arming, disarming -- */
 
 /* Watch the directory of ${watch}.  A ticket appears in a queue by a rename.
- * One that goes hangs up its FIFO; but a ticket of this session has no FIFO
- * watch, so its name is watched, too.  Participants do without that (.has_own
- * is not set): the core watches each of its own, and every leave would wake all
- * others once more. */
+ * One that goes hangs up its FIFO; but a ticket of this session, or one far
+ * behind, has no FIFO watch, so its name is watched, too.  Participants do
+ * without that (.has_own is not set): the core watches each of its own, and
+ * every leave would wake all others once more. */
 static int watch_own_directory(const struct hf_file_watch *watch)
 {
     struct hf_engine *engine = watch->engine;
@@ -390,7 +390,10 @@ static int watch_own_directory(const struct hf_file_watch *watch)
     char path[HF_PATH_BYTES];
 
     if (watch->kind == HF_FILE_WATCH_QUEUE)
-        mask |= IN_MOVED_TO | (watch->as.queue.has_own ? IN_DELETE : 0);
+        mask |= IN_MOVED_TO |
+                (watch->as.queue.has_own || watch->as.queue.has_unwatched
+                     ? IN_DELETE
+                     : 0);
     hf_file_root_settings_path(&engine->settings, watch->dir_name, NULL, path);
     return watch_directory(engine, path, mask);
 }

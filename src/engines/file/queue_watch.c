@@ -126,6 +126,7 @@ static bool is_change(const struct hf_file_watch *watch, const char *file)
            (ticket.kind == HF_TICKET_PARTICIPANT) ==
                is_of_participants(watch) &&
            (ticket.sequence > watch->as.queue.newest ||
+            watch->as.queue.has_unwatched ||
             is_own_and_gone(watch->engine, &ticket));
 }
 
@@ -203,6 +204,14 @@ static hf_status watch_ticket(struct hf_file_watch *watch,
     return HF_OK;
 }
 
+/* Is a FIFO watch of the ticket at ${index} too much?  The end of such a ticket
+ * is noticed by its name, and its death when it would be its turn. */
+static bool is_far_behind(const struct hf_file_watch *watch, size_t index)
+{
+    return index >= HF_FILE_QUEUE_FIFOS_MAX && !is_of_participants(watch) &&
+           watch->request->weight == 0;
+}
+
 /* Wait for all tickets of other sessions in ${listing}.  From the last to the
  * first, because a ticket that is taken out moves those behind it. */
 static hf_status watch_all(struct hf_file_watch *watch,
@@ -218,10 +227,12 @@ static hf_status watch_all(struct hf_file_watch *watch,
 
         if (ticket->kind == HF_TICKET_READY)
             continue;
-        if (hf_file_own_ticket(watch->engine, &ticket->id) == NULL)
+        if (hf_file_own_ticket(watch->engine, &ticket->id) != NULL)
+            watch->as.queue.has_own |= !is_of_participants(watch);
+        else if (is_far_behind(watch, i))
+            watch->as.queue.has_unwatched = true;
+        else
             status = watch_ticket(watch, listing, i, error);
-        else if (!is_of_participants(watch)) /* see inotify.c */
-            watch->as.queue.has_own = true;
     }
     if (count > 0 && listing->tickets.count == 0)
         hf_file_dir_cache_ticket_gone(&watch->engine->dir_cache,

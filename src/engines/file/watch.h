@@ -67,9 +67,14 @@ struct hf_file_other_watch {
     struct hf_tree_node by_position;       /* in .other_watches of the engine */
 };
 
+/* A queue of 10,000 tickets is to be watched without 10,000 descriptors. */
+#define HF_FILE_QUEUE_FIFOS_MAX 64
+
 /* What a watch of the kind QUEUE has. */
 struct hf_file_queue_watch {
-    /* one for each ticket of another session */
+    /* One for each ticket of another session.  Only for the first
+     * HF_FILE_QUEUE_FIFOS_MAX, unless of leases that somebody waits for, or of
+     * participants: each takes a descriptor. */
     struct hf_file_fifo_watch *fifo_watches;
     /* What the core was shown, to distinguish a change from an event that
      * changed nothing.  How many tickets, READY included, and the greatest
@@ -81,6 +86,8 @@ struct hf_file_queue_watch {
     bool empty;
     /* A ticket of this session was shown: somebody else may remove it. */
     bool has_own;
+    /* A ticket of another session was shown that has no FIFO watch. */
+    bool has_unwatched;
     /* The name that .wd waits for: that of the directory, or of a directory
      * above it that is missing too.  NULL: .wd has not been needed. */
     const char *awaited;

@@ -157,8 +157,6 @@ static void relist(struct hf_leased *leased, struct hf_leased_queue *queue,
         hf_leased_poll_later(leased, queue);
         return;
     }
-    /* The notice that was lost has ended the watch at the server. */
-    call->store_call.watches_queue = true;
     call->store_call.ticket_kind = queue_watch->request->ticket_kind;
     hf_leased_call_begin(leased, call, relisted);
 }
