@@ -244,9 +244,11 @@ static void is_refused(const char *url)
     struct user user;
 
     hold(&user, url, "closed/refused", HF_DELIVER_DISPATCH);
+    await_sleep();
     closefrom(FIRST_CLOSED);
     check_refused(&user);
     hold(&user, url, "closed/closed", HF_DELIVER_DISPATCH);
+    await_sleep();
     closefrom(FIRST_CLOSED);
     expect("close at once", hf_client_close(user.client), HF_OK);
 }
@@ -465,6 +467,7 @@ static void on_state(void *arg, enum hf_state state)
 
     (void)arg;
     (void)state;
+    await_sleep(); /* another thread may be in the middle of a turn */
     closefrom(FIRST_CLOSED);
     if ((child = fork()) == 0) {
         check_new_client(url_of_child);
