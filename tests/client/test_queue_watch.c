@@ -54,7 +54,9 @@ static void on_event(void *arg, const struct hf_queue_event *event)
     assert_int_equal(event->why != NULL, event->kind == HF_QUEUE_ENDED);
     assert_true(event->at_ms != 0 && event->at_utc_ms != 0);
     if (event->kind == HF_QUEUE_GAP) {
-        recorded->before_gap = count > 0 ? recorded->received[count - 1] : '?';
+        recorded->before_gap = '?';
+        if (count > 0)
+            recorded->before_gap = recorded->received[count - 1];
         atomic_fetch_add(&recorded->gaps, 1);
         return;
     }
