@@ -35,7 +35,7 @@ static void check_group(const struct attempt *granted)
         older |= a == granted;
     }
     if (++group->grants > 1 + (uint64_t)group->cohort.handoffs &&
-        group->cohort.keep_ms == 0)
+        cluster->keep_ms == 0)
         cluster_broken(
             cluster, 3,
             "%s is the %uth to be granted on one ticket, which may be "
@@ -528,7 +528,7 @@ void check_released(struct attempt *attempt)
         cluster_broken(cluster, 10, "%s was released with %s and no message",
                        attempt->name, hf_status_name(attempt->a.status));
     if (attempt->group != NULL &&
-        (check_group_needs(attempt) || attempt->group->cohort.keep_ms > 0))
+        (check_group_needs(attempt) || cluster->keep_ms > 0))
         return; /* handed on, given back for another, or kept */
     if (attempt->a.status == HF_OK && attempt->gone_before_release &&
         !cluster->answers_garbled)
@@ -555,7 +555,7 @@ void check_forgotten(struct attempt *attempt)
                        attempt->forgotten ? "twice" : "before its end");
     attempt->forgotten = true;
     last = attempt->group != NULL && !check_group_lives(attempt->group) &&
-           attempt->group->cohort.keep_ms == 0;
+           cluster->keep_ms == 0;
     for (unsigned i = 0; i < cluster->ticket_count; i++) {
         const struct ticket_record *record = &cluster->tickets[i];
 

@@ -327,8 +327,7 @@ void check_added(struct cluster *cluster, const char *queue,
     if (record == NULL)
         return;
     if (record->group != NULL && !check_group_lives(record->group) &&
-        (record->group->cohort.keep_ms == 0 ||
-         hf_cohort_is_idle(&record->group->cohort)) &&
+        (cluster->keep_ms == 0 || hf_cohort_is_idle(&record->group->cohort)) &&
         record->group->incarnation == record->group->client->incarnation &&
         record->group->client->alive &&
         hf_sim_ticket_current(record->group->client->engine, &ticket->id))

@@ -128,7 +128,7 @@ static void request(struct client *client, struct hf_request *asked)
  * kept. */
 static void group_child_forgotten(struct group *group)
 {
-    if (check_group_lives(group) || group->cohort.keep_ms > 0)
+    if (check_group_lives(group) || group->client->cluster->keep_ms > 0)
         return;
     if (!hf_cohort_is_idle(&group->cohort))
         cluster_broken(group->client->cluster, 5,
