@@ -93,6 +93,7 @@ enum hf_own_ticket_end {
  * hf_own_ticket_unqueued(), _queued(), _held() and _removal() assert that. */
 struct hf_own_ticket_unqueued {
     bool has_room; /* a list has shown room for it, or its rule asks for none */
+    bool listed;   /* a list has shown nothing but leases */
 };
 
 /* How a ticket that is QUEUED can be admitted.

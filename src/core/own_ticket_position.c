@@ -342,10 +342,13 @@ void hf_own_ticket_queue_listed(struct hf_core *core,
         hf_own_ticket_decide(core, ticket, snapshot);
         return;
     }
-    if (hf_admission_not_a_lease(snapshot) != NULL) {
+    /* One that comes later is refused itself, and ends no wait. */
+    if (hf_admission_not_a_lease(snapshot) != NULL &&
+        !hf_own_ticket_unqueued(ticket)->listed) {
         end_wrong_kind(core, ticket, hf_admission_not_a_lease(snapshot));
         return;
     }
+    hf_own_ticket_unqueued(ticket)->listed = true;
     hf_own_ticket_unqueued(ticket)->has_room =
         ticket->rule->has_room(&input, snapshot);
     if (ticket->in.unqueued.has_room)
