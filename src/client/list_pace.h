@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * When a queue that is watched is listed: after a change, but so seldom that
- * nobody notices it.  Lists take a tenth of the time at most.
+ * nobody notices it.  In the long run lists take a tenth of the time at most.
  *
  * Each list uses up ten times as long as it took.  What was not used in the
  * last ten seconds is saved up, so that lists of a short queue may follow each
@@ -38,7 +38,7 @@ struct hf_list_pace {
     bool changed;           /* since the last list began; then since when */
     uint64_t changed_at_ms;
     bool wanted; /* a list is wanted, although nothing has changed */
-    /* Of the list under way: when it began, and .changed as it was then. */
+    /* When the list under way began; is it for a change, and since when. */
     uint64_t began_at_ms;
     bool for_change;
     uint64_t for_change_at_ms;

@@ -30,14 +30,15 @@
  *    lost, its holder gets LOST together with all others that the event
  *    concerns, and before any other effect; the waiters go on with another
  *    ticket.
- *  - With .keep_ms the ticket stays HELD when the last waiter has left, for as
- *    long as that and while no other ticket is seen in the queue.  This is lock
- *    caching, as Chubby has it (Burrows, "The Chubby lock service", OSDI 2006,
- *    2.7).  A waiter that comes meanwhile is granted without a request.  When
- *    the ticket is kept for the first time its queue is watched.  From then on
- *    it is handed on without a bound, until another ticket is seen: then it is
- *    removed at once if it is kept, else once its holder has released it.  If
- *    the queue cannot be watched, nothing is kept.
+ *  - With .keep_ms a ticket that did not have to wait stays HELD when the last
+ *    waiter has left, for as long as that and while no other ticket is seen in
+ *    the queue.  This is lock caching, as Chubby has it (Burrows, "The Chubby
+ *    lock service", OSDI 2006, 2.7).  A waiter that comes meanwhile is granted
+ *    without a request.  When the ticket is kept for the first time its queue
+ *    is watched.  From then on it is handed on without a bound, until another
+ *    ticket is seen: then it is removed at once if it is kept, else once its
+ *    holder has released it.  If the queue cannot be watched, nothing is
+ *    kept.
  *  - A request to release the ticket is passed on to its holder, or to the
  *    first waiter that is granted on it.  Between two holders it ends the
  *    ticket.

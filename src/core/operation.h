@@ -5,11 +5,10 @@
  * service, remove a ticket, ask for the release of a ticket, set or clear a
  * barrier, wait until a barrier is clear, wait until a participant may leave a
  * double barrier, wait until the queue has changed, read or write the success
- * of the queue.  It is requested as
- * soon as there is a session; an EXAMINE is requested at once, and waits for a
- * session only after an answer that it did not happen.  It is requested again
- * after an answer that it did not happen, or may not have: each of these
- * requests does no harm if it is done twice.
+ * of the queue.  It is requested as soon as there is a session; an EXAMINE is
+ * requested at once, and waits for a session only after an answer that it did
+ * not happen.  It is requested again after an answer that it did not happen,
+ * or may not have: each of these requests does no harm if it is done twice.
  *
  *   IDLE      not handed to the core yet
  *   PENDING   waits for a session or for the next retry
@@ -90,8 +89,9 @@ struct hf_operation {
     uint64_t token;                       /* WRITE_SUCCESS: of one's ticket */
     const char *evicted_by; /* REMOVE: as in struct hf_request; lives as
                                .queue */
-    /* WATCH_QUEUE: 0: wait for a barrier.  Else wait for the participants of a
-     * double barrier, to leave the round that this generation has admitted.
+    /* WATCH_QUEUE without .until_changed: 0: wait for a barrier.  Else wait for
+     * the participants of a double barrier, to leave the round that this
+     * generation has admitted.
      * .keeps_ticket: one's own ticket is still there, and HF_EBUSY says that it
      * is to be removed before the wait goes on without it. */
     uint64_t generation;

@@ -143,7 +143,7 @@ FILE_TEST(what_has_come_before_is_reported)
     assert_true(client_wait_gone(b, request));
 }
 
-/* What is not in the queue wakes nobody. */
+/* An entry of the directory that is no ticket ends no watch. */
 FILE_TEST(other_names_change_nothing)
 {
     OPEN_CLIENT(a, &conformance_file);
