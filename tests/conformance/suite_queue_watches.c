@@ -215,11 +215,13 @@ static void a_queue_watch_reports_a_downgrade(void **state)
 }
 
 /* The text of a ticket is for people, and a request to release it is for its
- * owner: neither changes the queue, not even that of a read ticket. */
+ * owner: neither changes the queue, not even that of a read ticket.  Each kind
+ * has its own queue: a late notice of the kind before must not be seen. */
 static void a_queue_watch_reports_no_text(void **state)
 {
     static const enum hf_ticket_kind kinds[] = {HF_TICKET_MUTEX,
                                                 HF_TICKET_READ};
+    static const char *const queues[] = {"q", "r"};
     OPEN_CLIENT(a, fixture);
     OPEN_CLIENT(b, fixture);
     struct client_request *seen, *own;
@@ -231,17 +233,17 @@ static void a_queue_watch_reports_no_text(void **state)
         if (conformance_shown(fixture, kinds[i]) == 0)
             continue;
         id = fresh_id();
-        (void)client_enqueue(a, "q", id, kinds[i], "first");
-        seen = look(b, "q", 1);
+        (void)client_enqueue(a, queues[i], id, kinds[i], "first");
+        seen = look(b, queues[i], 1);
         ticket = seen->tickets[0];
         ticket.kind = kinds[i];
-        own = client_watch(a, "q", &ticket);
-        assert_true(client_describe(a, "q", &ticket, "second")->found);
-        assert_true(client_ask(b, HF_REQUEST_REVOKE, "q", id)->found);
+        own = client_watch(a, queues[i], &ticket);
+        assert_true(client_describe(a, queues[i], &ticket, "second")->found);
+        assert_true(client_ask(b, HF_REQUEST_REVOKE, queues[i], id)->found);
         assert_true(client_wait_revoked(a, own, 0));
         client_drain(b);
         assert_int_equal(seen->gone, 0);
-        remove_mutex(a, "q", id);
+        remove_mutex(a, queues[i], id);
         assert_true(client_wait_gone(b, seen));
     }
 }

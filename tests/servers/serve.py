@@ -51,6 +51,11 @@ RECONFIGURABLE = {"standaloneEnabled": "false", "reconfigEnabled": "true"}
 SUPER = "super:secret"
 
 
+# A server that keeps its tickets, of which no client warns.  A crash of this
+# machine does not matter to a test.
+REDIS = ["appendonly yes", "appendfsync no"]
+
+
 def ended(number, _):
     sys.exit(128 + number)  # by way of the servers' ends
 
@@ -80,11 +85,11 @@ def start(o):
     if o.kind == "files":
         return machine.temporary("locks")
     if o.kind == "redis":
-        return redis_server.Server()
+        return redis_server.Server(REDIS)
     if o.kind == "redis-cluster":
-        return Cluster()
+        return Cluster(config=REDIS)
     if o.kind == "quorum":
-        return redis_server.Several(3)
+        return redis_server.Several(3, config=REDIS)
     if o.kind == "postgres":
         import postgres  # only here, because it needs psycopg2
         return postgres.Server()
