@@ -262,6 +262,7 @@ static void a_queue_watch_reports_what_came_without_the_link(void **state)
     client_wait_connected(a);
     (void)enqueue_mutex(a, "q", fresh_id());
     assert_true(client_wait_gone(b, seen));
+    client_wait_connected(b);
     (void)look(b, "q", 1);
 }
 
