@@ -69,6 +69,28 @@ CORE_TEST_FROM(whoever_is_ahead_counts, look(f, 2))
     expect(f, "a GRANTED; a UNWATCH");
 }
 
+/* Whoever came first decides the kind: a mutex that is tried in the queue of
+ * the leases is refused itself. */
+CORE_TEST_FROM(another_kind_that_comes_later_ends_no_wait, look(f, 2))
+{
+    listed(f, "a WATCH_QUEUE", "x/l2");
+    expect(f, "a WAITING 1");
+    changed(f, "a WATCH_QUEUE");
+    expect(f, "a WATCH_QUEUE");
+    listed(f, "a WATCH_QUEUE", "x/l2 y");
+    expect(f, "a WAITING 2");
+    changed(f, "a WATCH_QUEUE");
+    expect(f, "a WATCH_QUEUE");
+    listed(f, "a WATCH_QUEUE", "");
+    expect(f, "a ENQUEUE a1; a UNWATCH");
+}
+
+CORE_TEST_FROM(another_kind_that_is_there_ends_the_wait, look(f, 2))
+{
+    listed(f, "a WATCH_QUEUE", "y");
+    expect(f, "a UNWATCH; a ENDED HF_EKIND; a DONE");
+}
+
 CORE_TEST_FROM(fn33_another_limit_is_looked_at, look(f, 2))
 {
     struct hf_event limit = {.kind = HF_EVENT_SET_LIMIT,
