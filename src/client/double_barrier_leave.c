@@ -61,10 +61,10 @@ static struct hf_queue_op_args leave_args(const struct hf_grant *grant,
     struct hf_queue_op_args args = {
         .kind = HF_REQUEST_WATCH_QUEUE,
         .ticket = grant->acquisition.ticket_id,
+        .waits_for = HF_WAIT_LEAVE,
         .generation = grant->acquisition.generation,
         .only_try = wait_ms == 0,
         .wait_ms = HF_FOREVER,
-        .keeps_ticket = true,
     };
 
     if (deadline_at_ms != HF_FOREVER)
@@ -78,7 +78,7 @@ static struct hf_queue_op_args wait_args(struct hf_queue_op_args args,
 {
     uint64_t now_ms = hf_now_ms();
 
-    args.keeps_ticket = false;
+    args.waits_for = HF_WAIT_LEFT;
     if (deadline_at_ms != HF_FOREVER)
         args.wait_ms = deadline_at_ms > now_ms ? deadline_at_ms - now_ms : 0;
     return args;

@@ -250,7 +250,7 @@ void hf_effects_carry_out(struct hf_client *client,
             hf_names_handle_effect(effect);
         else if (effect->operation->kind == HF_REQUEST_EXAMINE)
             hf_examination_handle_effect(effect);
-        else if (effect->operation->until_changed)
+        else if (effect->operation->waits_for == HF_WAIT_CHANGE)
             hf_queue_watch_handle_effect(effect);
         else
             hf_queue_op_handle_effect(effect);

@@ -103,8 +103,10 @@ static void start_operation(struct hf_queue_op *queue_op,
     queue_op->operation.queue = queue_op->queues[queue_op->queue_index];
     queue_op->operation.deadline_at_ms = queue_op->deadline_at_ms;
     queue_op->operation.only_try = queue_op->args.only_try;
-    queue_op->operation.generation = queue_op->args.generation;
-    queue_op->operation.keeps_ticket = queue_op->args.keeps_ticket;
+    if (kind == HF_REQUEST_WATCH_QUEUE) {
+        queue_op->operation.waits_for = queue_op->args.waits_for;
+        queue_op->operation.generation = queue_op->args.generation;
+    }
     queue_op->operation.flag_kind = queue_op->args.flag_kind;
     queue_op->operation.texts = queue_op->args.texts;
     queue_op->operation.evicted_by = queue_op->evicted_by;

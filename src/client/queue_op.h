@@ -39,10 +39,9 @@ struct hf_queue_op_args {
     /* Who evicts it, and why; NULL: nothing is said.  Copied. */
     const char *evicted_by;
     bool only_try; /* as in struct hf_operation, instead of .wait_ms */
-    /* To leave a double barrier: our round, and whether our .ticket is still in
-     * the queue; as in struct hf_operation. */
+    /* Of a wait; as in struct hf_operation. */
+    enum hf_operation_wait waits_for;
     uint64_t generation;
-    bool keeps_ticket;
     /* The flag to set or clear, or the kind of ticket to list; as in struct
      * hf_operation. */
     enum hf_ticket_kind flag_kind;

@@ -148,7 +148,7 @@ static void start_wait(struct hf_watched_part *part)
     memset(&part->operation, 0, sizeof part->operation);
     part->wait = HF_QUEUE_WAIT_ASKED;
     part->operation.kind = HF_REQUEST_WATCH_QUEUE;
-    part->operation.until_changed = true;
+    part->operation.waits_for = HF_WAIT_CHANGE;
     part->operation.queue = part->queue;
     part->operation.flag_kind = part->ticket_kind;
     part->operation.deadline_at_ms = HF_FOREVER;

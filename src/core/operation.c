@@ -55,10 +55,11 @@ static uint64_t ends_at_ms(const struct hf_core *core,
 /* What a wait has seen last, for people. */
 static const char *still_true(const struct hf_operation *operation)
 {
-    if (operation->until_changed)
+    if (operation->waits_for == HF_WAIT_CHANGE)
         return "nothing had changed";
-    return operation->generation != 0 ? "others of the round were still there"
-                                      : "the barrier was still up";
+    return operation->waits_for == HF_WAIT_BARRIER
+               ? "the barrier was still up"
+               : "others of the round were still there";
 }
 
 /* End an operation whose time is over; the text says what it waited for. */
@@ -195,9 +196,10 @@ static bool is_of_success(const struct hf_operation *operation)
  * barrier, or the flag that it sets or clears; 0: a queue of tickets. */
 static enum hf_ticket_kind watched_kind(const struct hf_operation *operation)
 {
-    if (operation->generation != 0)
+    if (operation->waits_for == HF_WAIT_LEAVE ||
+        operation->waits_for == HF_WAIT_LEFT)
         return HF_TICKET_PARTICIPANT;
-    if (operation->until_changed)
+    if (operation->waits_for == HF_WAIT_CHANGE)
         return operation->flag_kind;
     return operation->flag_kind != 0 ? operation->flag_kind : HF_TICKET_BARRIER;
 }
@@ -267,8 +269,12 @@ void hf_operation_start(struct hf_core *core, struct hf_operation *operation)
            operation->kind == HF_REQUEST_REVOKE || is_of_success(operation) ||
            is_of_flag(operation));
     assert(operation->kind != HF_REQUEST_WRITE_SUCCESS || operation->token > 0);
-    assert(!operation->until_changed ||
-           (operation->kind == HF_REQUEST_WATCH_QUEUE && !operation->only_try));
+    assert(operation->waits_for == HF_WAIT_BARRIER ||
+           operation->kind == HF_REQUEST_WATCH_QUEUE);
+    assert((operation->generation != 0) ==
+           (operation->waits_for == HF_WAIT_LEAVE ||
+            operation->waits_for == HF_WAIT_LEFT));
+    assert(operation->waits_for != HF_WAIT_CHANGE || !operation->only_try);
     init(core, operation);
     hf_schedule_enter(core, &operation->entry, &schedule_ops);
     HF_LIST_APPEND(&core->operations, operation);
@@ -290,8 +296,9 @@ static void end_busy(struct hf_core *core, struct hf_operation *operation)
     struct hf_error why;
 
     hf_error_set(&why, HF_EBUSY, "%s",
-                 operation->generation != 0 ? "others of the round are there"
-                                            : "the barrier is up");
+                 operation->waits_for == HF_WAIT_BARRIER
+                     ? "the barrier is up"
+                     : "others of the round are there");
     hf_operation_give_up(core, operation, &why);
 }
 
@@ -330,7 +337,7 @@ static void end_watch(struct hf_core *core, struct hf_operation *operation,
 static void queue_changed(struct hf_core *core, struct hf_operation *operation)
 {
     operation->request.busy = false;
-    if (operation->until_changed)
+    if (operation->waits_for == HF_WAIT_CHANGE)
         end_watch(core, operation, HF_OK, "");
     else
         send_again(core, operation);
@@ -350,7 +357,7 @@ static void round_listed(struct hf_core *core, struct hf_operation *operation,
 {
     enum hf_leave_answer answer = hf_double_barrier_decide_leave(
         snapshot, &operation->ticket, operation->generation,
-        operation->keeps_ticket);
+        operation->waits_for == HF_WAIT_LEAVE);
 
     if (answer == HF_LEAVE_PASS)
         end_passed(core, operation);
@@ -392,9 +399,9 @@ static void queue_listed(struct hf_core *core, struct hf_operation *operation,
 {
     operation->request.busy = false;
     operation->retries = 0;
-    if (operation->until_changed)
+    if (operation->waits_for == HF_WAIT_CHANGE)
         watch_set(core, operation);
-    else if (operation->generation != 0)
+    else if (operation->waits_for != HF_WAIT_BARRIER)
         round_listed(core, operation, &event->as.answer.snapshot);
     else if (barrier_wait_is_over(&operation->barrier_wait,
                                   &event->as.answer.snapshot))
@@ -420,7 +427,8 @@ static void answered_after_unwatch(struct hf_core *core,
 void hf_operation_session_over(struct hf_core *core,
                                struct hf_operation *operation)
 {
-    if (operation->state == STATE(WATCHING) && operation->until_changed) {
+    if (operation->state == STATE(WATCHING) &&
+        operation->waits_for == HF_WAIT_CHANGE) {
         end_watch(core, operation, HF_ELOST,
                   "the session is over, and with it the watch");
     } else if (operation->state == STATE(WATCHING)) {

@@ -17,7 +17,7 @@
  *   DRAINING  its user was notified; the engine still has the request
  *   DONE      nothing of it is left
  *
- * A wait until the queue has changed (.until_changed) reports when its watch is
+ * A wait until the queue has changed (HF_WAIT_CHANGE) reports when its watch is
  * set, with OPERATION_WATCHING.  A list that is requested after that misses
  * nothing: what it does not show ends the wait.  Such a watch belongs to one
  * session.  It survives SUSPENDED, and ends with HF_ELOST when the session is
@@ -55,6 +55,19 @@ struct hf_operation_listener {
     void (*done)(struct hf_core *core, struct hf_operation *operation);
 };
 
+/* What a WATCH_QUEUE waits for. */
+enum hf_operation_wait {
+    HF_WAIT_BARRIER, /* a barrier is clear */
+    /* The participants of a double barrier, to leave the round that .generation
+     * has admitted.  LEAVE: one's own ticket is still there, and HF_EBUSY says
+     * that it is to be removed before the wait goes on without it, as LEFT. */
+    HF_WAIT_LEAVE,
+    HF_WAIT_LEFT,
+    /* The queue of tickets, or of .flag_kind, has changed.  Without
+     * .only_try. */
+    HF_WAIT_CHANGE
+};
+
 /* The wait for a barrier to be cleared: it is over once the barrier was clear
  * at some moment since the wait began.  An event only says that something may
  * have changed; each new list decides.  A list that shows another flag than the
@@ -83,27 +96,19 @@ struct hf_operation {
                  WRITE_SUCCESS */
     const char *queue;
     const struct hf_names_request *names; /* NAMES; lives as .queue */
-    struct hf_ticket_id ticket;           /* REMOVE, REVOKE; WATCH_QUEUE with a
-                                             .generation, READ_SUCCESS of a
+    struct hf_ticket_id ticket;           /* REMOVE, REVOKE; WATCH_QUEUE for
+                                             LEAVE and LEFT, READ_SUCCESS of a
                                              holder, WRITE_SUCCESS: one's own */
     uint64_t token;                       /* WRITE_SUCCESS: of one's ticket */
     const char *evicted_by; /* REMOVE: as in struct hf_request; lives as
                                .queue */
-    /* WATCH_QUEUE without .until_changed: 0: wait for a barrier.  Else wait for
-     * the participants of a double barrier, to leave the round that this
-     * generation has admitted.
-     * .keeps_ticket: one's own ticket is still there, and HF_EBUSY says that it
-     * is to be removed before the wait goes on without it. */
-    uint64_t generation;
-    bool keeps_ticket;
-    /* WATCH_QUEUE: wait until the queue of tickets, or of .flag_kind, has
-     * changed.  Without .generation and .only_try. */
-    bool until_changed;
-    enum hf_ticket_kind flag_kind; /* SET_FLAG, CLEAR_FLAG: the flag, 0 is
-                                      BARRIER; LIST, .until_changed:
-                                      PARTICIPANT, or 0 */
-    struct hf_text_range texts;    /* LIST: as in struct hf_request */
-    uint64_t deadline_at_ms;       /* CLOCK_BOOTTIME; HF_FOREVER: none */
+    enum hf_operation_wait waits_for; /* WATCH_QUEUE */
+    uint64_t generation;              /* LEAVE, LEFT: that has admitted us */
+    enum hf_ticket_kind flag_kind;    /* SET_FLAG, CLEAR_FLAG: the flag, 0 is
+                                         BARRIER; LIST, CHANGE: PARTICIPANT, or
+                                         0 */
+    struct hf_text_range texts;       /* LIST: as in struct hf_request */
+    uint64_t deadline_at_ms;          /* CLOCK_BOOTTIME; HF_FOREVER: none */
     bool only_try; /* the deadline is config.connect_ms after START_OPERATION;
                       WATCH_QUEUE: end with HF_EBUSY instead of waiting for
                       others */
@@ -130,7 +135,7 @@ struct hf_operation {
     struct hf_barrier_wait_state barrier_wait; /* WATCH_QUEUE of a barrier */
     uint32_t retries;                          /* since the last answer */
     struct hf_request request;
-    struct hf_effect watching_effect; /* .until_changed */
+    struct hf_effect watching_effect; /* of a wait for CHANGE */
     struct hf_effect answered_effect;
     struct hf_effect finished_effect;
 };

@@ -293,8 +293,10 @@ static void start_operation(struct leased_client *client, uint8_t which,
         i->operation.queue = client_queue(which / 64);
         i->operation.ticket = client_ticket(client, which);
         i->operation.deadline_at_ms = deadline(client, how / 6);
-        if (i->operation.kind == HF_REQUEST_WATCH_QUEUE && which & 4)
+        if (i->operation.kind == HF_REQUEST_WATCH_QUEUE && which & 4) {
+            i->operation.waits_for = HF_WAIT_LEFT;
             i->operation.generation = 1;
+        }
         if (i->operation.kind == HF_REQUEST_CLEAR_FLAG && which & 4)
             i->operation.flag_kind = HF_TICKET_READY;
         if (i->operation.kind == HF_REQUEST_LIST && which & 4)

@@ -13,7 +13,7 @@ static void begin(struct operation_fixture *s, bool keeps, uint64_t wait_ms)
 {
     operation_fixture_init(s, HF_REQUEST_WATCH_QUEUE, "d", wait_ms);
     s->operation.generation = GENERATION;
-    s->operation.keeps_ticket = keeps;
+    s->operation.waits_for = keeps ? HF_WAIT_LEAVE : HF_WAIT_LEFT;
     s->operation.ticket.bytes[0] = 'm';
     s->operation.only_try = wait_ms == 0;
     operation_fixture_connect(s, false);

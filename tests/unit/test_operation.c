@@ -250,7 +250,7 @@ static void begin_wait(struct operation_fixture *s, enum hf_ticket_kind kind,
                        uint64_t wait_ms)
 {
     begin(s, HF_REQUEST_WATCH_QUEUE, wait_ms);
-    s->operation.until_changed = true;
+    s->operation.waits_for = HF_WAIT_CHANGE;
     s->operation.flag_kind = kind;
     operation_fixture_connect(s, false);
     operation_fixture_start(s);

@@ -126,8 +126,10 @@ static void wait_for_change(struct participant *participant,
                             const struct hf_ticket_id *id, uint64_t generation,
                             bool keeps)
 {
-    struct hf_operation like = {
-        .ticket = *id, .generation = generation, .keeps_ticket = keeps};
+    struct hf_operation like = {.ticket = *id,
+                                .waits_for =
+                                    keeps ? HF_WAIT_LEAVE : HF_WAIT_LEFT,
+                                .generation = generation};
 
     if (!double_barrier.faults_over && below(4) == 0)
         like.deadline_at_ms = now_ms(participant) + below(2000);
@@ -226,7 +228,7 @@ static void answered(struct participant *participant,
         return;
     if (operation->status == HF_OK)
         double_barrier_check_passage(participant, operation->generation);
-    if (operation->keeps_ticket) {
+    if (operation->waits_for == HF_WAIT_LEAVE) {
         participant->yields = operation->status == HF_EBUSY;
         release(participant);
     } else {
