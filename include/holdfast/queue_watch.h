@@ -12,8 +12,7 @@
  *     const struct hf_on_queue_event on = {on_event, NULL, NULL};
  *     struct hf_queue_watch *watch;
  *
- *     if (hf_queue_watch_open(client, "nightly", HF_QUEUE_ALL, on, &watch) !=
- *         HF_OK)
+ *     if (hf_queue_watch_open(client, "nightly", NULL, on, &watch) != HF_OK)
  *         return;
  *     pause();
  *     hf_queue_watch_free(watch);
@@ -29,10 +28,11 @@
  *            a long, busy queue reports late.
  * Gaps       A ticket that comes and goes between two lists is not seen.
  *            HF_QUEUE_GAP comes before the events of a list that was made more
- *            than 50 milliseconds after the client had noticed the change, or
- *            behind a callback that ran for longer.  A process that does not
- *            run notices nothing.  Files without room for inotify are looked at
- *            once a second.
+ *            than 50 milliseconds after the client had noticed the change,
+ *            behind a callback that ran for longer, after an outage, or after a
+ *            list for which there was no memory.  It comes once, and not before
+ *            the first list.  A process that does not run notices nothing.
+ *            Files without room for inotify are looked at once a second.
  * Memory     What is known of each ticket, and one list.  No event waits for
  *            a slow callback: the next list is made when it has returned.  On
  *            files a watch takes a descriptor for each of the first 64 tickets,
@@ -54,14 +54,31 @@ extern "C" {
 /* Opaque: a watch of a name. */
 struct hf_queue_watch;
 
-/* What a name may be used as: which of its queues are watched.  May be ORed.
- * Each of them is a watch at the engine, and one list at the beginning. */
-enum hf_queue_parts {
+/* The queues of a name.  May be ORed.  Each of them is a watch at the engine,
+ * and one list at the beginning. */
+enum hf_queue_watch_queues {
     HF_QUEUE_ALL = 0,
     HF_QUEUE_LOCK = 1,        /* mutexes, readers and writers, elections */
     HF_QUEUE_SEMAPHORE = 2,   /* those that have permits, and those that wait */
     HF_QUEUE_PARTICIPANTS = 4 /* of a double barrier */
 };
+
+struct hf_queue_watch_opts {
+    size_t size;     /* set by HF_QUEUE_WATCH_OPTS_INIT */
+    uint64_t queues; /* of enum hf_queue_watch_queues: those to watch */
+};
+#define HF_QUEUE_WATCH_OPTS_INIT                                               \
+    {                                                                          \
+        sizeof(struct hf_queue_watch_opts), HF_QUEUE_ALL                       \
+    }
+
+/**
+ * hf_queue_watch_opts_init(opts, size):
+ * As hf_client_opts_init(), to HF_QUEUE_WATCH_OPTS_INIT.
+ *   Thread    any.
+ */
+HF_API void hf_queue_watch_opts_init(struct hf_queue_watch_opts *opts,
+                                     size_t size) HF_NONNULL(1);
 
 enum hf_queue_event_kind {
     /* About .ticket: */
@@ -73,9 +90,10 @@ enum hf_queue_event_kind {
     HF_QUEUE_GRANTED = 3,
     HF_QUEUE_CHANGED = 4, /* a writer has become a reader, or the number of
                              permits is another one */
-    /* Its owner was asked to release it.  No engine reports that, so it comes
-     * only if a later list shows it, and often not at all. */
-    HF_QUEUE_ASKED = 5,
+    /* Somebody asks its owner to release it (hf_lock_revoke()).  No engine
+     * reports that, so it comes only if a later list shows it, and often not at
+     * all. */
+    HF_QUEUE_REVOKED = 5,
     /* It was released, given up or removed, or its session is over: the queue
      * does not say which. */
     HF_QUEUE_GONE = 6,
@@ -86,9 +104,13 @@ enum hf_queue_event_kind {
     /* Tickets may have come and gone unseen: there was no connection, or the
      * list behind the events that follow was late (see Gaps above). */
     HF_QUEUE_GAP = 8,
-    HF_QUEUE_SUSPENDED = 9, /* there is no connection */
-    HF_QUEUE_RESUMED = 10,  /* there is one again, and the queue was listed */
-    HF_QUEUE_ENDED = 11     /* the last event: the watch has failed, see .why */
+    /* There is no connection any more.  It comes once for an outage, also for
+     * one during which the watch was opened; not before the client has had its
+     * first connection, and not if the outage was over by then. */
+    HF_QUEUE_SUSPENDED = 9,
+    HF_QUEUE_RESUMED = 10, /* after that: there is one again, and the queue was
+                              listed */
+    HF_QUEUE_ENDED = 11    /* the last event: the watch has failed, see .why */
 };
 
 /* An event, with the instant at which it was noticed: when the list came that
@@ -115,25 +137,26 @@ struct hf_on_queue_event {
 };
 
 /**
- * hf_queue_watch_open(client, name, parts, on_event, watch):
- * Watch the queues of ${name} that ${parts}, of enum hf_queue_parts, says.  The
- * first list is requested and not waited for.  No ticket is made for that.  The
- * watch survives a lost connection and a lost session.  A part that the engine
- * does not support is left out.
- *   Ownership ${name} is copied.  ${watch} must be freed with
+ * hf_queue_watch_open(client, name, opts, on_event, watch):
+ * Watch those queues of ${name} that ${opts} say (NULL: all).  The first list
+ * is requested and not waited for.  No ticket is made for that.  The watch
+ * survives a lost connection and a lost session.  A queue that the engine does
+ * not support is left out.
+ *   Ownership ${name} and ${opts} are copied.  ${watch} must be freed with
  *             hf_queue_watch_free() and keeps the memory of ${client} alive.
  *   Callback  ${on_event}, from then on: perhaps before this returns; ${watch}
  *             is set by then.  HF_QUEUE_ENDED comes with what
  *             hf_lock_tickets() fails with: HF_EUNREACHABLE if the first
  *             connection was not made in .connect_ms of the client, or its
  *             policy of reconnecting (retry=) gives up; HF_ECLOSED when that is
- *             closed; HF_EUNSUPPORTED if the engine has none of
- *             ${parts}.
- *   Fails     HF_EINVAL if ${on_event} has no function or ${parts} says
- *             anything else; and as hf_lock_open(); ${watch} is then NULL.
+ *             closed; HF_EUNSUPPORTED if the engine supports none of these
+ *             queues, or not any more one that was listed.
+ *   Fails     HF_EINVAL if ${on_event} has no function or .queues of ${opts}
+ *             says anything else; and as hf_lock_open(); ${watch} is then
+ *             NULL.
  */
 HF_API hf_status hf_queue_watch_open(struct hf_client *client, const char *name,
-                                     uint64_t parts,
+                                     const struct hf_queue_watch_opts *opts,
                                      struct hf_on_queue_event on_event,
                                      struct hf_queue_watch **watch)
     HF_NONNULL(1, 2, 5) HF_MUST_CHECK;

@@ -67,7 +67,7 @@ static const char *const names[] = {
     [HF_QUEUE_CAME] = "came",
     [HF_QUEUE_GRANTED] = "granted",
     [HF_QUEUE_CHANGED] = "changed",
-    [HF_QUEUE_ASKED] = "asked",
+    [HF_QUEUE_REVOKED] = "revoked",
     [HF_QUEUE_GONE] = "gone",
     [HF_QUEUE_GAP] = "gap",
     [HF_QUEUE_LISTED] = "listed",
@@ -292,8 +292,8 @@ int hf_show_watch(const struct hf_show_watch_options *options)
         watching.form = isatty(STDOUT_FILENO) == 1 ? TABLE : LINES;
     status = open_client(&watching);
     if (status == HF_OK)
-        status = hf_queue_watch_open(watching.client, options->name,
-                                     HF_QUEUE_ALL, on, &watching.watch);
+        status = hf_queue_watch_open(watching.client, options->name, NULL, on,
+                                     &watching.watch);
     if (status == HF_OK) {
         exit_code = watch(&watching);
     } else {

@@ -83,7 +83,13 @@ struct hf_client {
     struct hf_heap election_deadlines;
 
     struct hf_session_user *session_users; /* the newest first */
-    struct hf_queue_watch *queue_watches;  /* the newest first */
+    /* The watches of queues, and those of them that wait until they may list
+     * again, by when that is, in milliseconds of hf_now_ms(). */
+    struct {
+        struct hf_queue_watch *first;
+        struct hf_queue_watch *last;
+    } queue_watches;
+    struct hf_heap queue_watch_pauses;
 
     /* The last state that the core reported, and who is notified of it. */
     struct hf_state_listeners listeners;

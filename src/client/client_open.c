@@ -39,8 +39,7 @@ static uint64_t due_at_ms(const void *owner)
     uint64_t at_ms = hf_min_ms(hf_core_wake_at_ms(&client->core),
                                hf_heap_first_key(&client->election_deadlines));
 
-    if (client->queue_watches != NULL)
-        at_ms = hf_min_ms(at_ms, hf_queue_watches_due_at_ms(client));
+    at_ms = hf_min_ms(at_ms, hf_heap_first_key(&client->queue_watch_pauses));
     for (const struct hf_session_user *user = client->session_users;
          user != NULL; user = user->next)
         at_ms = hf_min_ms(at_ms, user->due_at_ms(user));
@@ -59,8 +58,7 @@ static void run_due(void *owner)
     hf_client_step(client, &tick);
     hf_client_metrics_cut_searches(client);
     hf_election_waits_expire(client);
-    if (client->queue_watches != NULL)
-        hf_queue_watches_run_due(client);
+    hf_queue_watches_run_due(client);
     for (struct hf_session_user *user = client->session_users; user != NULL;
          user = next) {
         next = user->next;
@@ -129,8 +127,7 @@ static void abandon(void *owner)
         user->abandon(user);
     }
     hf_client_engine_abandon(client);
-    if (client->queue_watches != NULL)
-        hf_queue_watches_end(client, HF_DESCRIPTORS_GONE_TEXT);
+    hf_queue_watches_end(client, HF_DESCRIPTORS_GONE_TEXT);
 }
 
 /* Notify the other users of the session, and have the core close it.  The state
@@ -143,8 +140,7 @@ static void begin_close(void *owner)
     for (struct hf_session_user *user = client->session_users; user != NULL;
          user = user->next)
         user->close(user);
-    if (client->queue_watches != NULL)
-        hf_queue_watches_end(client, "the client was closed");
+    hf_queue_watches_end(client, "the client was closed");
     hf_client_step(client, &event);
 }
 

@@ -197,8 +197,7 @@ static void handle_grant_effect(struct hf_grant *grant,
  * the monitor waits for. */
 static void notify_state(struct hf_client *client, enum hf_state state)
 {
-    if (client->queue_watches != NULL)
-        hf_queue_watches_notify(client, state);
+    hf_queue_watches_notify(client, state);
     hf_state_listeners_notify(&client->listeners, state);
     if (state == HF_STATE_CLOSED)
         hf_monitor_closed(&client->monitor);

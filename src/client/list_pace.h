@@ -31,25 +31,28 @@
  * late: more may have happened than it shows. */
 #define HF_LIST_PACE_LATE_MS 50
 
-/* All zero at first: nothing is to be listed. */
+/* All zero at first. */
 struct hf_list_pace {
     uint64_t used_until_ms; /* what the lists so far have used up */
     uint64_t next_at_ms;    /* no list begins before this */
     bool changed;           /* since the last list began; then since when */
     uint64_t changed_at_ms;
-    bool wanted; /* a list is wanted, although nothing has changed */
     /* When the list under way began; is it for a change, and since when. */
     uint64_t began_at_ms;
     bool for_change;
     uint64_t for_change_at_ms;
 };
 
-/* The queue has changed; a list is wanted for another reason. */
-void hf_list_pace_changed(struct hf_list_pace *pace, uint64_t now_ms);
-void hf_list_pace_want(struct hf_list_pace *pace);
+/* The queue has changed.  ${shown}: the list under way shows that, because it
+ * is requested later. */
+void hf_list_pace_changed(struct hf_list_pace *pace, uint64_t now_ms,
+                          bool shown);
 
-/* When the next list may begin; HF_FOREVER if none is wanted. */
-uint64_t hf_list_pace_due_ms(const struct hf_list_pace *pace);
+/* When the next list, if one is wanted, may begin. */
+uint64_t hf_list_pace_next_at_ms(const struct hf_list_pace *pace);
+
+/* Not before ${at_ms}. */
+void hf_list_pace_postpone(struct hf_list_pace *pace, uint64_t at_ms);
 
 /* A list begins. */
 void hf_list_pace_begin(struct hf_list_pace *pace, uint64_t now_ms);

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The public calls on a watch of queues, and its callback.  The callback is the
- * only one that compares lists, so it has what is known of the queues for
- * itself while the function of the user runs without the lock.
- */
+/* The public calls on a watch of queues: which queues those are, opening and
+ * freeing it. */
 #include "client/queue_watch.h"
 
 #include <inttypes.h>
@@ -11,8 +8,9 @@
 #include "base/container_of.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "operation/opts_compat.h"
 
-#define PARTS_ALL                                                              \
+#define QUEUES_ALL                                                             \
     ((uint64_t)(HF_QUEUE_LOCK | HF_QUEUE_SEMAPHORE | HF_QUEUE_PARTICIPANTS))
 
 /* -------------------------------------------------------------- lifetime -- */
@@ -20,9 +18,9 @@
 /* Free ${watch}, which nobody else knows.  Without the lock. */
 static void free_all(struct hf_queue_watch *watch)
 {
-    for (int i = 0; i < HF_QUEUE_PARTS; i++) {
-        hf_tickets_free(watch->parts[i].fresh);
-        hf_watched_queue_free(&watch->parts[i].known);
+    for (int i = 0; i < HF_LISTED_QUEUES; i++) {
+        hf_tickets_free(watch->queues[i].fresh);
+        hf_watched_queue_free(&watch->queues[i].known);
     }
     hf_lock_free(watch->semaphore);
     hf_lock_free(watch->barrier);
@@ -41,18 +39,18 @@ static void destroy(struct hf_deferred_free *object)
         free_all(watch);
 }
 
-/* Set ${part} to list ${which} of the queue ${queue} by ${lock}. */
-static void init_part(struct hf_queue_watch *watch, enum hf_queue_part number,
-                      struct hf_lock *lock, const char *queue,
-                      enum hf_tickets_which which)
+/* Have ${which} of the queue ${name} listed by ${lock}. */
+static void init_queue(struct hf_queue_watch *watch,
+                       enum hf_listed_queue_number number, struct hf_lock *lock,
+                       const char *name, enum hf_tickets_which which)
 {
-    struct hf_watched_part *part = &watch->parts[number];
+    struct hf_listed_queue *queue = &watch->queues[number];
 
-    part->lock = lock;
-    part->queue = queue;
-    part->which = which;
-    part->used = true;
-    part->known.texts.count = HF_WATCHED_TEXTS;
+    queue->lock = lock;
+    queue->name = name;
+    queue->which = which;
+    queue->known.texts.count = HF_WATCHED_TEXTS;
+    hf_listed_queue_move(queue, HF_LISTED_CHANGED);
 }
 
 /* Open the lock, semaphore and double barrier by which the queues are listed.
@@ -80,48 +78,57 @@ static hf_status open_locks(struct hf_queue_watch *watch, const char *api_name,
 }
 
 /* Texts of participants are read with each list: there are few of them. */
-static void init_parts(struct hf_queue_watch *watch, uint64_t parts)
+static void init_queues(struct hf_queue_watch *watch, uint64_t queues)
 {
+    struct hf_listed_queue *participants =
+        &watch->queues[HF_LISTED_PARTICIPANTS];
     struct hf_lock *semaphore = watch->semaphore;
 
-    for (int i = 0; i < HF_QUEUE_PARTS; i++)
-        watch->parts[i].watch = watch;
-    if (parts == HF_QUEUE_ALL)
-        parts = PARTS_ALL;
-    if ((parts & HF_QUEUE_LOCK) != 0)
-        init_part(watch, HF_QUEUE_PART_LOCK, watch->lock, watch->lock->name,
-                  HF_TICKETS_ALL);
-    if ((parts & HF_QUEUE_SEMAPHORE) != 0) {
-        init_part(watch, HF_QUEUE_PART_WAITERS, semaphore,
-                  semaphore->entry_queue, HF_TICKETS_WAITERS);
-        init_part(watch, HF_QUEUE_PART_HOLDERS, semaphore,
-                  semaphore->lease_queue, HF_TICKETS_HOLDERS);
+    for (int i = 0; i < HF_LISTED_QUEUES; i++)
+        watch->queues[i].watch = watch;
+    if (queues == HF_QUEUE_ALL)
+        queues = QUEUES_ALL;
+    if ((queues & HF_QUEUE_LOCK) != 0)
+        init_queue(watch, HF_LISTED_LOCK, watch->lock, watch->lock->name,
+                   HF_TICKETS_ALL);
+    if ((queues & HF_QUEUE_SEMAPHORE) != 0) {
+        init_queue(watch, HF_LISTED_WAITERS, semaphore, semaphore->entry_queue,
+                   HF_TICKETS_WAITERS);
+        init_queue(watch, HF_LISTED_HOLDERS, semaphore, semaphore->lease_queue,
+                   HF_TICKETS_HOLDERS);
     }
-    if ((parts & HF_QUEUE_PARTICIPANTS) != 0) {
-        init_part(watch, HF_QUEUE_PART_PARTICIPANTS, watch->barrier,
-                  watch->barrier->name, HF_TICKETS_ALL);
-        watch->parts[HF_QUEUE_PART_PARTICIPANTS].ticket_kind =
-            HF_TICKET_PARTICIPANT;
-        watch->parts[HF_QUEUE_PART_PARTICIPANTS].known.texts.count = 0;
+    if ((queues & HF_QUEUE_PARTICIPANTS) != 0) {
+        init_queue(watch, HF_LISTED_PARTICIPANTS, watch->barrier,
+                   watch->barrier->name, HF_TICKETS_ALL);
+        participants->ticket_kind = HF_TICKET_PARTICIPANT;
+        participants->known.texts.count = 0;
     }
 }
 
 /* ------------------------------------------------------------------ open -- */
 
-static hf_status check_arguments(uint64_t parts,
+/* Set ${opts} to what ${given} says, and check that and ${on_event}. */
+static hf_status check_arguments(const struct hf_queue_watch_opts *given,
+                                 struct hf_queue_watch_opts *opts,
                                  const struct hf_on_queue_event *on_event,
                                  struct hf_error *error)
 {
+    hf_status status =
+        hf_opts_copy(&hf_queue_watch_opts_type, given, opts, error);
+
+    if (status != HF_OK)
+        return status;
     if (on_event->fn == NULL)
         return hf_error_set(error, HF_EINVAL,
                             "the callback is NULL, and nobody would be "
                             "notified; pass a function");
-    if ((parts & ~PARTS_ALL) != 0)
-        return hf_error_set(error, HF_EINVAL,
-                            "'parts' is %" PRIu64
-                            "; expected bits of enum hf_queue_parts, %" PRIu64
-                            " at most",
-                            parts, PARTS_ALL);
+    if ((opts->queues & ~QUEUES_ALL) != 0)
+        return hf_error_set(
+            error, HF_EINVAL,
+            "'queues' is %" PRIu64
+            "; expected bits of enum hf_queue_watch_queues, %" PRIu64
+            " at most",
+            opts->queues, QUEUES_ALL);
     return HF_OK;
 }
 
@@ -143,16 +150,17 @@ static hf_status begin(struct hf_queue_watch *made,
 
 /* What hf_queue_watch_open() does, but for the .drop on failure. */
 static hf_status open_watch(struct hf_client *client, const char *name,
-                            uint64_t parts,
+                            const struct hf_queue_watch_opts *given,
                             const struct hf_on_queue_event *on_event,
                             struct hf_queue_watch **watch)
 {
     static const char api_name[] = "hf_queue_watch_open";
+    struct hf_queue_watch_opts opts;
     struct hf_queue_watch *made;
     struct hf_error error;
     hf_status status;
 
-    if (check_arguments(parts, on_event, &error) != HF_OK)
+    if (check_arguments(given, &opts, on_event, &error) != HF_OK)
         return hf_open_fail(client, api_name, &error);
     if ((made = hf_open_alloc(api_name, sizeof *made)) == NULL)
         return HF_ENOMEM;
@@ -168,7 +176,7 @@ static hf_status open_watch(struct hf_client *client, const char *name,
         status = hf_monitor_enter(&client->monitor, api_name);
     if (status != HF_OK)
         goto free_watch;
-    init_parts(made, parts);
+    init_queues(made, opts.queues);
     if ((status = begin(made, watch, &error)) != HF_OK)
         (void)hf_fail(api_name, &error);
     hf_monitor_leave(&client->monitor);
@@ -180,13 +188,14 @@ free_watch:
 }
 
 hf_status hf_queue_watch_open(struct hf_client *client, const char *name,
-                              uint64_t parts, struct hf_on_queue_event on_event,
+                              const struct hf_queue_watch_opts *opts,
+                              struct hf_on_queue_event on_event,
                               struct hf_queue_watch **watch)
 {
     hf_status status;
 
     *watch = NULL;
-    status = open_watch(client, name, parts, &on_event, watch);
+    status = open_watch(client, name, opts, &on_event, watch);
     if (status != HF_OK && on_event.drop != NULL)
         on_event.drop(on_event.arg);
     return status;

@@ -112,7 +112,7 @@ static enum hf_queue_event_kind event_of(const struct hf_seen_ticket *ticket,
     if (view->kind != ticket->view.kind ||
         view->permits != ticket->view.permits)
         return HF_QUEUE_CHANGED;
-    return was_asked(ticket, view) ? HF_QUEUE_ASKED : 0;
+    return was_asked(ticket, view) ? HF_QUEUE_REVOKED : 0;
 }
 
 /* Bring what is known of ${ticket} up to date.  Where ${view} lacks something,

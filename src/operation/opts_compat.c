@@ -11,6 +11,7 @@
 #include <holdfast/lock.h>
 #include <holdfast/mutex.h>
 #include <holdfast/names.h>
+#include <holdfast/queue_watch.h>
 #include <holdfast/version.h>
 
 #include "base/error.h"

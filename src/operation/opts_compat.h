@@ -35,6 +35,7 @@
     X(rwlock, RWLOCK, on_revoke)                                               \
     X(election, ELECTION, id)                                                  \
     X(names, NAMES, all)                                                       \
+    X(queue_watch, QUEUE_WATCH, queues)                                        \
     X(zookeeper, ZOOKEEPER, max_answer_bytes)                                  \
     X(zookeeper_cache, ZOOKEEPER_CACHE, without_data)                          \
     X(zookeeper_registration, ZOOKEEPER_REGISTRATION, acl_count)

@@ -30,6 +30,8 @@ struct hf_engine {
     bool proofs_fail;
     bool lazy;
     bool shows_too_many;
+    bool no_memory;
+    bool no_participants;
     unsigned replacements; /* holders to replace, see SCRIPTED_REPLACE_HOLDER */
     uint64_t sequence;
     struct hf_ticket tickets[TICKETS_MAX];
@@ -69,16 +71,22 @@ static void answer(struct hf_engine *engine, enum hf_event_kind kind,
     answer_found(engine, kind, request, true);
 }
 
-static void fail(struct hf_engine *engine, struct hf_request *request,
-                 enum hf_failure failure)
+static void fail_as(struct hf_engine *engine, struct hf_request *request,
+                    enum hf_failure failure, hf_status status)
 {
     struct hf_event event = {.kind = HF_EVENT_FAILED};
 
     event.as.answer.request = request;
     event.as.answer.failure = failure;
-    event.as.answer.status = HF_EUNREACHABLE;
+    event.as.answer.status = status;
     event.as.answer.text = "as the test wants it";
     engine->host.event(engine->host.host, &event);
+}
+
+static void fail(struct hf_engine *engine, struct hf_request *request,
+                 enum hf_failure failure)
+{
+    fail_as(engine, request, failure, HF_EUNREACHABLE);
 }
 
 static size_t index_of(const struct hf_engine *engine,
@@ -338,8 +346,27 @@ static void answer_too_many(struct hf_engine *engine,
     engine->host.event(engine->host.host, &event);
 }
 
+/* Answer a list or a queue watch that is to fail for good.  False: it is to be
+ * carried out. */
+static bool fails_for_good(struct hf_engine *engine, struct hf_request *request)
+{
+    bool lists = request->kind == HF_REQUEST_LIST && request->detailed;
+
+    if (lists && engine->no_memory)
+        fail_as(engine, request, HF_FAILURE_FATAL, HF_ENOMEM);
+    else if ((lists || request->kind == HF_REQUEST_WATCH_QUEUE) &&
+             request->ticket_kind == HF_TICKET_PARTICIPANT &&
+             engine->no_participants)
+        fail_as(engine, request, HF_FAILURE_FATAL, HF_EUNSUPPORTED);
+    else
+        return false;
+    return true;
+}
+
 static void execute(struct hf_engine *engine, struct hf_request *request)
 {
+    if (fails_for_good(engine, request))
+        return;
     switch (request->kind) {
     case HF_REQUEST_ENQUEUE:
         enqueue(engine, request);
@@ -504,6 +531,13 @@ static void execute_command(struct hf_engine *engine, char command)
         break;
     case SCRIPTED_TOO_MANY:
         engine->shows_too_many = true;
+        break;
+    case SCRIPTED_NO_MEMORY:
+    case SCRIPTED_MEMORY:
+        engine->no_memory = command == SCRIPTED_NO_MEMORY;
+        break;
+    case SCRIPTED_NO_PARTICIPANTS:
+        engine->no_participants = true;
         break;
     case SCRIPTED_BLOCK:
         insert_ticket(engine, &other_client, HF_TICKET_MUTEX, "other", 0);

@@ -18,6 +18,10 @@ enum {
     SCRIPTED_LAZY = 'z',        /* later sessions are lazy */
     SCRIPTED_TOO_MANY = 'C',    /* show more tickets to people, and to who looks
                                 for a deadlock, than the latter reads */
+    SCRIPTED_NO_MEMORY = 'n',   /* fail lists for people with HF_ENOMEM */
+    SCRIPTED_MEMORY = 'N',      /* not any more */
+    SCRIPTED_NO_PARTICIPANTS = 'P', /* fail lists and watches of participants
+                                       with HF_EUNSUPPORTED from now on */
     SCRIPTED_BLOCK =
         'b', /* add another client's ticket at the head of the queue */
     SCRIPTED_UNBLOCK = 'u', /* remove that ticket */

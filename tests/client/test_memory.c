@@ -397,8 +397,8 @@ static void watching(const struct client_directory *directory)
 
     if (fixture_open(&a, directory)) {
         (void)status_is_expected(hf_lock_acquire(a.lock, &opts, &grant));
-        if (status_is_expected(hf_queue_watch_open(a.client, "nightly",
-                                                   HF_QUEUE_ALL, on, &watch)))
+        if (status_is_expected(
+                hf_queue_watch_open(a.client, "nightly", NULL, on, &watch)))
             await_list(&events);
     }
     if (grant != NULL)
