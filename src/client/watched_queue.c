@@ -2,6 +2,7 @@
 /* See watched_queue.h. */
 #include "client/watched_queue.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,19 +28,6 @@ static int compare_key(const void *key, const void *element)
     const struct hf_seen_ticket *const *ticket = element;
 
     return strcmp(key, (*ticket)->id);
-}
-
-/* The ticket that is known by ${id}, or NULL. */
-static struct hf_seen_ticket *find(const struct hf_watched_queue *queue,
-                                   const char *id)
-{
-    struct hf_seen_ticket **found =
-        queue->count == 0
-            ? NULL
-            : bsearch(id, queue->by_id, queue->count,
-                      sizeof(struct hf_seen_ticket *), compare_key);
-
-    return found != NULL ? *found : NULL;
 }
 
 /* Keep what ${view} says of the owner, unless that was not read.  False: no
@@ -74,6 +62,7 @@ static struct hf_seen_ticket *new_ticket(const struct hf_ticket_view *view,
     (void)snprintf(ticket->id, sizeof ticket->id, "%s", view->id);
     (void)snprintf(ticket->layout, sizeof ticket->layout, "%s", view->layout);
     ticket->began_at_ms = HF_FOREVER;
+    ticket->index = HF_SEEN_TICKET_NEW;
     ticket->view = *view;
     ticket->view.id = ticket->id;
     ticket->view.layout = ticket->layout;
@@ -137,6 +126,8 @@ struct taking {
     struct hf_seen_ticket **tickets; /* in order */
     size_t count;
     struct hf_seen_ticket **by_id;
+    /* The ticket of the last list that is expected next, by its index. */
+    size_t expected;
     bool must_restart; /* a text before the range is missing */
     size_t texts;      /* that were not known before */
     size_t missing;    /* texts that are not known yet */
@@ -158,15 +149,37 @@ static bool take_known(struct hf_seen_ticket *ticket,
     return true;
 }
 
-/* The ticket of ${view} in the list.  NULL: no memory. */
+/* The ticket that is known by ${id}, or NULL.  Most tickets are where they
+ * were, behind the one that was found before; the others are searched for. */
+static struct hf_seen_ticket *find(struct taking *taking, const char *id)
+{
+    const struct hf_watched_queue *queue = taking->queue;
+    struct hf_seen_ticket **found;
+
+    if (queue->count == 0)
+        return NULL;
+    if (taking->expected < queue->count &&
+        strcmp(queue->tickets[taking->expected]->id, id) == 0)
+        return queue->tickets[taking->expected++];
+    found = bsearch(id, queue->by_id, queue->count,
+                    sizeof(struct hf_seen_ticket *), compare_key);
+    if (found == NULL)
+        return NULL;
+    taking->expected = (*found)->index + 1;
+    return *found;
+}
+
+/* The ticket of ${view} in the list; it is ${known}, unless that is NULL.
+ * NULL: no memory. */
 static struct hf_seen_ticket *take_ticket(const struct hf_watched_queue *queue,
+                                          struct hf_seen_ticket *known,
                                           const struct hf_ticket_view *view,
                                           uint64_t now_ms)
 {
-    struct hf_seen_ticket *ticket = find(queue, view->id);
+    struct hf_seen_ticket *ticket;
 
-    if (ticket != NULL)
-        return take_known(ticket, view, now_ms) ? ticket : NULL;
+    if (known != NULL)
+        return take_known(known, view, now_ms) ? known : NULL;
     if ((ticket = new_ticket(view, now_ms)) != NULL)
         ticket->unreported = !queue->was_listed ? HF_QUEUE_THERE
                              : view->holds      ? HF_QUEUE_GRANTED
@@ -181,14 +194,14 @@ static bool take_view(struct taking *taking, const struct hf_ticket_view *view,
                       uint64_t sequence, uint64_t now_ms)
 {
     const struct hf_watched_queue *queue = taking->queue;
-    const struct hf_seen_ticket *known = find(queue, view->id);
+    struct hf_seen_ticket *known = find(taking, view->id);
     bool had_text = known != NULL && known->owner != NULL;
     struct hf_seen_ticket *ticket;
 
     /* Anybody may give two nodes of ZooKeeper one id. */
     if (known != NULL && known->listed)
         return true;
-    if ((ticket = take_ticket(queue, view, now_ms)) == NULL)
+    if ((ticket = take_ticket(queue, known, view, now_ms)) == NULL)
         return false;
     taking->texts += !had_text && ticket->owner != NULL;
     taking->missing += ticket->owner == NULL;
@@ -230,7 +243,7 @@ static void drop_new(struct taking *taking)
         struct hf_seen_ticket *ticket = taking->tickets[i];
 
         ticket->listed = false;
-        if (find(taking->queue, ticket->id) == NULL)
+        if (ticket->index == HF_SEEN_TICKET_NEW)
             free_ticket(ticket);
     }
     hf_free(taking->tickets);
@@ -275,6 +288,72 @@ static void choose_texts(struct hf_watched_queue *queue,
         taking->must_restart ? 0 : hf_tickets_texts_from(tickets);
 }
 
+/* Nodes of ZooKeeper may have any id: of the new tickets, which are in .by_id
+ * from ${first} on, keep one for each id. */
+static void drop_doubles(struct taking *taking, size_t first)
+{
+    struct hf_seen_ticket **by_id = taking->by_id;
+    size_t kept = first, count = 0;
+
+    for (size_t i = first; i < taking->count; i++) {
+        by_id[i]->listed =
+            kept == first || compare_ids(&by_id[kept - 1], &by_id[i]) != 0;
+        if (by_id[i]->listed)
+            by_id[kept++] = by_id[i];
+    }
+    if (kept == taking->count)
+        return;
+    for (size_t i = 0; i < taking->count; i++) {
+        if (taking->tickets[i]->listed)
+            taking->tickets[count++] = taking->tickets[i];
+        else
+            free_ticket(taking->tickets[i]);
+    }
+    taking->count = count;
+}
+
+/* Fill .by_id.  The tickets that were known are sorted already, so only the new
+ * ones have to be: they are sorted at its end, and merged from there. */
+static void sort_by_id(struct taking *taking)
+{
+    const struct hf_watched_queue *queue = taking->queue;
+    struct hf_seen_ticket **by_id = taking->by_id;
+    size_t next = taking->count, count = 0;
+
+    for (size_t i = taking->count; i > 0; i--)
+        if (taking->tickets[i - 1]->index == HF_SEEN_TICKET_NEW)
+            by_id[--next] = taking->tickets[i - 1];
+    qsort(&by_id[next], taking->count - next, sizeof(struct hf_seen_ticket *),
+          compare_ids);
+    drop_doubles(taking, next);
+    for (size_t i = 0; i < queue->count; i++) {
+        if (!queue->by_id[i]->listed)
+            continue;
+        while (next < taking->count &&
+               compare_ids(&by_id[next], &queue->by_id[i]) < 0)
+            by_id[count++] = by_id[next++];
+        by_id[count++] = queue->by_id[i];
+    }
+    assert(count == next); /* the rest is in its place */
+}
+
+/* The list was taken in: it is what is known from now on. */
+static void replace_tickets(struct hf_watched_queue *queue,
+                            const struct taking *taking)
+{
+    hf_free(queue->tickets);
+    hf_free(queue->by_id);
+    queue->tickets = taking->tickets;
+    queue->by_id = taking->by_id;
+    queue->count = taking->count;
+    queue->next = 0;
+    queue->was_listed = true;
+    for (size_t i = 0; i < queue->count; i++) {
+        queue->tickets[i]->listed = false;
+        queue->tickets[i]->index = i;
+    }
+}
+
 bool hf_watched_queue_take(struct hf_watched_queue *queue,
                            const struct hf_tickets *tickets, bool semaphore,
                            uint64_t now_ms)
@@ -285,20 +364,9 @@ bool hf_watched_queue_take(struct hf_watched_queue *queue,
         drop_new(&taking);
         return false;
     }
-    memcpy(taking.by_id, taking.tickets,
-           taking.count * sizeof(struct hf_seen_ticket *));
-    qsort(taking.by_id, taking.count, sizeof(struct hf_seen_ticket *),
-          compare_ids);
+    sort_by_id(&taking);
     set_gone_aside(queue);
-    hf_free(queue->tickets);
-    hf_free(queue->by_id);
-    queue->tickets = taking.tickets;
-    queue->by_id = taking.by_id;
-    queue->count = taking.count;
-    queue->next = 0;
-    queue->was_listed = true;
-    for (size_t i = 0; i < queue->count; i++)
-        queue->tickets[i]->listed = false;
+    replace_tickets(queue, &taking);
     choose_texts(queue, &taking, tickets);
     return true;
 }
