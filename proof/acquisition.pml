@@ -26,7 +26,8 @@ inline check_grant(a)
             if
             :: safe_until[CLIENT(v)] ->
                 x++
-            :: !safe_until[CLIENT(v)] && session[CLIENT(v)] != CRASHED ->
+            :: !safe_until[CLIENT(v)] && session[CLIENT(v)] != CRASHED &&
+               IS_RELIED_ON(v) ->
                 BREAKS(broken_loss) /* its user believes that it holds */
             :: else
             fi

@@ -4,7 +4,8 @@
  * the first client want one mutex, and one ticket serves them all.  The
  * second client is an ordinary contender for the same mutex.
  *
- * cohort_waiters.pml has what the cohort does at the end of a step.
+ * cohort_waiters.pml has what the cohort does at the end of a step, and
+ * cohort_kept.pml how it keeps the ticket when no waiter needs it.
  */
 #define CLIENTS 2
 #ifndef ATTEMPTS
@@ -35,7 +36,6 @@
 #define ROOM_SEEN(a) (true)
 #define USER_RELEASES(a) (a == OUTSIDER)
 #define IS_WANTED(a) (a == OUTSIDER)
-#define NOTIFY_CHANGED(queue) skip
 #define IS_FINISHED(a)                                                         \
     (session[CLIENT(a)] == CRASHED ||                                          \
      (a == OUTSIDER -> acq[a].phase == DONE :                                  \
@@ -60,11 +60,8 @@ byte revokes_left = REVOKES;
     (waiter[0] == DONE && waiter[1] == DONE && waiter[WAITERS - 1] == DONE)
 #define CAN_BE_FREED(a) (acq[a].phase == IDLE || acq[a].phase == DONE)
 
-inline pump_queue_watch(a) { skip }
-inline fail_queue_watch(a) { skip }
-inline forget_queue_watch(a) { skip }
-
 #include "session_state.pml"
+#include "cohort_kept.pml"
 #include "cohort_waiters.pml"
 #include "common_checks.pml"
 
@@ -118,6 +115,45 @@ end:
     od
 }
 
+/* The events of a ticket that is kept. */
+proctype kept_ticket()
+{
+end:
+    do
+    :: atomic {
+        if
+        :: d_step {
+            session[0] == CONNECTED && kept_watch == ANSWERED;
+            kept_watch_answered()
+        }
+        :: d_step {
+            session[0] == CONNECTED && kept_watch == WATCHING && kept_changed;
+            kept_queue_changed()
+        }
+        :: d_step {
+            RUNS(0) && TIME_MAY_END;
+            kept_too_long = true
+        }
+        fi;
+        d_step {
+            end_of_step(0)
+        }
+    }
+    :: d_step { /* the engine: LISTED now, and CHANGED later */
+        session[0] == CONNECTED && alive[0] && kept_watch == ASKED;
+        kept_answer = (queue_length[0] == 1 &&
+                       position[acq[ticket_in_use - 1].ticket] == 1 ->
+                           SHOWS_OURS : SHOWS_OTHERS);
+        kept_watch = ANSWERED
+    }
+    :: d_step { /* or it refuses */
+        session[0] == CONNECTED && alive[0] && kept_watch == ASKED;
+        kept_answer = REFUSED;
+        kept_watch = ANSWERED
+    }
+    od
+}
+
 init
 {
     d_step {
@@ -129,7 +165,15 @@ init
             run thread(u)
         }
         u = 0;
-        run revoker()
+        run revoker();
+        if
+        :: KEEPS ->
+            run kept_ticket()
+        :: KEEPS ->
+            keeps_long = true;
+            run kept_ticket()
+        :: else
+        fi
     }
     wait_until_all_finished()
 }

@@ -3,8 +3,8 @@
  * What a cohort does at the end of a step: pump() in src/core/cohort.c.
  *
  * The idea: the ticket passes from one waiter to the next without a request.
- * It is released when no waiter needs it, after HANDOFFS handoffs, or when
- * somebody asks for its release.
+ * It is released when no waiter needs it and it is not kept, after HANDOFFS
+ * handoffs, or when somebody asks for its release.
  */
 
 #define TICKET_IS(state)                                                       \
@@ -36,6 +36,7 @@ inline check_ticket()
         w = ticket_in_use - 1;
         release(w);
         ticket_in_use = 0;
+        forget_ticket();
         pump(w)
 #ifdef COHORT_LOSS_ENDS
         ; for (u : 0 .. WAITERS - 1) {
@@ -51,12 +52,20 @@ inline check_ticket()
     fi
 }
 
+#ifdef KEPT_PASSED_ON_TO_ALL
+#define OTHERS_MAY_WAIT (false)
+#else
+#define OTHERS_MAY_WAIT contended
+#endif
+/* While the queue is watched, others do not wait, and the bound is of no use.
+ */
+#define HANDED_ON_ENOUGH (grants > HANDOFFS && !watches_queue)
 #ifdef COHORT_REVOKED_STAYS
-#define SERVED_ENOUGH (grants > HANDOFFS)
+#define SERVED_ENOUGH HANDED_ON_ENOUGH
 #elif defined(COHORT_UNBOUNDED)
 #define SERVED_ENOUGH revoked
 #else
-#define SERVED_ENOUGH (revoked || grants > HANDOFFS)
+#define SERVED_ENOUGH (revoked || OTHERS_MAY_WAIT || HANDED_ON_ENOUGH)
 #endif
 
 /* must_remove_ticket(), remove_ticket() and await_ticket() */
@@ -64,7 +73,8 @@ inline remove_ticket()
 {
     if
     :: ticket_in_use > 0 && NO_HOLDER &&
-       (NOBODY_WAITS || (TICKET_IS(HELD) && grants > 0 && SERVED_ENOUGH)) ->
+       (NOBODY_WAITS ->
+            !CAN_BE_KEPT : (TICKET_IS(HELD) && grants > 0 && SERVED_ENOUGH)) ->
 #ifndef COHORT_KEEPS_TICKET
         w = ticket_in_use - 1;
         if
@@ -82,13 +92,35 @@ inline remove_ticket()
             :: else
             fi
         }
+#ifndef KEPT_TAKEN_BACK
         ticket_in_use = 0;
+#endif
+        forget_ticket();
         pump(w)
 #else
         skip
 #endif
     :: else
     fi
+}
+
+/* A waiter that comes while the ticket is being removed waits for another one.
+ */
+inline take_back()
+{
+#ifdef KEPT_TAKEN_BACK
+    if
+    :: TICKET_IS(RELEASING) && !NOBODY_WAITS ->
+        acq[ticket_in_use - 1].phase = HELD;
+        contended = false;
+        grants = 0
+    :: ticket_in_use > 0 && CAN_BE_FREED(ticket_in_use - 1) ->
+        ticket_in_use = 0
+    :: else
+    fi
+#else
+    skip
+#endif
 }
 
 #ifdef COHORT_SHARES
@@ -108,7 +140,7 @@ inline grant()
 {
     for (u : 0 .. WAITERS - 1) {
         if
-        :: IS_NEXT(u) && TICKET_IS(HELD) && MAY_GRANT && MAY_ADMIT(0) ->
+        :: IS_NEXT(u) && TICKET_IS(HELD) && MAY_GRANT && MAY_ADMIT_WAITER ->
             w = ticket_in_use - 1;
             if
             :: !NO_HOLDER ->
@@ -123,7 +155,7 @@ inline grant()
                 fi
             }
             if /* the outsider is not starved, and a revoke is obeyed */
-            :: grants > HANDOFFS || (revoked && grants > 0) ->
+            :: HANDED_ON_ENOUGH || ((revoked || contended) && grants > 0) ->
                 BREAKS(broken_order)
             :: else
             fi;
@@ -160,6 +192,8 @@ inline enqueue_ticket()
         ticket_in_use = w + 1;
         grants = 0;
         revoked = false;
+        contended = false;
+        was_behind = false;
         acq[w].phase = PAUSED;
         pump(w)
     :: else
@@ -172,7 +206,10 @@ inline end_of_step(c)
     :: c == 0 ->
         ticket_lost();
         check_ticket();
+        was_behind = was_behind || (KEEPS && TICKET_IS(QUEUED));
         remove_ticket();
+        take_back();
+        note_kept();
         grant();
         finish_leaving();
         enqueue_ticket();
@@ -184,7 +221,12 @@ inline end_of_step(c)
                 BREAKS(broken_loss) /* it still believes that it holds */
             :: else
             fi
-        }
+        };
+        if /* a revoke is obeyed */
+        :: kept && revoked ->
+            BREAKS(broken_order)
+        :: else
+        fi
     :: else
     fi
 }

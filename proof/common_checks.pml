@@ -7,6 +7,14 @@
      FINISHED_OR_NONE(2) && FINISHED_OR_NONE(3) &&                             \
      FINISHED_OR_NONE(4) && FINISHED_OR_NONE(5) &&                             \
      FINISHED_OR_NONE(6) && FINISHED_OR_NONE(7))
+/* See cohort_kept.pml: does a user rely on it, and is it lost when safe-until
+ * passes? */
+#ifndef IS_RELIED_ON
+#define IS_RELIED_ON(a) (true)
+#endif
+#ifndef IS_LOST_WITH_SAFE_UNTIL
+#define IS_LOST_WITH_SAFE_UNTIL(a) (true)
+#endif
 #ifndef REPEATS
 #define REPEATS 1
 #endif

@@ -76,7 +76,8 @@ inline append(t)
 {
     queue_length[QUEUE(OWNER(t))]++;
     position[t] = queue_length[QUEUE(OWNER(t))];
-    reads[t] = !WRITES(OWNER(t))
+    reads[t] = !WRITES(OWNER(t));
+    NOTIFY_ADDED(QUEUE(OWNER(t)))
 }
 
 inline remove(t)

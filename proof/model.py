@@ -49,6 +49,14 @@ CONFIGURATIONS = {
                  "request to release", "cohort", "-DFAULTS=0"),
     "cohort-3-ends": (True, "the same: every history ends", "cohort",
                       "-DFAULTS=0"),
+    "cohort-kept": (True, "3 threads whose ticket is kept, another process, a "
+                    "request to release", "cohort", "-DKEEPS=true -DFAULTS=0"),
+    "cohort-kept-ends": (True, "the same: every history ends", "cohort",
+                         "-DKEEPS=true -DFAULTS=0"),
+    "cohort-kept-expiry": (True, "2 threads whose ticket is kept, another "
+                           "process, a safe-until that passes", "cohort",
+                           "-DKEEPS=true -DWAITERS=2 -DREVOKES=0 -DATTEMPTS=4 "
+                           "-DFAULT=EXPIRY"),
     "safe-until": (True, "2 grants and an election are read, sessions are lost",
                    "safe_until", ""),
     "etcd-lease": (True, "a lease of etcd is proven while another leader is "
@@ -78,6 +86,9 @@ CONFIGURATIONS = {
     "cohort-2-any": (False, "2 threads behind one ticket, another process, a "
                      "fault", "cohort",
                      "-DWAITERS=2 -DREVOKES=0 -DATTEMPTS=4"),
+    "cohort-kept-any": (False, "2 threads whose ticket is kept, another "
+                        "process, a fault", "cohort",
+                        "-DKEEPS=true -DWAITERS=2 -DREVOKES=0 -DATTEMPTS=4"),
 }
 
 # {name: (file, options, the property that breaks first, what is done wrong)}.
@@ -87,6 +98,8 @@ TWO = "-DCLIENTS=2 -DATTEMPTS=4"
 THREE = "-DCLIENTS=3 -DATTEMPTS=3"
 DOWNGRADE = "-DCLIENTS=3 -DATTEMPTS=3 -DDOWNGRADES=1"
 SMALL_COHORT = "-DWAITERS=2 -DREVOKES=0 -DATTEMPTS=4"
+KEPT = "-DKEEPS=true -DFAULTS=0"
+KEPT_EXPIRY = "-DKEEPS=true -DFAULT=EXPIRY " + SMALL_COHORT
 MUTATIONS = {
     "ADMIT_ON_ANY_GONE": ("mutex", THREE, "order",
                           "any watched ticket that goes admits"),
@@ -184,6 +197,22 @@ MUTATIONS = {
                           "a waiter gives up when its session is lost"),
     "COHORT_LOSS_ENDS": ("cohort", SMALL_COHORT, "wait",
                          "waiters of a ticket that is lost give up"),
+    "KEPT_PAST_SAFE_UNTIL": ("cohort", KEPT_EXPIRY, "exclusion",
+                             "a ticket that is kept is used past safe-until"),
+    "KEPT_TAKEN_BACK": ("cohort", KEPT + " -DREVOKES=0", "exclusion",
+                        "a waiter gets the ticket while it is being removed"),
+    "KEPT_PASSED_ON_TO_ALL": ("cohort", KEPT + " -DHANDOFFS=3", "order",
+                              "a ticket that others wait for is passed on"),
+    "KEPT_REVOKED_STAYS": ("cohort", KEPT, "order",
+                           "a kept ticket stays when its release is asked for"),
+    "KEPT_BLINDLY": ("cohort", KEPT, "progress",
+                     "a ticket is kept though its queue cannot be watched"),
+    "KEPT_LIST_IGNORED": ("cohort", KEPT, "progress",
+                          "a ticket is kept though the list shows another"),
+    "KEPT_WHILE_OTHERS_WAIT": ("cohort", KEPT, "progress",
+                               "a kept ticket stays though another comes"),
+    "KEPT_FOR_EVER": ("cohort", KEPT, "progress",
+                      "a ticket that is kept stays when its time is over"),
 }
 # The quick ones: one or two of each property and of each file.
 SAMPLE = ("ADMIT_EXPIRED", "OLD_SNAPSHOT", "GONE_ADMITS_WRITER",
@@ -191,7 +220,7 @@ SAMPLE = ("ADMIT_EXPIRED", "OLD_SNAPSHOT", "GONE_ADMITS_WRITER",
           "GONE_SKIPS_ONE", "GONE_FORGOTTEN", "SEARCH_SKIPPED",
           "CANCEL_KEEPS_TICKET", "WATCH_FIRST", "LOST_NOT_NOTIFIED", "FLAG_FIRST",
           "STORE_BEFORE_CLEAR", "ETCD_READ_PROVES",
-          "LOST_SESSION_ENDS")
+          "LOST_SESSION_ENDS", "KEPT_PAST_SAFE_UNTIL", "KEPT_WHILE_OTHERS_WAIT")
 INVARIANTS = {"exclusion": 1, "token": 2, "order": 3, "progress": 4,
               "leak": 5, "herd": 6, "loss": 7, "wait": 9}
 

@@ -11,6 +11,7 @@
 #define USER_RELEASES(a) (true)
 #define IS_WANTED(a) (true)
 #define NOTIFY_CHANGED(queue) skip
+#define NOTIFY_ADDED(queue) skip
 #define IS_FINISHED(a) (acq[a].phase == DONE || session[CLIENT(a)] == CRASHED)
 #define CLIENT_IS_FINISHED(c) (acq[c].phase == DONE)
 

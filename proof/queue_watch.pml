@@ -25,6 +25,7 @@ bool queue_watch_changed[CLIENTS]; /* CHANGED is under way, behind the answer */
                                queue_length[1] < LIMIT_IN_FORCE)
 
 #define NOTIFY_CHANGED(queue) notify_queue_watches(queue)
+#define NOTIFY_ADDED(queue) skip
 inline notify_queue_watches(queue)
 {
     for (v : 0 .. CLIENTS - 1) {

@@ -120,7 +120,8 @@ inline expired(c)
         :: acq[y].phase == HELD && session[c] == CRASHED ->
             acq[y].phase = DONE
 #ifndef LOST_NOT_NOTIFIED
-        :: acq[y].phase == HELD && session[c] != CRASHED ->
+        :: acq[y].phase == HELD && session[c] != CRASHED &&
+           IS_LOST_WITH_SAFE_UNTIL(y) ->
             lose(y, true)
 #endif
         :: else
