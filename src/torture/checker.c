@@ -170,6 +170,15 @@ static unsigned class_of(const struct hf_history_attempt *attempt,
     return kind == HF_KIND_READ ? CLASS_READERS : CLASS_OTHERS;
 }
 
+/* Is the token of ${attempt} too low, because it was granted after ${other}?  A
+ * client that has kept its ticket is granted again with the same token. */
+static bool is_too_low(const struct hf_history_attempt *attempt,
+                       const struct hf_history_attempt *other)
+{
+    return attempt->token < other->token ||
+           (attempt->token == other->token && attempt->client != other->client);
+}
+
 /* Add a violation if the token of interval ${index} is not greater than those
  * before.  ${greatest} has for each class the index + 1 of the interval with
  * the greatest token; 0: none. */
@@ -196,7 +205,7 @@ static void check_token(struct checker *checker, size_t index,
             !hf_history_attempts_conflict(attempt, interval->kind,
                                           attempt_of(checker, other),
                                           other->kind) ||
-            attempt->token > attempt_of(checker, other)->token)
+            !is_too_low(attempt, attempt_of(checker, other)))
             continue;
         violation.other = other->attempt;
         add_violation(checker, &violation);
@@ -232,8 +241,8 @@ static void check_tokens(struct checker *checker)
 /* Add a violation for each attempt that overtook the interval ${index}.  The
  * ticket of that was in the queue from .queued_us until its grant, because a
  * client that loses its ticket is notified before it is granted anything.  So a
- * client that began to want the lock after .queued_us must not have been
- * granted before. */
+ * client whose ticket came after .queued_us must not have been granted
+ * before. */
 static void check_overtaken(struct checker *checker, size_t index,
                             struct hf_overtakers *overtakers)
 {

@@ -17,10 +17,11 @@ enum hf_check_rule {
      * permits are held than there are. */
     HF_CHECK_EXCLUSION,
     /* The token of a grant is not greater than that of an earlier grant which
-     * it conflicts with. */
+     * it conflicts with.  A client that has kept its ticket may be granted with
+     * the same token again. */
     HF_CHECK_TOKENS,
-    /* An attempt that began when another one was in the queue already was
-     * granted before it. */
+    /* An attempt whose ticket came when another one was in the queue already
+     * was granted before it. */
     HF_CHECK_ORDER,
     /* A holder was not notified of the loss of its grant, or too late after its
      * last safe-until. */

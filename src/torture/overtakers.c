@@ -10,7 +10,7 @@ enum group { READERS, EXCLUSIVE, SEMAPHORES, GROUPS };
 /* A node of the tree: the greatest and least values of the attempts below
  * it. */
 struct hf_overtakers_node {
-    uint64_t want_us[GROUPS]; /* greatest; 0: there is none */
+    uint64_t came_us[GROUPS]; /* greatest; 0: there is none */
     uint32_t permits;         /* greatest, of semaphores */
     int64_t spare;            /* least of .limit less .permits, of semaphores */
 };
@@ -36,12 +36,51 @@ attempt_of(const struct hf_overtakers *overtakers, size_t index)
 
 /* ----------------------------------------------------------------- build -- */
 
-static struct hf_overtakers_node
-node_of(const struct hf_history_attempt *attempt)
+/* When the ticket of the interval ${index} came.  ${before} is the index + 1 of
+ * the interval of its client before; 0: none. */
+static uint64_t came_us(const struct hf_overtakers *overtakers, size_t index,
+                        size_t before)
 {
+    const struct hf_hold_interval *items = overtakers->intervals->items;
+
+    if (before != 0 && items[before - 1].lock == items[index].lock &&
+        attempt_of(overtakers, before - 1)->token ==
+            attempt_of(overtakers, index)->token)
+        return overtakers->came_us[before - 1];
+    return attempt_of(overtakers, index)->want_us;
+}
+
+/* Fill in .came_us.  False if there is no memory. */
+static bool find_tickets(struct hf_overtakers *overtakers)
+{
+    size_t count = overtakers->intervals->count;
+    size_t clients = overtakers->history->clients.count;
+    size_t *last = hf_alloc((clients + 1) * sizeof *last); /* of each client */
+
+    overtakers->came_us = hf_alloc((count + 1) * sizeof *overtakers->came_us);
+    if (last == NULL || overtakers->came_us == NULL) {
+        hf_free(last);
+        return false;
+    }
+    for (size_t i = 0; i < clients; i++)
+        last[i] = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t client = attempt_of(overtakers, i)->client;
+
+        overtakers->came_us[i] = came_us(overtakers, i, last[client]);
+        last[client] = i + 1;
+    }
+    hf_free(last);
+    return true;
+}
+
+static struct hf_overtakers_node node_of(const struct hf_overtakers *overtakers,
+                                         size_t index)
+{
+    const struct hf_history_attempt *attempt = attempt_of(overtakers, index);
     struct hf_overtakers_node node = {.spare = INT64_MAX};
 
-    node.want_us[group_of(attempt)] = attempt->want_us;
+    node.came_us[group_of(attempt)] = overtakers->came_us[index];
     if (attempt->kind == HF_KIND_SEMAPHORE) {
         node.permits = attempt->permits;
         node.spare = spare_of(attempt);
@@ -53,8 +92,8 @@ static void add(struct hf_overtakers_node *to,
                 const struct hf_overtakers_node *from)
 {
     for (unsigned i = 0; i < GROUPS; i++)
-        if (from->want_us[i] > to->want_us[i])
-            to->want_us[i] = from->want_us[i];
+        if (from->came_us[i] > to->came_us[i])
+            to->came_us[i] = from->came_us[i];
     if (from->permits > to->permits)
         to->permits = from->permits;
     if (from->spare < to->spare)
@@ -72,12 +111,14 @@ bool hf_overtakers_init(struct hf_overtakers *overtakers,
     *overtakers = (struct hf_overtakers){
         .history = history, .intervals = intervals, .leaves = leaves};
     overtakers->nodes = hf_alloc(2 * leaves * sizeof *overtakers->nodes);
-    if (overtakers->nodes == NULL)
+    if (overtakers->nodes == NULL || !find_tickets(overtakers)) {
+        hf_overtakers_free(overtakers);
         return false;
+    }
     for (size_t i = 0; i < leaves; i++)
         overtakers->nodes[leaves + i] =
             i < intervals->count
-                ? node_of(attempt_of(overtakers, i))
+                ? node_of(overtakers, i)
                 : (struct hf_overtakers_node){.spare = INT64_MAX};
     for (size_t i = leaves; i-- > 1;) {
         overtakers->nodes[i] = overtakers->nodes[2 * i];
@@ -89,6 +130,7 @@ bool hf_overtakers_init(struct hf_overtakers *overtakers,
 void hf_overtakers_free(struct hf_overtakers *overtakers)
 {
     hf_free(overtakers->nodes);
+    hf_free(overtakers->came_us);
     *overtakers = (struct hf_overtakers){0};
 }
 
@@ -103,12 +145,12 @@ static bool may_have(const struct hf_overtakers_node *node,
 
     switch (group_of(attempt)) {
     case READERS:
-        return node->want_us[EXCLUSIVE] > queued_us;
+        return node->came_us[EXCLUSIVE] > queued_us;
     case EXCLUSIVE:
-        return node->want_us[EXCLUSIVE] > queued_us ||
-               node->want_us[READERS] > queued_us;
+        return node->came_us[EXCLUSIVE] > queued_us ||
+               node->came_us[READERS] > queued_us;
     default:
-        return node->want_us[SEMAPHORES] > queued_us &&
+        return node->came_us[SEMAPHORES] > queued_us &&
                (uint64_t)node->permits + attempt->permits > attempt->limit &&
                node->spare < (int64_t)attempt->permits;
     }
@@ -143,7 +185,7 @@ static bool overtook(const struct hf_overtakers *overtakers, size_t other,
     const struct hf_history_attempt *that = attempt_of(overtakers, other);
 
     return items[other].attempt != items[index].attempt &&
-           that->want_us > attempt->queued_us &&
+           overtakers->came_us[other] > attempt->queued_us &&
            hf_history_attempts_conflict(attempt, attempt->kind, that,
                                         that->kind);
 }

@@ -2,7 +2,9 @@
 /*
  * Which hold intervals overtook an attempt?  An interval did if it is of the
  * same lock, began while the ticket of the attempt was in the queue, and is of
- * a conflicting attempt that began to want the lock only then.
+ * a conflicting attempt whose ticket came only then.  A ticket came when its
+ * client began to want the lock.  A client that was granted with the same token
+ * before has kept its ticket, which came with the first of these attempts.
  *
  * An attempt that waits for long has thousands of intervals before its own, and
  * hardly one overtook it.  So the intervals are the leaves of a tree, and each
@@ -20,6 +22,7 @@ struct hf_overtakers_node;
 struct hf_overtakers {
     const struct hf_history *history;          /* borrowed */
     const struct hf_hold_intervals *intervals; /* borrowed */
+    uint64_t *came_us; /* for each interval: when the ticket came */
     struct hf_overtakers_node *nodes; /* node i has the children 2i, 2i + 1 */
     size_t leaves;                    /* a power of two */
     size_t steps;                     /* nodes that were looked at */

@@ -281,6 +281,31 @@ TEST(a_token_that_does_not_rise)
                   "50 b release x token=5\n");
 }
 
+/* A ticket that is kept is granted again, within its client. */
+TEST(a_token_that_is_kept)
+{
+    assert_clean("10 a want x kind=mutex\n"
+                 "20 a grant x token=5 safe_until=900\n"
+                 "30 a release x token=5\n"
+                 "40 a want x kind=mutex\n"
+                 "50 a grant x token=5 safe_until=900\n"
+                 "60 a release x token=5\n");
+}
+
+TEST(a_token_that_is_kept_while_another_holds)
+{
+    assert_broken(HF_CHECK_TOKENS, 9,
+                  "10 a want x kind=mutex\n"
+                  "20 a grant x token=5 safe_until=900\n"
+                  "30 a release x token=5\n"
+                  "31 b want x kind=mutex\n"
+                  "32 b grant x token=6 safe_until=900\n"
+                  "33 b release x token=6\n"
+                  "40 a want x kind=mutex\n"
+                  "50 a grant x token=5 safe_until=900\n"
+                  "60 a release x token=5\n");
+}
+
 /* A grant that was noted after its end was used for nothing. */
 TEST(an_empty_window_has_no_token)
 {
@@ -302,6 +327,36 @@ TEST(somebody_was_overtaken)
                   "40 b release x token=1\n"
                   "50 a grant x token=2 safe_until=900\n"
                   "60 a release x token=2\n");
+}
+
+/* The ticket was there before that of the one that waits. */
+TEST(who_kept_its_ticket_was_not_overtaking)
+{
+    assert_clean("10 a want x kind=mutex\n"
+                 "20 a grant x token=5 safe_until=900\n"
+                 "25 b want x kind=mutex\n"
+                 "26 b queued x\n"
+                 "30 a release x token=5\n"
+                 "40 a want x kind=mutex\n"
+                 "50 a grant x token=5 safe_until=900\n"
+                 "60 a release x token=5\n"
+                 "70 b grant x token=6 safe_until=900\n"
+                 "80 b release x token=6\n");
+}
+
+TEST(who_has_another_ticket_was_overtaking)
+{
+    assert_broken(HF_CHECK_ORDER, 8,
+                  "10 a want x kind=mutex\n"
+                  "20 a grant x token=5 safe_until=900\n"
+                  "25 b want x kind=mutex\n"
+                  "26 b queued x\n"
+                  "30 a release x token=5\n"
+                  "40 a want x kind=mutex\n"
+                  "50 a grant x token=6 safe_until=900\n"
+                  "60 a release x token=6\n"
+                  "70 b grant x token=7 safe_until=900\n"
+                  "80 b release x token=7\n");
 }
 
 TEST(who_lost_its_place_was_not_overtaken)
@@ -351,6 +406,8 @@ TEST(the_dead_are_notified_of_no_loss)
 
 #define ATTEMPTS 24
 #define LOCKS 2
+#define CLIENTS 3
+#define TOKENS 4
 
 /* Instants are few, so many are equal. */
 static uint64_t instant(struct hf_random *random, uint64_t from_us)
@@ -363,7 +420,9 @@ static struct hf_history_attempt random_attempt(struct hf_random *random)
     static const enum hf_kind kinds[] = {HF_KIND_MUTEX, HF_KIND_READ,
                                          HF_KIND_WRITE, HF_KIND_SEMAPHORE};
     struct hf_history_attempt attempt = {
+        .client = (uint32_t)hf_random_below(random, CLIENTS),
         .lock = (uint32_t)hf_random_below(random, LOCKS),
+        .token = 1 + hf_random_below(random, TOKENS),
         .kind = kinds[hf_random_below(random, 4)],
         .permits = 1,
         .limit = 1,
@@ -391,11 +450,35 @@ static struct hf_history_attempt random_attempt(struct hf_random *random)
     return attempt;
 }
 
+/* When the ticket of the interval ${index} came: with the first of the grants
+ * of its client that follow each other and have one token. */
+static uint64_t came_us(const struct hf_history *history,
+                        const struct hf_hold_intervals *intervals, size_t index)
+{
+    const struct hf_history_attempt *attempt =
+        &history->attempts[intervals->items[index].attempt];
+    uint64_t came = attempt->want_us;
+
+    for (size_t i = index; i-- > 0;) {
+        const struct hf_history_attempt *that =
+            &history->attempts[intervals->items[i].attempt];
+
+        if (that->client != attempt->client || that->lock != attempt->lock)
+            continue;
+        if (that->token != attempt->token)
+            break;
+        came = that->want_us;
+    }
+    return came;
+}
+
 /* The rule as it is said, of each two intervals. */
 static bool was_overtaken(const struct hf_history *history,
-                          const struct hf_hold_interval *interval,
-                          const struct hf_hold_interval *other)
+                          const struct hf_hold_intervals *intervals,
+                          size_t index, size_t of)
 {
+    const struct hf_hold_interval *interval = &intervals->items[index];
+    const struct hf_hold_interval *other = &intervals->items[of];
     const struct hf_history_attempt *attempt =
         &history->attempts[interval->attempt];
     const struct hf_history_attempt *that = &history->attempts[other->attempt];
@@ -404,7 +487,7 @@ static bool was_overtaken(const struct hf_history *history,
            other->lock == interval->lock &&
            other->attempt != interval->attempt &&
            other->from_us > attempt->queued_us &&
-           that->want_us > attempt->queued_us &&
+           came_us(history, intervals, of) > attempt->queued_us &&
            hf_history_attempts_conflict(attempt, attempt->kind, that,
                                         that->kind);
 }
@@ -507,8 +590,7 @@ static void compare_with_the_rules(struct broken_rules *broken,
     assert_true(hf_hold_intervals_find(history, &intervals));
     for (size_t i = 0; i < intervals.count; i++) {
         for (size_t k = 0; k < i; k++) {
-            if (!was_overtaken(history, &intervals.items[i],
-                               &intervals.items[k]))
+            if (!was_overtaken(history, &intervals, i, k))
                 continue;
             overtaken++;
             assert_true(is_kept(&result, HF_CHECK_ORDER,
@@ -528,6 +610,7 @@ TEST(all_that_the_rules_say_is_found)
     struct hf_history_attempt attempts[ATTEMPTS];
     struct hf_history history = {.attempts = attempts,
                                  .attempt_count = ATTEMPTS,
+                                 .clients.count = CLIENTS,
                                  .locks.count = LOCKS,
                                  .ended_us = 100};
     struct broken_rules broken = {0};
@@ -550,6 +633,7 @@ static size_t steps_of_a_long_queue(uint32_t count)
     struct hf_history_attempt *attempts = calloc(count, sizeof *attempts);
     struct hf_history history = {.attempts = attempts,
                                  .attempt_count = count,
+                                 .clients.count = 1,
                                  .locks.count = 1,
                                  .ended_us = 2 * (uint64_t)count};
     struct hf_check_result result;
@@ -592,6 +676,7 @@ static struct hf_check_result check_together(uint32_t count, enum hf_kind kind)
     struct hf_history_attempt *attempts = calloc(count, sizeof *attempts);
     struct hf_history history = {.attempts = attempts,
                                  .attempt_count = count,
+                                 .clients.count = 1,
                                  .locks.count = 1,
                                  .ended_us = 2 * (uint64_t)count};
     struct hf_check_result result;
