@@ -60,6 +60,7 @@ struct torture_command {
     KIND("election", SET(ELECTION), "holdfast-torture/election")               \
     KIND("tool", SET(TOOL), "holdfast-torture/mutex")                          \
     KIND("reentrant", SET(REENTRANT), "holdfast-torture/mutex")                \
+    KIND("kept", SET(KEPT), "holdfast-torture/kept")                           \
     KIND("all", HF_WORKLOAD_SET_ALL, "holdfast-torture")
 #define SET(kind) HF_WORKLOAD_SET(HF_WORKLOAD_##kind)
 #define KIND_TEXT(text, set, name) text,

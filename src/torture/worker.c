@@ -21,6 +21,10 @@
 /* A name with "/semaphore" and the like behind it. */
 #define LOCK_BYTES (HF_NAME_BYTES + 32)
 
+/* One that keeps a ticket rests once in so many times, so that the others that
+ * keep theirs have the lock for themselves meanwhile. */
+#define KEPT_RESTS_ONE_IN 32
+
 struct worker_state {
     const struct hf_worker_opts *opts;
     struct hf_worker self;
@@ -41,6 +45,7 @@ static const struct {
     [HF_WORKLOAD_MUTEX] = {{"mutex"}, HF_WORKLOAD_MUTEX},
     [HF_WORKLOAD_TOOL] = {{"mutex"}, HF_WORKLOAD_MUTEX},
     [HF_WORKLOAD_REENTRANT] = {{"mutex"}, HF_WORKLOAD_MUTEX},
+    [HF_WORKLOAD_KEPT] = {{"kept"}, HF_WORKLOAD_KEPT},
     [HF_WORKLOAD_RWLOCK] = {{"rwlock"}, HF_WORKLOAD_RWLOCK},
     [HF_WORKLOAD_SEMAPHORE] = {{"semaphore"}, HF_WORKLOAD_SEMAPHORE},
     [HF_WORKLOAD_SEVERAL] = {{"one", "two"}, HF_WORKLOAD_SEVERAL},
@@ -97,7 +102,26 @@ static void choose_lock_names(struct worker_state *worker,
     }
 }
 
-static struct hf_workload *new_workload(enum hf_workload_kind kind)
+/* The way in which this worker uses the mutex of the workload KEPT. */
+static struct hf_workload *new_kept(const struct hf_worker_opts *opts)
+{
+    enum hf_workload_kind way = mutex_workload_of(opts);
+    struct hf_workload *workload;
+
+    if (way == HF_WORKLOAD_REENTRANT)
+        workload = hf_workload_new_reentrant(true);
+    else if (way == HF_WORKLOAD_TOOL)
+        workload = hf_workload_new_tool();
+    else
+        workload = hf_workload_new_lock(way);
+    if (workload != NULL)
+        workload->rest_one_in =
+            way == HF_WORKLOAD_REENTRANT ? KEPT_RESTS_ONE_IN : 1;
+    return workload;
+}
+
+static struct hf_workload *new_workload(const struct hf_worker_opts *opts,
+                                        enum hf_workload_kind kind)
 {
     switch (kind) {
     case HF_WORKLOAD_ELECTION:
@@ -105,7 +129,9 @@ static struct hf_workload *new_workload(enum hf_workload_kind kind)
     case HF_WORKLOAD_TOOL:
         return hf_workload_new_tool();
     case HF_WORKLOAD_REENTRANT:
-        return hf_workload_new_reentrant();
+        return hf_workload_new_reentrant(false);
+    case HF_WORKLOAD_KEPT:
+        return new_kept(opts);
     default:
         return hf_workload_new_lock(kind);
     }
@@ -116,7 +142,7 @@ static hf_status open_workload(struct worker_state *worker,
                                enum hf_workload_kind kind,
                                struct hf_error *error)
 {
-    struct hf_workload *workload = new_workload(kind);
+    struct hf_workload *workload = new_workload(worker->opts, kind);
 
     if (workload == NULL)
         return hf_error_set(error, HF_ENOMEM, "no memory for a workload");

@@ -14,7 +14,9 @@
 
 /* A worker that runs all kinds of workload uses the mutex in one of three ways.
  * Of this many workers in a row one uses it by the tool, which costs more, one
- * as a reentrant mutex, and the others as a plain one. */
+ * as a reentrant mutex, and the others as a plain one.  Of the mutex of the
+ * workload KEPT the second of these keeps its ticket; the others want it
+ * rarely, because a ticket is kept only while nobody else comes. */
 #define HF_WORKER_MUTEX_WAYS 4
 
 struct hf_worker_opts {

@@ -19,6 +19,9 @@
 #define HOLD_MAX_MS 30
 #define WAIT_LIMIT_MAX_MS 500
 
+/* The longest rest of a workload that rests. */
+#define REST_MAX_MS 16000
+
 /* One hold in this many is 2 to 2^8 times as long, so that some outlive their
  * lease and the holders have to be notified. */
 #define LONG_HOLD_ONE_IN 16
@@ -175,6 +178,10 @@ void hf_workload_idle(struct hf_workload *workload)
 {
     workload->state = HF_WORKLOAD_IDLE;
     hf_workload_choose_end(workload);
+    if (workload->rest_one_in > 0 &&
+        hf_workload_one_in(workload, workload->rest_one_in))
+        workload->until_ms =
+            hf_clock_now_ms() + hf_random_below(&workload->random, REST_MAX_MS);
 }
 
 void hf_workload_give_up(struct hf_workload *workload, hf_status status,

@@ -24,12 +24,13 @@ enum hf_workload_kind {
     HF_WORKLOAD_MUTEX,
     HF_WORKLOAD_TOOL,      /* the mutex, by way of holdfast run */
     HF_WORKLOAD_REENTRANT, /* the mutex, as a reentrant one */
+    HF_WORKLOAD_KEPT,      /* another mutex, whose ticket some workers keep */
     HF_WORKLOAD_RWLOCK,
     HF_WORKLOAD_SEMAPHORE,
     HF_WORKLOAD_SEVERAL, /* one of two mutexes, or both at once */
     HF_WORKLOAD_ELECTION,
 };
-#define HF_WORKLOADS 7
+#define HF_WORKLOADS 8
 
 /* Locks of one workload, at most. */
 #define HF_WORKLOAD_LOCKS 2
@@ -78,6 +79,8 @@ struct hf_workload {
     enum hf_workload_state state;
     bool ending;            /* release, and acquire nothing more */
     uint64_t until_ms;      /* when to leave the state, CLOCK_BOOTTIME */
+    uint64_t rest_one_in;   /* it rests for longer once in so many times that it
+                               is IDLE; 0: never */
     uint64_t safe_until_us; /* as recorded last */
     int fd;        /* readable when there is something to do; -1: none */
     int exit_code; /* of a failure that trying again does not mend, which has
@@ -100,7 +103,8 @@ struct hf_workload_ops {
 struct hf_workload *hf_workload_new_lock(enum hf_workload_kind kind);
 struct hf_workload *hf_workload_new_election(void);
 struct hf_workload *hf_workload_new_tool(void);
-struct hf_workload *hf_workload_new_reentrant(void);
+/* ${keeps}: the mutex keeps its ticket when it is unlocked. */
+struct hf_workload *hf_workload_new_reentrant(bool keeps);
 void hf_workload_free(struct hf_workload *workload);
 
 /* ---------------------------------------------------------------- events -- */
@@ -154,7 +158,7 @@ void hf_workload_choose_end(struct hf_workload *workload);
 /* Change to RELEASING, and show the nemesis that the lock is not held. */
 void hf_workload_end_hold(struct hf_workload *workload);
 
-/* Change to IDLE for a while. */
+/* Change to IDLE for a while, and now and then for longer (.rest_one_in). */
 void hf_workload_idle(struct hf_workload *workload);
 
 /* Record GAVEUP and change to IDLE.  That is all if the workload is ending, or

@@ -7,6 +7,10 @@
  * While the mutex is held the owner locks it again and again.  A mutex that
  * could be locked again was held when the call was made; that is what is
  * recorded.
+ *
+ * A mutex that keeps its ticket keeps it either for less than its owner rests
+ * now and then, so that it goes when that time is over; or for so long that it
+ * goes only because others come.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -24,6 +28,10 @@
 
 /* The longest wait.  A worker that is asked to end has to wait for the call. */
 #define WAIT_LIMIT_MS 10000
+
+/* .keep_ms of a mutex: at most the one, or the other. */
+#define KEEP_SHORT_MS 1000
+#define KEEP_LONG_MS 60000
 
 /* A call that the owner is to make, and what it returned. */
 struct call_request {
@@ -46,6 +54,7 @@ struct reentrant_workload {
     uint64_t relock_at_ms; /* when to lock again */
     unsigned count;        /* how often the mutex is locked */
     bool lost;             /* LOST was recorded */
+    bool keeps;            /* the mutex keeps its ticket */
 };
 
 /* The struct that ${workload} is the beginning of. */
@@ -124,15 +133,29 @@ static hf_status start_owner(struct reentrant_workload *self,
                         strerror(failure));
 }
 
+/* For how long the mutex keeps its ticket. */
+static uint64_t choose_keep_ms(struct reentrant_workload *self)
+{
+    struct hf_workload *workload = &self->workload;
+
+    if (!self->keeps)
+        return 0;
+    return hf_workload_one_in(workload, 2)
+               ? KEEP_LONG_MS
+               : 1 + hf_random_below(&workload->random, KEEP_SHORT_MS);
+}
+
 /* See hf_workload_ops. */
 static hf_status open_workload(struct hf_workload *workload,
                                struct hf_error *error)
 {
     struct reentrant_workload *self = reentrant_of(workload);
     struct hf_mutex_opts opts = HF_MUTEX_OPTS_INIT;
-    hf_status status = hf_mutex_open(
-        workload->worker->client, workload->locks[0].name, &opts, &self->mutex);
+    hf_status status;
 
+    opts.keep_ms = choose_keep_ms(self);
+    status = hf_mutex_open(workload->worker->client, workload->locks[0].name,
+                           &opts, &self->mutex);
     workload->locks[0].wanted = true;
     if (status == HF_OK)
         return start_owner(self, error);
@@ -279,7 +302,7 @@ static void advance(struct hf_workload *workload)
         want(self);
 }
 
-struct hf_workload *hf_workload_new_reentrant(void)
+struct hf_workload *hf_workload_new_reentrant(bool keeps)
 {
     static const struct hf_workload_ops ops = {open_workload, advance,
                                                close_workload};
@@ -287,7 +310,9 @@ struct hf_workload *hf_workload_new_reentrant(void)
 
     if (self == NULL)
         return NULL;
-    *self = (struct reentrant_workload){
-        .workload.ops = &ops, .workload.fd = -1, .owner_fd = -1};
+    *self = (struct reentrant_workload){.workload.ops = &ops,
+                                        .workload.fd = -1,
+                                        .owner_fd = -1,
+                                        .keeps = keeps};
     return &self->workload;
 }

@@ -10,6 +10,13 @@ import machine
 import waiting
 
 
+def notes_of(history, offset=0):
+    """The words of each complete line from that offset on."""
+    with open(history) as file:
+        file.seek(offset)
+        return [line.split() for line in file.read().splitlines()[1:-1]]
+
+
 class Contenders:
     """Run holdfast torture until stop()."""
 
@@ -21,10 +28,7 @@ class Contenders:
             env=dict(os.environ, HOLDFAST_URL=url))
 
     def notes(self, offset=0):
-        """The words of each complete line from that offset on."""
-        with open(self.history) as file:
-            file.seek(offset)
-            return [line.split() for line in file.read().splitlines()[1:-1]]
+        return notes_of(self.history, offset)
 
     def locks(self, word, offset=0):
         """The locks of the lines with this word."""

@@ -187,7 +187,7 @@ class Verify(harness.Case):
 
     def test_every_kind(self):
         for kind in ("mutex", "rwlock", "semaphore", "several", "election",
-                     "reentrant"):
+                     "reentrant", "kept"):
             with self.subTest(kind=kind):
                 said, _ = self.torture("--kind", kind)
                 self.assertGreater(said["granted"], 0)
@@ -206,10 +206,10 @@ class Verify(harness.Case):
                                   "--for", BEYOND_A_HOLD, "below/here")
         with open(kept) as file:
             words = {tuple(line.split()[2:4]) for line in file}
-        for name in ("mutex", "rwlock", "semaphore", "one", "two",
+        for name in ("mutex", "kept", "rwlock", "semaphore", "one", "two",
                      "election"):
             self.assertIn(("grant", "below/here/" + name), words)
-        self.assertEqual(said["locks"], 6)
+        self.assertEqual(said["locks"], 7)
 
     def test_what_nobody_asked_to_keep_is_in_tmpdir(self):
         folder = self.path("temporary")
@@ -280,7 +280,7 @@ class Verify(harness.Case):
         rows = [
             (["-N", "0"], 64, "from 1 to 64"),
             (["-N", "many"], 64, "from 1 to 64"),
-            (["--kind", "lock"], 64, "reentrant or all"),
+            (["--kind", "lock"], 64, "kept or all"),
             (["--for", "ever"], 64, "not a duration"),
             (["a", "b"], 64, "one NAME"),
             (["a//b"], 64, "a//b"),
