@@ -133,6 +133,27 @@ class Cost(unittest.TestCase):
         self.assertLess(many, 2)
 
 
+    def test_a_ticket_that_is_kept_costs_nothing(self):
+        """It was kept since the warm-up, so it is passed on without a bound,
+        and the server is asked nothing."""
+        with Threads(self.url, "threads/kept", 10, "keep") as threads:
+            run_all(10, threads)  # the last unlock keeps the ticket
+            before = self.packets()
+            (tickets, longest), = run_all(GRANTS, threads)
+            packets = self.packets() - before
+        print("%.4f packets for each of %d grants on a ticket that is kept" % (
+            packets / GRANTS, GRANTS))
+        self.assertEqual((tickets, longest), (1, GRANTS + 10))
+        # Pings, and the two questions to the server.
+        self.assertLess(packets / GRANTS, 0.05)
+
+    def test_a_ticket_that_is_kept_goes_when_another_process_comes(self):
+        with Threads(self.url, "threads/kept", 1, "keep") as one, \
+                Threads(self.url, "threads/kept", 1, "keep") as two:
+            for process in (one, two) * 10:
+                run_all(1, process)  # returns long before a day is over
+
+
 class Leavings(unittest.TestCase):
     """Of many contended cycles."""
 
@@ -184,6 +205,9 @@ class Leavings(unittest.TestCase):
     def on_zookeeper(self, how):
         with Standalone(container_check_ms=3600000) as server:
             def counts():
+                # One that is kept is there for a while, or it is not.
+                waiting.eventually("no ticket", lambda: server.mntr()[
+                    "ephemerals_count"] == 0)
                 mntr = server.mntr()
                 return [mntr[name] for name in (
                     "watch_count", "znode_count", "ephemerals_count")]
@@ -193,9 +217,14 @@ class Leavings(unittest.TestCase):
         directory = machine.directory()
         self.addCleanup(shutil.rmtree, directory)
 
-        def counts():
+        def files():
             return sorted(name for _, _, names in os.walk(directory)
                           for name in names)
+
+        def counts():
+            waiting.eventually("no ticket", lambda: not any(
+                name[0].isdigit() for name in files()))
+            return files()
         self.cycle("file:%s/locks?state=%s/state" % (directory, directory),
                    how, counts)
 
@@ -204,6 +233,12 @@ class Leavings(unittest.TestCase):
 
     def test_of_threads_on_zookeeper(self):
         self.on_zookeeper("mutex")
+
+    def test_of_tickets_that_are_kept_on_zookeeper(self):
+        self.on_zookeeper("keep-briefly")
+
+    def test_of_tickets_that_are_kept_on_files(self):
+        self.on_files("keep-briefly")
 
     def test_of_tickets_on_files(self):
         self.on_files("lock")

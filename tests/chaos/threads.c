@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * threads URL NAME COUNT mutex|lock: COUNT threads of one client take the lock
- * NAME again and again.  With "mutex" they queue for it in the process; with
- * "lock" each has a ticket of its own.  Commands come on standard input:
+ * threads URL NAME COUNT mutex|lock|keep|keep-briefly: COUNT threads of one
+ * client take the lock NAME again and again.  With "mutex" they queue for it in
+ * the process; with "lock" each has a ticket of its own.  With "keep" they
+ * queue in the process, and the ticket is kept for a minute when none of them
+ * needs it; with "keep-briefly" for KEEP_BRIEFLY_MS.  Commands come on standard
+ * input:
  *
  *     run N    make N grants and print "ran TICKETS LONGEST": the number of
  *              different tokens, and the most grants in a row with one
@@ -24,6 +27,9 @@
 
 #define THREADS_MAX 2000
 #define STACK_BYTES ((size_t)128 * 1024)
+
+#define KEEP_MS (24 * 3600 * 1000)
+#define KEEP_BRIEFLY_MS 50
 
 static struct hf_client *client;
 static struct hf_mutex *mutex; /* NULL: each its own ticket */
@@ -194,14 +200,19 @@ static void open_all(const char *url, const char *name, const char *how)
 {
     const struct hf_allocator counted = {counted_allocate, counted_resize,
                                          counted_release, NULL};
+    struct hf_mutex_opts opts = HF_MUTEX_OPTS_INIT;
     hf_status status = hf_set_allocator(&counted);
 
     if (status == HF_OK)
         status = hf_client_open(url, NULL, &client);
-    if (status == HF_OK && strcmp(how, "mutex") == 0)
-        status = hf_mutex_open(client, name, NULL, &mutex);
-    else if (status == HF_OK)
+    if (strcmp(how, "keep") == 0)
+        opts.keep_ms = KEEP_MS;
+    else if (strcmp(how, "keep-briefly") == 0)
+        opts.keep_ms = KEEP_BRIEFLY_MS;
+    if (status == HF_OK && strcmp(how, "lock") == 0)
         status = hf_lock_open(client, name, NULL, &lock);
+    else if (status == HF_OK)
+        status = hf_mutex_open(client, name, &opts, &mutex);
     if (status != HF_OK) {
         fprintf(stderr, "threads: %s %s\n", hf_status_name(status),
                 hf_last_error()->text);
@@ -231,7 +242,8 @@ int main(int argc, char **argv)
     pthread_attr_t attributes;
 
     if (wanted == 0 || wanted > THREADS_MAX) {
-        fprintf(stderr, "usage: threads URL NAME COUNT mutex|lock\n");
+        fprintf(stderr, "usage: threads URL NAME COUNT "
+                        "mutex|lock|keep|keep-briefly\n");
         return 64;
     }
     open_all(argv[1], argv[2], argv[4]);
