@@ -3,8 +3,11 @@
  * with a server. */
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "client/client.h"
 #include "cmocka/runner.h"
@@ -152,6 +155,125 @@ TEST(the_close_gives_it_back)
     f.mutex = NULL;
     assert_int_equal(hf_client_close(f.base.client), HF_OK);
     assert_int_equal(count_tickets(&f), 0);
+    f.base.client = open_client(f.url);
+}
+
+TEST(the_close_gives_it_back_though_the_handle_is_open)
+{
+    FIXTURE(f);
+
+    (void)use(f.mutex);
+    assert_int_equal(hf_client_close(f.base.client), HF_OK);
+    assert_int_equal(count_tickets(&f), 0);
+    assert_int_equal(hf_mutex_trylock(f.mutex), HF_ECLOSED);
+    assert_int_equal(hf_mutex_token(f.mutex), 0);
+    hf_mutex_free(f.mutex);
+    f.mutex = NULL;
+    f.base.client = open_client(f.url);
+}
+
+/* A client that is closed inside one of its callbacks. */
+struct close_inside {
+    struct hf_client *client;
+    struct hf_grant *grant;
+    _Atomic bool closed;
+};
+
+static void note_closed(void *arg, const struct hf_result *result)
+{
+    struct close_inside *inside = arg;
+
+    assert_int_equal(result->status, HF_OK);
+    atomic_store(&inside->closed, true);
+}
+
+static void close_inside(void *arg, const struct hf_result *result)
+{
+    struct close_inside *inside = arg;
+    const struct hf_done done = {note_closed, inside, NULL};
+
+    assert_int_equal(result->status, HF_OK);
+    inside->grant = result->grant;
+    assert_int_equal(hf_client_close(inside->client), HF_EREENTRANT);
+    assert_int_equal(hf_client_close_start(inside->client, done), HF_OK);
+}
+
+static bool is_closed(void *arg)
+{
+    return atomic_load(&((struct close_inside *)arg)->closed);
+}
+
+TEST(a_close_inside_a_callback_gives_it_back)
+{
+    FIXTURE(f);
+    struct close_inside inside = {.client = f.base.client};
+    const struct hf_done done = {close_inside, &inside, NULL};
+    struct hf_lock *other;
+    struct hf_op *op;
+
+    (void)use(f.mutex);
+    assert_int_equal(hf_lock_open(f.base.client, "other", NULL, &other), HF_OK);
+    assert_int_equal(hf_lock_acquire_start(other, NULL, done, &op), HF_OK);
+    wait_until(is_closed, &inside);
+    assert_int_equal(count_tickets(&f), 0);
+    assert_int_equal(hf_grant_release(inside.grant), HF_ELOST);
+    hf_op_free(op);
+    hf_lock_free(other);
+    hf_mutex_free(f.mutex);
+    f.mutex = NULL;
+    f.base.client = open_client(f.url);
+}
+
+/* The child of a fork has nothing of what is kept. */
+static int has_nothing(const struct kept_fixture *f)
+{
+    CHILD_CHECK(hf_mutex_trylock(f->mutex) == HF_EFORKED);
+    CHILD_CHECK(hf_mutex_token(f->mutex) == 0);
+    CHILD_CHECK(hf_mutex_unlock(f->mutex) == HF_EFORKED);
+    return 0;
+}
+
+/* A child that ends when the other end of ${ends} is closed. */
+static pid_t start_child(const struct kept_fixture *f, int ends[2])
+{
+    char byte = 0;
+    pid_t child;
+
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        int failed = has_nothing(f);
+
+        close(ends[0]);
+        if (write(ends[1], &byte, 1) != 1 || read(ends[1], &byte, 1) != 0)
+            failed = 1;
+        _exit(failed);
+    }
+    close(ends[1]);
+    assert_int_equal(read(ends[0], &byte, 1), 1);
+    return child;
+}
+
+/* What the child does changes nothing for its parent.  While the child lives
+ * another client gets the lock as before. */
+TEST(a_child_does_not_have_it)
+{
+    FIXTURE(f);
+    uint64_t token = use(f.mutex);
+    int ends[2];
+    pid_t child = start_child(&f, ends);
+
+    assert_int_equal(use(f.mutex), token);
+    assert_int_equal(count_tickets(&f), 1);
+    assert_true(use(f.theirs) > token);
+    (void)use(f.mutex);
+    hf_mutex_free(f.mutex);
+    f.mutex = NULL;
+    assert_int_equal(hf_client_close(f.base.client), HF_OK);
+    assert_int_equal(count_tickets(&f), 0);
+    close(ends[0]);
+    assert_int_equal(reap_child(child), 0);
     f.base.client = open_client(f.url);
 }
 
