@@ -23,10 +23,16 @@
 #include "base/quote.h"
 #include "base/utf8.h"
 #include "core/ticket_text.h"
+#include "monitor/fork.h"
 
 #define BOOT_DIGITS 8
 #define TIME_BYTES 21 /* "2026-11-21T16:33:00Z" and the NUL */
 #define DAY_S 86400
+
+/* The words from host= to thread=, and a NUL. */
+#define THREAD_BYTES                                                           \
+    (sizeof("host= pid= command= thread=") +                                   \
+     (size_t)2 * HF_OWNER_VALUE_BYTES + (size_t)2 * 20)
 
 /* With these bounds, and numbers of at most twenty digits, all words fit. */
 #define TEXT_BYTES (3 * HF_OWNER_TEXT_BYTES + 1)
@@ -120,19 +126,6 @@ static void read_process_names(void)
     read_boot_id();
 }
 
-/* The number of the calling thread in ${process}.  It is cached, because
- * gettid() is a system call, and read again after a fork. */
-static pid_t thread_id(pid_t process)
-{
-    static _Thread_local pid_t cached_id, cached_for;
-
-    if (cached_for != process) {
-        cached_id = gettid();
-        cached_for = process;
-    }
-    return cached_id;
-}
-
 /* Days since 1970 as a date of the Gregorian calendar. gmtime_r() would take a
  * lock of the C library, which a fork may have left locked.  See Howard
  * Hinnant, "chrono-Compatible Low-Level Date Algorithms": civil_from_days. */
@@ -175,39 +168,67 @@ static char *put_field(char *at, const char *before, uint64_t number,
     return put_number(stpcpy(at, before), number, digits);
 }
 
-/* Write the time of day in UTC, as in "2026-11-21T16:33:00Z".  Returns the
- * end. */
+/* Write ${second}, counted from 1970, as in "2026-11-21T16:33:00Z". */
+static void write_time(char text[TIME_BYTES], time_t second)
+{
+    int year, month, day;
+    unsigned second_of_day = (unsigned)(second % DAY_S);
+
+    date_of_days(second / DAY_S, &year, &month, &day);
+    text = put_number(text, (unsigned)year % 10000, 4);
+    text = put_field(text, "-", (unsigned)month, 2);
+    text = put_field(text, "-", (unsigned)day, 2);
+    text = put_field(text, "T", second_of_day / 3600, 2);
+    text = put_field(text, ":", second_of_day / 60 % 60, 2);
+    text = put_field(text, ":", second_of_day % 60, 2);
+    (void)stpcpy(text, "Z");
+}
+
+/* Append the time of day in UTC.  Returns the end.  The text is cached, because
+ * many are written in a second. */
 static char *put_time(char *at)
 {
+    static _Thread_local char text[TIME_BYTES];
+    static _Thread_local time_t second;
     struct timespec now;
-    int year, month, day;
-    unsigned second_of_day;
 
     /* The coarse clock is the cheapest, and the time need not be exact. */
     if (clock_gettime(CLOCK_REALTIME_COARSE, &now) != 0 || now.tv_sec < 0)
         now.tv_sec = 0;
-    date_of_days(now.tv_sec / DAY_S, &year, &month, &day);
-    second_of_day = (unsigned)(now.tv_sec % DAY_S);
-    at = put_number(at, (unsigned)year % 10000, 4);
-    at = put_field(at, "-", (unsigned)month, 2);
-    at = put_field(at, "-", (unsigned)day, 2);
-    at = put_field(at, "T", second_of_day / 3600, 2);
-    at = put_field(at, ":", second_of_day / 60 % 60, 2);
-    at = put_field(at, ":", second_of_day % 60, 2);
-    return stpcpy(at, "Z");
+    if (text[0] == '\0' || second != now.tv_sec)
+        write_time(text, second = now.tv_sec);
+    memcpy(at, text, TIME_BYTES);
+    return at + TIME_BYTES - 1;
+}
+
+/* Append what is the same for all tickets of the calling thread: the words from
+ * host= to thread=.  Returns the end.  They are cached, because getpid() and
+ * gettid() are system calls, and written again after a fork. */
+static char *put_thread(char *at)
+{
+    static _Thread_local char text[THREAD_BYTES];
+    static _Thread_local size_t bytes; /* 0: not written yet */
+    static _Thread_local uint64_t generation;
+    char *end = text;
+
+    (void)pthread_once(&once, read_process_names);
+    if (bytes == 0 || generation != hf_fork_generation()) {
+        end = stpcpy(stpcpy(end, "host="), host);
+        end = put_field(end, " pid=", (uint64_t)getpid(), 1);
+        end = stpcpy(stpcpy(end, " command="), command);
+        end = put_field(end, " thread=", (uint64_t)gettid(), 1);
+        bytes = (size_t)(end - text);
+        generation = hf_fork_generation();
+    }
+    memcpy(at, text, bytes);
+    return at + bytes;
 }
 
 void hf_owner_text_write(char payload[HF_PAYLOAD_BYTES], uint64_t now_ms,
                          const char *text)
 {
-    pid_t process = getpid();
-    char *at = payload;
+    char *at = put_thread(payload);
 
-    (void)pthread_once(&once, read_process_names);
-    at = stpcpy(stpcpy(at, "host="), host);
-    at = put_field(at, " pid=", (uint64_t)process, 1);
-    at = stpcpy(stpcpy(at, " command="), command);
-    at = put_field(at, " thread=", (uint64_t)thread_id(process), 1);
     at = put_field(at, " since=", now_ms, 1);
     at = stpcpy(stpcpy(at, "@"), boot);
     at = put_time(stpcpy(at, " at="));

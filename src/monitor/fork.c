@@ -15,11 +15,6 @@ static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct hf_fork_entry *registry;
 static _Atomic uint64_t generation;
 
-uint64_t hf_fork_generation(void)
-{
-    return atomic_load_explicit(&generation, memory_order_relaxed);
-}
-
 bool hf_fork_is_child(const struct hf_fork_entry *entry)
 {
     return entry->generation !=
@@ -92,13 +87,20 @@ static void register_handlers(void)
     (void)pthread_atfork(lock_all, in_parent, in_child);
 }
 
-/* The handlers are registered with the first entry, and once for the
- * process. */
-void hf_fork_add(struct hf_fork_entry *entry)
+/* The handlers are registered once for the process, before anybody relies on
+ * the count. */
+uint64_t hf_fork_generation(void)
 {
     (void)pthread_once(&once, register_handlers);
+    return atomic_load_explicit(&generation, memory_order_relaxed);
+}
+
+void hf_fork_add(struct hf_fork_entry *entry)
+{
+    uint64_t now = hf_fork_generation();
+
     pthread_mutex_lock(&registry_lock);
-    entry->generation = hf_fork_generation();
+    entry->generation = now;
     entry->next = registry;
     entry->link = &registry;
     if (registry != NULL)

@@ -37,8 +37,8 @@ struct hf_fork_entry {
 void hf_fork_add(struct hf_fork_entry *entry);
 void hf_fork_remove(struct hf_fork_entry *entry);
 
-/* How many forks lie between this process and the first one that used the
- * library. */
+/* How many forks lie between this process and the first one that asked, or that
+ * used the library otherwise. */
 uint64_t hf_fork_generation(void);
 
 /* Is this process a child of the one that added ${entry}?  Callbacks run

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -34,6 +35,34 @@ TEST(what_is_written_is_read)
     assert_int_equal(owner.age_ms, 2500);
     assert_true(owner.at_utc_ms / 1000 + 5 >= (uint64_t)now);
     assert_true(owner.at_utc_ms / 1000 <= (uint64_t)now + 5);
+}
+
+static int in_child(void)
+{
+    char payload[HF_PAYLOAD_BYTES];
+    struct hf_owner owner;
+
+    hf_owner_text_write(payload, 5000, NULL);
+    return hf_owner_text_parse(payload, 5000, &owner) &&
+                   owner.pid == (uint64_t)getpid() &&
+                   owner.thread == (uint64_t)gettid()
+               ? 0
+               : 1;
+}
+
+/* Although its parent has written a text on the same thread. */
+TEST(a_child_of_a_fork_names_itself)
+{
+    char payload[HF_PAYLOAD_BYTES];
+    pid_t child;
+    int status;
+
+    hf_owner_text_write(payload, 5000, NULL);
+    assert_true((child = test_fork()) >= 0);
+    if (child == 0)
+        _exit(in_child());
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
 }
 
 TEST(the_longest_text_fits)
