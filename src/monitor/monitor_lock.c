@@ -36,7 +36,8 @@ void hf_monitor_restore_cancel(void)
 void hf_monitor_locked(struct hf_monitor *m)
 {
     m->loop_was_run = false;
-    m->descriptors_checked = false;
+    m->guard_checked = false;
+    m->loop_checked = false;
 }
 
 void hf_monitor_lock(struct hf_monitor *m)

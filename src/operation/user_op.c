@@ -166,7 +166,10 @@ hf_status hf_user_op_run(struct hf_user_call *call, struct hf_result *result)
     hf_status status;
 
     *result = (struct hf_result){.status = HF_OK};
-    if ((status = hf_monitor_enter(call->monitor, call->api_name)) != HF_OK)
+    status = call->may_need_no_descriptor
+                 ? hf_monitor_enter_guarded(call->monitor, call->api_name)
+                 : hf_monitor_enter(call->monitor, call->api_name);
+    if (status != HF_OK)
         return status;
     /* begin_call() of the file of the public call: grant_acquire.c, ... */
     if (may_block == HF_OK)

@@ -111,6 +111,9 @@ struct hf_user_call {
      * thread could not wait: then the operation goes on.  The pointer is NULL
      * if nothing is to be done. */
     void (*leave)(struct hf_user_call *call, struct hf_user_op *op, bool ended);
+    /* A call that waits may be answered without any descriptor, so it enters by
+     * hf_monitor_enter_guarded(). */
+    bool may_need_no_descriptor;
     /* A call that does not wait leaves the monitor by this; NULL: by
      * hf_monitor_leave(). */
     void (*leave_monitor)(struct hf_user_call *call);
