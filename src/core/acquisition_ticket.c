@@ -185,7 +185,7 @@ static void ticket_evicted(struct hf_core *core, struct hf_own_ticket *ticket)
 
     assert(a->state == STATE(WAITING) && ticket == a->tickets.current);
     hf_acquisition_lose_position(a);
-    hf_own_ticket_cancel_request(core, ticket);
+    hf_own_ticket_cancel_question(core, ticket);
     if (ticket->state == HF_OWN_TICKET_QUEUED)
         hf_own_ticket_move(core, ticket, HF_OWN_TICKET_GONE);
     move_to_earlier(core, a);
@@ -268,7 +268,7 @@ static void ticket_refused(struct hf_core *core, struct hf_own_ticket *ticket,
 static void ticket_unanswered(struct hf_core *core,
                               struct hf_own_ticket *ticket)
 {
-    hf_own_ticket_cancel_request(core, ticket);
+    hf_own_ticket_cancel_question(core, ticket);
     hf_own_ticket_remove_unanswered(core, ticket, true);
     move_to_earlier(core, ticket->acquisition);
 }
@@ -327,7 +327,7 @@ static void notify_downgrade(struct hf_core *core, struct hf_acquisition *a,
 static void end_downgrade(struct hf_core *core, struct hf_acquisition *a)
 {
     assert(a->tickets.downgrading && a->state != STATE(HELD));
-    hf_own_ticket_cancel_request(core, a->tickets.current);
+    hf_own_ticket_cancel_question(core, a->tickets.current);
     notify_downgrade(core, a,
                      a->state == STATE(LOST) ? HF_ELOST : HF_ECANCELLED);
 }

@@ -69,6 +69,7 @@ hf_own_ticket_new(const struct hf_ticket_spec *spec,
 void hf_own_ticket_free(struct hf_own_ticket *ticket)
 {
     hf_ticket_watches_free(&ticket->watches);
+    hf_free(ticket->question);
     hf_free(ticket->queue_watch);
     hf_free(ticket->text_update);
     hf_free(ticket);
@@ -156,13 +157,26 @@ bool hf_own_ticket_wants_queue_watch(const struct hf_own_ticket *ticket)
            (ticket->state == STATE(QUEUED) && ticket->in.queued.blocking > 0);
 }
 
-void hf_own_ticket_cancel_request(struct hf_core *core,
-                                  struct hf_own_ticket *ticket)
+static void cancel(struct hf_core *core, struct hf_request *request)
 {
-    if (!ticket->request.effect.queued)
+    if (!request->effect.queued)
         return;
-    hf_effect_remove(&core->effects, &ticket->request.effect);
-    ticket->request.busy = false;
+    hf_effect_remove(&core->effects, &request->effect);
+    request->busy = false;
+}
+
+void hf_own_ticket_cancel_question(struct hf_core *core,
+                                   struct hf_own_ticket *ticket)
+{
+    if (ticket->question != NULL)
+        cancel(core, ticket->question);
+}
+
+/* The same with .request. */
+static void cancel_all(struct hf_core *core, struct hf_own_ticket *ticket)
+{
+    cancel(core, &ticket->request);
+    hf_own_ticket_cancel_question(core, ticket);
 }
 
 bool hf_own_ticket_awaits_removal(const struct hf_own_ticket *ticket)
@@ -174,6 +188,7 @@ bool hf_own_ticket_awaits_removal(const struct hf_own_ticket *ticket)
 bool hf_own_ticket_is_finished(const struct hf_own_ticket *ticket)
 {
     return ticket->state == STATE(GONE) && !ticket->request.busy &&
+           !hf_own_ticket_has_question(ticket) &&
            !hf_text_update_is_busy(ticket->text_update);
 }
 
@@ -204,7 +219,7 @@ static void begin_removal(struct hf_core *core, struct hf_own_ticket *ticket,
 void hf_own_ticket_remove(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     if (ticket->state != STATE(HELD)) /* see end_downgrade() */
-        hf_own_ticket_cancel_request(core, ticket);
+        cancel_all(core, ticket);
     switch (ticket->state) {
     case STATE(UNQUEUED):
         hf_own_ticket_move(core, ticket, STATE(GONE));
@@ -278,10 +293,10 @@ void hf_own_ticket_end(struct hf_core *core, struct hf_own_ticket *ticket,
 void hf_own_ticket_session_over(struct hf_core *core,
                                 struct hf_own_ticket *ticket)
 {
-    hf_own_ticket_cancel_request(core, ticket);
+    cancel_all(core, ticket);
     hf_text_update_end(ticket->text_update, &core->effects);
     /* The engine answers every request before it reports this. */
-    assert(!ticket->request.busy &&
+    assert(!ticket->request.busy && !hf_own_ticket_has_question(ticket) &&
            !hf_text_update_is_busy(ticket->text_update));
     hf_ticket_watches_clear(&ticket->watches, &core->effects);
     if (ticket->queue_watch != NULL)
@@ -354,6 +369,11 @@ void hf_own_ticket_check(const struct hf_core *core,
            ticket->state == STATE(ENQUEUING) ||
            ticket->state == STATE(REMOVING));
     assert(!ticket->request.effect.queued || ticket->request.busy);
+    assert(ticket->request.busy ==
+           (ticket->state == STATE(ENQUEUING) ||
+            (ticket->state == STATE(REMOVING) &&
+             (ticket->in.removal.state == HF_REMOVAL_NONE ||
+              ticket->in.removal.state == HF_REMOVAL_ASKED))));
     if (ticket->state == STATE(QUEUED))
         check_position(ticket);
     assert(ticket->state < STATE(ENQUEUING) || ticket->state == STATE(GONE) ||

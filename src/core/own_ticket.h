@@ -14,9 +14,9 @@
  * An acquisition has one current ticket at a time.  A retry uses another
  * ticket, while the earlier ones are removed.  A ticket is allocated, together
  * with everything that its removal needs, before its ENQUEUE is requested, so
- * nothing can fail after that.  An earlier ticket is freed when it is GONE and
- * the engine has no request of it; the current one is freed with its
- * acquisition.
+ * no removal can fail after that.  A LIST without memory is tried again.  An
+ * earlier ticket is freed when it is GONE and the engine has no request of it;
+ * the current one is freed with its acquisition.
  *
  * A ticket knows nothing of its acquisition.  Its hf_ticket_spec says what it
  * is to do, and it reports what happens to it through its hf_ticket_listener.
@@ -245,13 +245,16 @@ struct hf_own_ticket {
     uint64_t token;            /* the fencing token, once it was in the queue */
     uint64_t generation;       /* PARTICIPANT: the one that admits it */
     struct hf_tree_node by_id; /* in the table */
-    /* ENQUEUE, LIST, DOWNGRADE or NEW_GENERATION, one at a time. */
+    /* ENQUEUE, then REMOVE: these are never under way together. */
     struct hf_request request;
+    /* LIST, DOWNGRADE or NEW_GENERATION, one at a time.  Allocated when one is
+     * first requested, because most tickets need none; NULL: not yet. */
+    struct hf_request *question;
     /* UNSURE, QUEUED, HELD and stale: request a LIST, not before .list_at_ms
      * (CLOCK_BOOTTIME).  Set while a LIST is under way it says that its answer
      * will be out of date. */
-    bool list_wanted;
     uint64_t list_at_ms;
+    bool list_wanted;
     uint32_t list_tries;       /* of LIST, that have failed */
     uint32_t generation_tries; /* of NEW_GENERATION */
     uint32_t watch_tries;      /* of the watches of tickets */
@@ -334,9 +337,9 @@ void hf_own_ticket_end(struct hf_core *core, struct hf_own_ticket *ticket,
 void hf_own_ticket_session_over(struct hf_core *core,
                                 struct hf_own_ticket *ticket);
 
-/* Take back .request if the engine has not been handed it yet. */
-void hf_own_ticket_cancel_request(struct hf_core *core,
-                                  struct hf_own_ticket *ticket);
+/* Take back .question if the engine has not been handed it yet. */
+void hf_own_ticket_cancel_question(struct hf_core *core,
+                                   struct hf_own_ticket *ticket);
 
 /* Does the ticket, which has a queue watch, need to know of changes of its
  * queue now? */
@@ -347,6 +350,13 @@ static inline bool
 hf_own_ticket_enqueue_unanswered(const struct hf_own_ticket *ticket)
 {
     return ticket->request.busy && ticket->request.kind == HF_REQUEST_ENQUEUE;
+}
+
+/* Is its LIST, DOWNGRADE or NEW_GENERATION under way? */
+static inline bool
+hf_own_ticket_has_question(const struct hf_own_ticket *ticket)
+{
+    return ticket->question != NULL && ticket->question->busy;
 }
 
 /* Is its REMOVE, or the ENQUEUE before that, under way or due?  False while the

@@ -487,7 +487,7 @@ void hf_own_ticket_answered(struct hf_core *core, struct hf_own_ticket *ticket,
     assert(request->own_ticket == ticket);
     assert(!request->effect.queued ||
            request->effect.kind == HF_EFFECT_UNWATCH);
-    if (request == &ticket->request) {
+    if (request == &ticket->request || request == ticket->question) {
         assert(request->busy);
         request->busy = false; /* it can be used again */
     }

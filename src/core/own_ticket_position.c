@@ -132,7 +132,7 @@ void hf_own_ticket_admit(struct hf_core *core, struct hf_own_ticket *ticket)
         await_proof(core, ticket);
         return;
     }
-    hf_own_ticket_cancel_request(core, ticket);
+    hf_own_ticket_cancel_question(core, ticket);
     ticket->list_wanted = false;
     /* The watch of itself is then requested by a TICK, which
      * hf_own_ticket_request_at_ms() asks for. */
@@ -158,7 +158,8 @@ void hf_own_ticket_proven(struct hf_core *core, struct hf_own_ticket *ticket)
     if (queued->position == HF_POSITION_ADMISSIBLE &&
         hf_ticket_watches_is_set(&ticket->watches, &ticket->id))
         hf_own_ticket_admit(core, ticket);
-    else if (!ticket->request.busy) /* a list under way is enough */
+    else if (!hf_own_ticket_has_question(
+                 ticket)) /* a list under way is enough */
         ticket->list_wanted = true;
     ticket->listener->changed(core, ticket->acquisition);
 }

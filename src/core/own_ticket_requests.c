@@ -9,21 +9,49 @@
 
 #include <assert.h>
 
+#include "base/memory.h"
 #include "base/time_math.h"
 #include "core/core_state.h"
 
 #define STATE(name) HF_OWN_TICKET_##name
 
-/* Hand the request of ${kind} to the engine, as an effect.  One at a time. */
+/* Hand ${request} of ${kind} to the engine, as an effect. */
 static void send_request(struct hf_core *core, struct hf_own_ticket *ticket,
-                         enum hf_request_kind kind)
+                         struct hf_request *request, enum hf_request_kind kind)
 {
-    assert(!ticket->request.busy && hf_session_usable(&core->session));
-    ticket->request.kind = kind;
-    ticket->request.ticket = ticket->id;
-    ticket->request.busy = true;
-    ticket->request.engine_data = NULL;
-    hf_effect_add_request(&core->effects, &ticket->request, HF_EFFECT_REQUEST);
+    assert(!request->busy && hf_session_usable(&core->session));
+    request->kind = kind;
+    request->ticket = ticket->id;
+    request->busy = true;
+    request->engine_data = NULL;
+    hf_effect_add_request(&core->effects, request, HF_EFFECT_REQUEST);
+}
+
+/* Is there memory for a question?  ${*at_ms}, before which it is not asked, is
+ * put off if not; ${tries} counts that. */
+static bool can_ask(struct hf_core *core, struct hf_own_ticket *ticket,
+                    uint64_t *at_ms, uint32_t *tries)
+{
+    const struct hf_request *enqueue = &ticket->request;
+
+    assert(ticket->state <= STATE(HELD)); /* not a REMOVE yet */
+    if (ticket->question != NULL)
+        return true;
+    ticket->question = hf_alloc(sizeof *ticket->question);
+    if (ticket->question == NULL) {
+        *at_ms = hf_core_retry_at_ms(core, tries);
+        return false;
+    }
+    *ticket->question = (struct hf_request){
+        .ticket_kind = enqueue->ticket_kind,
+        .weight = enqueue->weight,
+        .limit = enqueue->limit,
+        .entry_mutex = enqueue->entry_mutex,
+        .queue = enqueue->queue,
+        .payload = *ticket->spec.payload,
+        .own_ticket = ticket,
+    };
+    return true;
 }
 
 void hf_own_ticket_enqueue(struct hf_core *core, struct hf_own_ticket *ticket)
@@ -39,18 +67,19 @@ void hf_own_ticket_enqueue(struct hf_core *core, struct hf_own_ticket *ticket)
     /* Before the ENQUEUE, so that a session that was idle for long is proven
      * by the time at which the position is known. */
     hf_session_want_proof_unless_lazy(&core->session, core->now_ms);
-    send_request(core, ticket, HF_REQUEST_ENQUEUE);
+    send_request(core, ticket, &ticket->request, HF_REQUEST_ENQUEUE);
 }
 
 /* UNSURE, QUEUED or HELD: request the LIST that is wanted, if it is time. */
 static void pump_list(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     assert(ticket->state >= STATE(UNSURE) && ticket->state <= STATE(HELD));
-    if (!ticket->list_wanted || ticket->request.busy ||
-        core->now_ms < ticket->list_at_ms)
+    if (!ticket->list_wanted || hf_own_ticket_has_question(ticket) ||
+        core->now_ms < ticket->list_at_ms ||
+        !can_ask(core, ticket, &ticket->list_at_ms, &ticket->list_tries))
         return;
     ticket->list_wanted = false;
-    send_request(core, ticket, HF_REQUEST_LIST);
+    send_request(core, ticket, ticket->question, HF_REQUEST_LIST);
 }
 
 /* QUEUED: request NEW_GENERATION, at most once for each list that has shown
@@ -59,11 +88,14 @@ static void pump_generation(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     struct hf_own_ticket_queued *queued = hf_own_ticket_queued(ticket);
 
-    if (!queued->generation_wanted || ticket->request.busy)
+    if (!queued->generation_wanted || hf_own_ticket_has_question(ticket))
         return;
     assert(ticket->spec.kind == HF_TICKET_PARTICIPANT);
     queued->generation_wanted = false;
-    send_request(core, ticket, HF_REQUEST_NEW_GENERATION);
+    if (can_ask(core, ticket, &ticket->list_at_ms, &ticket->list_tries))
+        send_request(core, ticket, ticket->question, HF_REQUEST_NEW_GENERATION);
+    else
+        ticket->list_wanted = true; /* it shows that it is still wanted */
 }
 
 bool hf_own_ticket_is_downgrading(const struct hf_own_ticket *ticket)
@@ -125,16 +157,18 @@ static void pump_queue_watch(struct hf_core *core, struct hf_own_ticket *ticket,
 static void pump_downgrade(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     const struct hf_text_update *update = ticket->text_update;
+    struct hf_own_ticket_held *held = hf_own_ticket_held(ticket);
 
-    if (ticket->request.busy || hf_text_update_is_busy(update) ||
-        core->now_ms < ticket->in.held.downgrade_at_ms)
+    if (hf_own_ticket_has_question(ticket) || hf_text_update_is_busy(update) ||
+        core->now_ms < held->downgrade_at_ms ||
+        !can_ask(core, ticket, &held->downgrade_at_ms, &held->downgrade_tries))
         return;
     assert(ticket->spec.kind == HF_TICKET_WRITE);
-    if (ticket->in.held.downgrade == HF_DOWNGRADE_DUE)
-        ticket->in.held.downgrade = HF_DOWNGRADE_REQUESTED;
-    ticket->request.payload =
+    if (held->downgrade == HF_DOWNGRADE_DUE)
+        held->downgrade = HF_DOWNGRADE_REQUESTED;
+    ticket->question->payload =
         hf_text_update_text(update, *ticket->spec.payload);
-    send_request(core, ticket, HF_REQUEST_DOWNGRADE);
+    send_request(core, ticket, ticket->question, HF_REQUEST_DOWNGRADE);
 }
 
 /* Write the text of the ticket again, if that is wanted and due.  Not while a
@@ -195,8 +229,8 @@ void hf_own_ticket_connected(struct hf_core *core, struct hf_own_ticket *ticket)
         ticket->in.held.stale = true;
         ticket->list_at_ms = 0;
         /* A list that is under way may be from before the outage. */
-        ticket->list_wanted |=
-            ticket->request.busy && ticket->request.kind == HF_REQUEST_LIST;
+        ticket->list_wanted |= hf_own_ticket_has_question(ticket) &&
+                               ticket->question->kind == HF_REQUEST_LIST;
     }
     if (ticket->queue_watch != NULL)
         ticket->queue_watch->at_ms = 0;
@@ -213,14 +247,14 @@ void hf_own_ticket_tick(struct hf_core *core, struct hf_own_ticket *ticket)
         !hf_session_usable(&core->session))
         return;
     ticket->in.queued.report_at_ms = hf_after_ms(core->now_ms, every_ms);
-    ticket->list_wanted |= !ticket->request.busy;
+    ticket->list_wanted |= !hf_own_ticket_has_question(ticket);
 }
 
 bool hf_own_ticket_confirm(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     if (!hf_own_ticket_held(ticket)->stale)
         return true;
-    if (!ticket->request.busy) /* a list under way is enough */
+    if (!hf_own_ticket_has_question(ticket)) /* a list under way is enough */
         ticket->list_wanted = true;
     if (hf_session_usable(&core->session))
         pump_list(core, ticket);
@@ -252,6 +286,8 @@ void hf_own_ticket_set_limit(struct hf_core *core, struct hf_own_ticket *ticket,
     assert(ticket->spec.kind == HF_TICKET_LEASE);
     ticket->spec.limit = limit;
     ticket->request.limit = limit;
+    if (ticket->question != NULL)
+        ticket->question->limit = limit;
     ticket->queue_watch->request.limit = limit;
     if (ticket->queue_watch->state == HF_TICKET_QUEUE_WATCH_WATCHING)
         hf_ticket_queue_watch_stop(ticket->queue_watch, &core->effects);
@@ -271,7 +307,7 @@ uint64_t hf_own_ticket_request_at_ms(const struct hf_own_ticket *ticket)
     if (ticket->state == STATE(REMOVING))
         return hf_removal_wake_at_ms(&ticket->in.removal);
     if ((in_queue || ticket->state == STATE(UNSURE)) && ticket->list_wanted &&
-        !ticket->request.busy)
+        !hf_own_ticket_has_question(ticket))
         at_ms = ticket->list_at_ms;
     if (in_queue && ticket->watch_at_ms > ticket->pumped_ms)
         at_ms = hf_min_ms(at_ms, ticket->watch_at_ms);
@@ -284,7 +320,7 @@ uint64_t hf_own_ticket_request_at_ms(const struct hf_own_ticket *ticket)
     if (ticket->text_update != NULL && in_queue && !downgrading &&
         hf_text_update_is_due(ticket->text_update))
         at_ms = hf_min_ms(at_ms, ticket->text_update->at_ms);
-    if (downgrading && !ticket->request.busy &&
+    if (downgrading && !hf_own_ticket_has_question(ticket) &&
         !hf_text_update_is_busy(ticket->text_update))
         at_ms = hf_min_ms(at_ms, ticket->in.held.downgrade_at_ms);
     return at_ms;

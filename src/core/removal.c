@@ -72,7 +72,8 @@ void hf_removal_begin(struct hf_core *core, struct hf_own_ticket *ticket,
     struct hf_removal *removal = hf_own_ticket_removal(ticket);
 
     assert(removal->state == HF_REMOVAL_NONE);
-    removal->request = (struct hf_request){
+    assert(!ticket->request.busy);
+    ticket->request = (struct hf_request){
         .kind = HF_REQUEST_REMOVE,
         .queue = ticket->spec.queue,
         .ticket = ticket->id,
@@ -95,9 +96,9 @@ void hf_removal_pump(struct hf_core *core, struct hf_own_ticket *ticket)
         return;
     move(core, ticket, HF_REMOVAL_ASKED);
     removal->last = last;
-    removal->request.busy = true;
-    removal->request.engine_data = NULL;
-    hf_effect_add_request(&core->effects, &removal->request, HF_EFFECT_REQUEST);
+    ticket->request.busy = true;
+    ticket->request.engine_data = NULL;
+    hf_effect_add_request(&core->effects, &ticket->request, HF_EFFECT_REQUEST);
 }
 
 void hf_removal_done(struct hf_core *core, struct hf_own_ticket *ticket,
@@ -106,9 +107,7 @@ void hf_removal_done(struct hf_core *core, struct hf_own_ticket *ticket,
     struct hf_removal *removal = hf_own_ticket_removal(ticket);
     bool over = found || removal->last;
 
-    assert(removal->request.busy && !removal->request.effect.queued);
-    assert(removal->state == HF_REMOVAL_ASKED);
-    removal->request.busy = false;
+    assert(!ticket->request.busy && removal->state == HF_REMOVAL_ASKED);
     removal->tries = 0;
     removal->found = found;
     /* A ticket that was found and removed does not come back, because an
@@ -119,7 +118,6 @@ void hf_removal_done(struct hf_core *core, struct hf_own_ticket *ticket,
 void hf_removal_failed(struct hf_removal *removal, uint64_t retry_at_ms)
 {
     assert(removal->state == HF_REMOVAL_ASKED);
-    removal->request.busy = false;
     removal->at_ms = retry_at_ms;
     removal->state = HF_REMOVAL_DUE;
 }
@@ -130,8 +128,7 @@ void hf_removal_clear(struct hf_core *core, struct hf_own_ticket *ticket)
 
     if (removal->state == HF_REMOVAL_NONE)
         return;
-    hf_effect_remove(&core->effects, &removal->request.effect);
-    removal->request.busy = false;
+    assert(!ticket->request.busy);
     removal->found = false;
     move(core, ticket, HF_REMOVAL_NONE);
 }

@@ -47,7 +47,6 @@ struct hf_removal {
     uint64_t appears_until_ms; /* CLOCK_BOOTTIME; 0: after the REMOVE it cannot
                                   appear again */
     uint64_t at_ms;            /* CLOCK_BOOTTIME */
-    struct hf_request request;
     struct hf_tree_node waiting; /* WAITING: in the tree of the core */
 };
 

@@ -27,8 +27,8 @@ static const struct limit {
     const char *scheme;
     long most;
 } limits[] = {
-    {"file:", 2700},       {"zk:", 3120},   {"redis:", 2440},
-    {"postgresql:", 2440}, {"etcd:", 3490},
+    {"file:", 2560},       {"zk:", 3010},   {"redis:", 2310},
+    {"postgresql:", 2310}, {"etcd:", 3370},
 };
 
 struct held_locks {

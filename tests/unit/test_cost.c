@@ -108,8 +108,8 @@ static void finish(struct idle_fixture *f, struct hf_acquisition *a)
     if (ticket != NULL && ticket->request.busy &&
         ticket->request.kind == HF_REQUEST_ENQUEUE)
         (void)enqueued(f, 0);
-    if (ticket != NULL && ticket->request.busy &&
-        ticket->request.kind == HF_REQUEST_LIST)
+    if (ticket != NULL && hf_own_ticket_has_question(ticket) &&
+        ticket->question->kind == HF_REQUEST_LIST)
         (void)listed(f, 0);
     if (ticket != NULL && hf_text_update_is_busy(ticket->text_update))
         (void)answer(f, HF_EVENT_DESCRIBED, HF_REQUEST_DESCRIBE);

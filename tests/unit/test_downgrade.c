@@ -5,6 +5,7 @@
 
 #include "cmocka/runner.h"
 #include "core_fixture.h"
+#include "tracked_heap.h"
 
 /* a holds the lock as a writer, and watches its ticket. */
 static void hold(struct core_fixture *f)
@@ -35,6 +36,21 @@ CORE_TEST(its_ticket_is_not_watched_meanwhile, HF_ENGINE_GONE_ADMITS)
     expect(f, "a UNWATCH a1; a REMOVE a1");
     removed(f, "a REMOVE a1", true);
     expect(f, "a RELEASED HF_OK; a DONE");
+}
+
+CORE_TEST(without_memory_it_is_asked_later, HF_ENGINE_GONE_ADMITS)
+{
+    hold(f);
+    tracked_heap_fail(true);
+    downgrade(f, &f->a);
+    expect(f, "a UNWATCH a1");
+    wake(f);
+    expect(f, "");
+    tracked_heap_fail(false);
+    wake(f);
+    expect(f, "a DOWNGRADE a1");
+    downgraded(f, "a DOWNGRADE a1");
+    expect(f, "a DOWNGRADED HF_OK; a WATCH a1");
 }
 
 CORE_TEST(it_is_asked_again_until_answered, HF_ENGINE_GONE_ADMITS)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cmocka/runner.h"
+#include "tracked_heap.h"
 
 /* a and b have started; a enqueues first. */
 static void start_both(struct core_fixture *f)
@@ -76,6 +77,21 @@ BOTH_TEST(a_retry_keeps_its_turn)
 BOTH_TEST(a_search_keeps_its_turn)
 {
     failed(f, "a ENQUEUE a1", HF_FAILURE_UNSURE);
+    expect(f, "a LIST");
+    listed(f, "a LIST", "x a1");
+    expect(f, "a WAITING 1; a WATCH x; a WATCH a1; b ENQUEUE b1");
+}
+
+/* The memory of a LIST is allocated when it is first requested. */
+BOTH_TEST(a_search_without_memory_is_tried_again)
+{
+    tracked_heap_fail(true);
+    failed(f, "a ENQUEUE a1", HF_FAILURE_UNSURE);
+    expect(f, "");
+    wake(f);
+    expect(f, "");
+    tracked_heap_fail(false);
+    wake(f);
     expect(f, "a LIST");
     listed(f, "a LIST", "x a1");
     expect(f, "a WAITING 1; a WATCH x; a WATCH a1; b ENQUEUE b1");

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cmocka/runner.h"
+#include "tracked_heap.h"
 
 /* a is to be a participant of ${participants}. */
 static void prepare_participant(struct core_fixture *f, uint32_t participants)
@@ -37,7 +38,7 @@ PARTICIPANT_TEST(the_last_to_enter_makes_the_generation, 2)
 {
     enqueue_a_in(f, "x/m a1");
     expect(f, "a WAITING 2; a NEW_GENERATION a1; a WATCH a1; a WATCH_QUEUE");
-    assert_int_equal(f->a.tickets.current->request.limit, 2);
+    assert_int_equal(f->a.tickets.current->question->limit, 2);
     generation_set(f, "a NEW_GENERATION a1");
     expect(f, "a LIST");
     listed(f, "a LIST", "x/m a1 !/y150");
@@ -86,6 +87,22 @@ PARTICIPANT_TEST(a_generation_that_failed_is_looked_for_before_the_next, 2)
     expect(f, "a LIST");
     listed(f, "a LIST", "a1 y/m !/y150");
     expect(f, "a GRANTED; a UNWATCH");
+}
+
+/* The memory of its request is allocated when it is made. */
+PARTICIPANT_TEST(a_generation_without_memory_is_made_later, 2)
+{
+    wait_for_one(f);
+    changed(f, "a WATCH_QUEUE");
+    expect(f, "a WATCH_QUEUE");
+    tracked_heap_fail(true);
+    listed(f, "a WATCH_QUEUE", "x/m a1");
+    tracked_heap_fail(false);
+    expect(f, "a WAITING 2");
+    wake(f);
+    expect(f, "a LIST");
+    listed(f, "a LIST", "x/m a1");
+    expect(f, "a WAITING 2; a NEW_GENERATION a1");
 }
 
 PARTICIPANT_TEST(a_generation_that_may_not_be_made_ends_it, 1)

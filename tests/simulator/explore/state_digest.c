@@ -48,7 +48,6 @@ static void put_removal(const struct client_encoder *to,
     put_instant(to, removal->at_ms);
     put_number(to, removal->last);
     put_number(to, removal->tries);
-    put_number(to, removal->request.busy);
 }
 
 static void put_watches(const struct client_encoder *to,
@@ -128,6 +127,8 @@ static void put_ticket(const struct client_encoder *to,
     put_number(to, own->session == client->core.session.number);
     put_number(to, own->request.busy);
     put_number(to, own->request.busy ? own->request.kind : 0);
+    put_number(to, hf_own_ticket_has_question(own));
+    put_number(to, hf_own_ticket_has_question(own) ? own->question->kind : 0);
     put_number(to, own->list_wanted);
     put_instant(to, own->list_at_ms);
     put_number(to, own->list_tries);
