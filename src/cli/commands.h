@@ -11,6 +11,7 @@ int hf_show_main(int argc, char **argv);
 int hf_metrics_main(int argc, char **argv);
 int hf_ls_main(int argc, char **argv);
 int hf_last_main(int argc, char **argv);
+int hf_leading_main(int argc, char **argv);
 int hf_doctor_main(int argc, char **argv);
 int hf_revoke_main(int argc, char **argv);
 int hf_evict_main(int argc, char **argv);

@@ -25,6 +25,7 @@ static const char usage[] =
     "       holdfast metrics [OPTION...] [NAME...] | --dir DIR\n"
     "       holdfast ls [OPTION...] [PREFIX]\n"
     "       holdfast last [OPTION...] NAME\n"
+    "       holdfast leading [OPTION...] NAME\n"
     "       holdfast doctor [OPTION...] [--probe [NAME]]\n"
     "       holdfast revoke [OPTION...] NAME [TICKET...]\n"
     "       holdfast evict [OPTION...] NAME TICKET\n"
@@ -43,6 +44,7 @@ static const char usage[] =
     "  metrics  print numbers of locks as OpenMetrics text\n"
     "  ls       list the locks that somebody holds or waits for\n"
     "  last     print when a job has last succeeded\n"
+    "  leading  say who leads, and whether this machine does\n"
     "  doctor   examine an engine: what is wrong, and what to do\n"
     "  revoke   ask the holder of a lock to release it\n"
     "  evict    remove a ticket from a queue by force\n"
@@ -78,6 +80,7 @@ static const struct {
     {"metrics", hf_metrics_main, NULL},
     {"ls", hf_ls_main, NULL},
     {"last", hf_last_main, NULL},
+    {"leading", hf_leading_main, NULL},
     {"doctor", hf_doctor_main, NULL},
     {"revoke", hf_revoke_main, NULL},
     {"evict", hf_evict_main, NULL},

@@ -413,6 +413,23 @@ bool hf_owner_text_parse(const char *payload, uint64_t now_ms,
     return owner->pid != 0;
 }
 
+bool hf_owner_text_is_of_host(const char *payload, const char *name)
+{
+    char encoded[HF_OWNER_VALUE_BYTES],
+        named[sizeof "host= pid=1" + HF_OWNER_VALUE_BYTES];
+    struct hf_owner owner, wanted;
+
+    (void)pthread_once(&once, read_process_names);
+    if (name != NULL)
+        encode(encoded, sizeof(encoded), name);
+    /* Decoded before they are compared, because others may encode more. */
+    (void)snprintf(named, sizeof(named), "host=%s pid=1",
+                   name != NULL ? encoded : host);
+    return hf_owner_text_parse(payload, 0, &owner) &&
+           hf_owner_text_parse(named, 0, &wanted) &&
+           strcmp(owner.host, wanted.host) == 0;
+}
+
 /* Is the value of ${key} a list of names?  Then it is not decoded, because a
  * decoded name could look like two. */
 static bool is_list(const char *key)

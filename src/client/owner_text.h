@@ -97,4 +97,8 @@ struct hf_owner {
 bool hf_owner_text_parse(const char *payload, uint64_t now_ms,
                          struct hf_owner *owner);
 
+/* Does ${payload} say that its owner is on the machine ${name}, or on this one
+ * if that is NULL?  A name that is too long for a payload is cut as there. */
+bool hf_owner_text_is_of_host(const char *payload, const char *name);
+
 #endif

@@ -11,6 +11,7 @@ enum {
     HF_EXIT_VIOLATION = 1, /* verify, torture: a rule was broken */
     HF_EXIT_NOT_HELD = 1,  /* show --held: nobody holds the lock */
     HF_EXIT_NONE = 1,      /* last: there was no success */
+    HF_EXIT_NO_LEADER = 1, /* leading: nobody leads, or not that machine */
     HF_EXIT_NO_TICKET = 1, /* revoke, evict: a ticket was not there, or its
                               owner receives no requests; or the user said no
                             */

@@ -183,8 +183,8 @@ class Installed(unittest.TestCase):
         pages = self.prefix / "share" / "man" / "man1"
         for name in ("holdfast", "holdfast-run", "holdfast-elect", "holdfast-hold",
                      "holdfast-show", "holdfast-ls", "holdfast-explain",
-                     "holdfast-doctor", "holdfast-last", "holdfast-revoke",
-                     "holdfast-evict", "holdfast-metrics", "holdfast-zk"):
+                     "holdfast-doctor", "holdfast-last", "holdfast-leading",
+                     "holdfast-revoke", "holdfast-evict", "holdfast-metrics", "holdfast-zk"):
             self.assertRegex((pages / (name + ".1")).read_text(),
                              r"(?m)^\.(TH|Dt) ")
         self.assertTrue((pages.parent / "man7" / "holdfast-url.7").is_file())

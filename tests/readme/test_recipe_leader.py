@@ -83,6 +83,11 @@ class Leader(recipes.ZooKeeper, recipes.Case):
         self.wait_for_queue("scheduler", 2, leader, self.unit.start(self))
         self.follow()
 
+    @recipes.block("$ holdfast leading scheduler")
+    def test_leading(self):
+        self.wait_for_queue("scheduler", 1, self.leader())
+        self.follow()
+
     def test_a_leader_is_asked(self):
         """`holdfast revoke scheduler`, and --on-revoke TERM."""
         command = [*self.unit.command]

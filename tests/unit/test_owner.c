@@ -79,6 +79,36 @@ TEST(the_longest_text_fits)
     assert_string_equal(owner.text, text);
 }
 
+TEST(the_host_of_an_owner_is_recognized)
+{
+    static const char longest[] = "a-name-of-64-bytes-0123456789-0123456789-"
+                                  "0123456789-0123456789-0";
+    char payload[HF_PAYLOAD_BYTES];
+
+    hf_owner_text_write(payload, 0, "text");
+    assert_true(hf_owner_text_is_of_host(payload, NULL));
+    assert_false(hf_owner_text_is_of_host(payload, "another"));
+    assert_true(hf_owner_text_is_of_host("host=db1 pid=7", "db1"));
+    assert_false(hf_owner_text_is_of_host("host=db10 pid=7", "db1"));
+    assert_false(hf_owner_text_is_of_host("host=db1 pid=7", "db10"));
+    assert_false(hf_owner_text_is_of_host("host=db1 pid=7", NULL));
+    /* Encoded as by us, and as nobody has to. */
+    assert_true(hf_owner_text_is_of_host("host=a%20b pid=7", "a b"));
+    assert_true(hf_owner_text_is_of_host("host=db%31 pid=7", "db1"));
+    (void)snprintf(payload, sizeof payload, "host=%s pid=7", longest);
+    assert_true(hf_owner_text_is_of_host(payload, longest));
+    /* What does not fit is cut on both sides. */
+    assert_true(
+        hf_owner_text_is_of_host("host=%20%20%20%20%20%20%20%20%20%20%20%20%20%"
+                                 "20%20%20%20%20%20%20%20%20"
+                                 " pid=7",
+                                 "                                        "));
+    /* No text of ours. */
+    assert_false(hf_owner_text_is_of_host("db1", "db1"));
+    assert_false(hf_owner_text_is_of_host("host=db1", "db1"));
+    assert_false(hf_owner_text_is_of_host("", ""));
+}
+
 TEST(without_a_text_there_is_none)
 {
     char payload[HF_PAYLOAD_BYTES];
