@@ -72,7 +72,7 @@ struct hf_ipc_message {
             uint32_t epoch;
             pid_t process;
             uint32_t instance; /* of the command: how often it was started */
-            uint64_t token;    /* STARTED: of the grant */
+            uint64_t token;    /* STARTED: of the grant; 0: of --on-resign */
             bool ends_wait;    /* SIGNAL: it ends a wait */
             bool delivered;    /* SIGNAL: .instance has got it already */
             /* CONTINUED: no shell controls jobs here, so nobody else continues

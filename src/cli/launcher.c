@@ -71,13 +71,19 @@ static void report_candidacy(struct hf_launcher *launcher,
     hf_notify_socket_set_status(&launcher->notify, status);
 }
 
-/* elect: this machine leads, and the command runs. */
+/* elect: this machine leads, and the command or --on-lead runs; or, with the
+ * token 0, --on-resign. */
 static void report_leadership(struct hf_launcher *launcher, uint64_t token)
 {
     char status[sizeof launcher->notify.status];
 
-    (void)snprintf(status, sizeof status, "leading '%.200s', token %" PRIu64,
-                   launcher->run->options->label, token);
+    if (token == 0)
+        (void)snprintf(status, sizeof status, "resigning '%.200s'",
+                       launcher->run->options->label);
+    else
+        (void)snprintf(status, sizeof status,
+                       "leading '%.200s', token %" PRIu64,
+                       launcher->run->options->label, token);
     hf_notify_socket_set_status(&launcher->notify, status);
 }
 

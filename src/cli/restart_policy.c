@@ -47,6 +47,18 @@ static void count(struct hf_restart_state *state, uint64_t ran_ms,
     }
 }
 
+uint64_t hf_restart_resign(struct hf_restart_state *state)
+{
+    uint64_t delay_ms =
+        doubled_ms(HF_RESIGNED_DELAY_MIN_MS, state->resignations,
+                   HF_RESIGNED_DELAY_MAX_MS);
+
+    state->resignations++;
+    state->quick_ends = 0;
+    state->quick_failures = 0;
+    return delay_ms;
+}
+
 enum hf_restart_decision
 hf_restart_decide(const struct hf_restart_policy *policy,
                   struct hf_restart_state *state, uint64_t ran_ms,
@@ -56,11 +68,7 @@ hf_restart_decide(const struct hf_restart_policy *policy,
         return HF_RESTART_END;
     count(state, ran_ms, exit_code);
     if (policy->burst > 0 && state->quick_failures >= policy->burst) {
-        *delay_ms = doubled_ms(HF_RESIGNED_DELAY_MIN_MS, state->resignations,
-                               HF_RESIGNED_DELAY_MAX_MS);
-        state->resignations++;
-        state->quick_ends = 0;
-        state->quick_failures = 0;
+        *delay_ms = hf_restart_resign(state);
         return HF_RESTART_RESIGN;
     }
     *delay_ms = doubled_ms(HF_RESTART_DELAY_MIN_MS,

@@ -58,4 +58,8 @@ hf_restart_decide(const struct hf_restart_policy *policy,
                   struct hf_restart_state *state, uint64_t ran_ms,
                   int exit_code, uint64_t *delay_ms);
 
+/* A leader resigns because it cannot do its work.  Returns the delay before the
+ * next campaign. */
+uint64_t hf_restart_resign(struct hf_restart_state *state);
+
 #endif

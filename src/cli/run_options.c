@@ -122,6 +122,19 @@ static hf_status read_text(const struct hf_option_row *row, const char *name,
     return hf_option_text(row, name, text, field, error);
 }
 
+/* A script for sh -c. */
+static hf_status read_hook(const struct hf_option_row *row, const char *name,
+                           const char *text, void *field,
+                           struct hf_error *error)
+{
+    if (text[strspn(text, " \t\n")] == '\0')
+        return hf_error_set(error, HF_EINVAL,
+                            "%s '': not a command; expected one as sh -c has "
+                            "it, one word of this line: %s 'CMD ARG'",
+                            name, name);
+    return hf_option_text(row, name, text, field, error);
+}
+
 static const char one_wait[] =
     "-w and --try contradict each other: give one (--try is -w 0)";
 static const char one_kind[] =
@@ -239,6 +252,15 @@ static const struct hf_option_row elect_rows[] = {
                       "else 5s"),
     HF_OPTION('T', "text", "TEXT", read_text, FIELD(text),
               .help = "what others are shown; else the command's name"),
+    HF_OPTION(0, "on-lead", "CMD", read_hook, FIELD(on_lead),
+              .help = "run CMD by 'sh -c' before COMMAND, once for each "
+                      "leadership; resign if it fails"),
+    HF_OPTION(0, "on-resign", "CMD", read_hook, FIELD(on_resign),
+              .help = "run CMD by 'sh -c' at each end of leading, after "
+                      "COMMAND"),
+    HF_OPTION(0, "resign-timeout", "DURATION", read_duration,
+              FIELD(resign_timeout_ms),
+              .help = "kill what --on-resign runs after this time; else 5s"),
     HF_OPTION('q', "quiet", NULL, hf_option_set, FIELD(verbosity),
               .set = HF_QUIET, .one_of = one_verbosity,
               .help = "say nothing but errors"),
@@ -274,6 +296,37 @@ static int count_names(char **operands, int left)
     return count;
 }
 
+/* --resign-timeout, which has no default before. */
+static hf_status check_resign_timeout(struct hf_run_options *options,
+                                      struct hf_error *error)
+{
+    bool given = options->resign_timeout_ms != HF_FOREVER;
+
+    if (given && options->on_resign == NULL)
+        return hf_error_set(error, HF_EINVAL,
+                            "--resign-timeout is for --on-resign; expected "
+                            "that, too");
+    if (options->resign_timeout_ms == 0)
+        return hf_error_set(error, HF_EINVAL,
+                            "--resign-timeout 0s: --on-resign could do "
+                            "nothing; expected a time, for instance 5s");
+    if (!given)
+        options->resign_timeout_ms = HF_RESIGN_TIMEOUT_DEFAULT_MS;
+    return HF_OK;
+}
+
+/* What others see of the run, unless --text says it. */
+static void make_text(struct hf_run_options *options)
+{
+    if (options->text != NULL)
+        return;
+    options->text = "holdfast elect";
+    if (options->command == NULL)
+        return;
+    hf_command_summary(options->command, options->summary);
+    options->text = options->summary;
+}
+
 static hf_status check(const struct hf_command_line *line, void *read_options,
                        struct hf_error *error)
 {
@@ -286,13 +339,16 @@ static hf_status check(const struct hf_command_line *line, void *read_options,
     bool late = left > 0 && hf_suggestion_has_late_options(line);
     /* A "--" ended the options, as before a NAME that begins with '-'. */
     bool dashes = strcmp(operands[-1], "--") == 0;
+    /* elect may do without a COMMAND if it has hooks. */
+    bool is_bare = left == 1 && !dashes &&
+                   (options->on_lead != NULL || options->on_resign != NULL);
 
     if (left == 0)
         return hf_error_set(error, HF_EINVAL,
                             "NAME is missing; expected "
                             "holdfast %s [OPTION...] NAME -- COMMAND [ARG...]",
                             command);
-    if (left == 1 && !dashes)
+    if (left == 1 && !dashes && !is_bare)
         return hf_error_set(error, HF_EINVAL,
                             "COMMAND is missing; expected "
                             "holdfast %s %.200s -- COMMAND [ARG...]",
@@ -302,7 +358,7 @@ static hf_status check(const struct hf_command_line *line, void *read_options,
                             "NAME is missing before '--'; expected "
                             "holdfast %s NAME -- %.200s",
                             command, operands[0]);
-    if (names == left || (!dashes && late)) {
+    if (!is_bare && (names == left || (!dashes && late))) {
         hf_suggestion_write(options->elect ? &hf_elect_command
                                            : &hf_run_command,
                             line, better, sizeof better);
@@ -334,13 +390,10 @@ static hf_status check(const struct hf_command_line *line, void *read_options,
                             "--permits");
     options->names = operands;
     options->name_count = names;
-    options->command = operands + names + 1;
+    options->command = is_bare ? NULL : operands + names + 1;
     make_label(options);
-    if (options->text == NULL) {
-        hf_command_summary(options->command, options->summary);
-        options->text = options->summary;
-    }
-    return HF_OK;
+    make_text(options);
+    return check_resign_timeout(options, error);
 }
 
 /* The operands of hold are names alone. */
@@ -432,8 +485,9 @@ const struct hf_command hf_elect_command = {
         "It goes on until SIGTERM, SIGINT or SIGQUIT, which COMMAND gets.  A\n"
         "COMMAND that ends is started again after 100ms, and later after each\n"
         "end within 10s.  It is given HOLDFAST_URL, HOLDFAST_NAME and\n"
-        "HOLDFAST_TOKEN.  The exit status is that of the last COMMAND, or one\n"
-        "of holdfast itself as of 'holdfast run'.  See holdfast-elect(1).\n",
+        "HOLDFAST_TOKEN.  With --on-lead or --on-resign there may be none.\n"
+        "The exit status is that of the last COMMAND, or one of holdfast\n"
+        "itself as of 'holdfast run'.  See holdfast-elect(1).\n",
     .rows = elect_rows,
     .row_count = sizeof elect_rows / sizeof *elect_rows,
     .options_first = true,

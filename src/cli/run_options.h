@@ -19,6 +19,9 @@
 /* Long enough for most commands to clean up, short enough to wait for. */
 #define HF_GRACE_DEFAULT_MS 5000
 
+/* As the grace. */
+#define HF_RESIGN_TIMEOUT_DEFAULT_MS 5000
+
 /* What to do when another program asks for the lock to be released. */
 enum hf_on_revoke_action {
     HF_ON_REVOKE_IGNORE,
@@ -46,7 +49,11 @@ struct hf_run_options {
     enum hf_on_revoke_action on_revoke;
     bool elect; /* `holdfast elect`: campaign again and again */
     struct hf_restart_policy restart; /* elect: when the command has ended */
-    int busy_exit; /* exit status when the lock was not obtained */
+    const char *on_lead; /* elect: for sh -c, before the command; NULL: none */
+    const char *on_resign; /* elect: for sh -c, at the end of leading; NULL */
+    uint64_t resign_timeout_ms; /* how long .on_resign may run; HF_FOREVER is
+                                   the default, until the line is checked */
+    int busy_exit;              /* exit status when the lock was not obtained */
     bool detect_deadlock;
     enum hf_verbosity verbosity;
     const char *text; /* what others see of the run: --text, else .summary;
@@ -55,7 +62,8 @@ struct hf_run_options {
     char **names; /* of the locks; all are obtained or none */
     int name_count;
     char label[240]; /* what the locks are called in messages */
-    char **command;  /* ends with NULL, never empty; of hold NULL */
+    char **command;  /* ends with NULL, never empty; NULL: of hold, and of
+                        elect with hooks alone */
 };
 
 /* Too many failures in a row, as systemd has it. */
@@ -66,7 +74,7 @@ struct hf_run_options {
     {                                                                          \
         .wait_ms = HF_FOREVER, .grace_ms = HF_GRACE_DEFAULT_MS, .permits = 1,  \
         .limit = 1, .busy_exit = HF_EXIT_BUSY, .verbosity = HF_NORMAL,         \
-        .restart = {                                                           \
+        .resign_timeout_ms = HF_FOREVER, .restart = {                          \
             HF_RESTART_ALWAYS,                                                 \
             HF_RESTART_BURST_DEFAULT                                           \
         }                                                                      \

@@ -20,7 +20,10 @@ enum hf_run_phase {
     HF_RUN_WAITING,     /* no grant, no command */
     HF_RUN_RUNNING,     /* granted; the command's tree may exist */
     HF_RUN_TERMINATING, /* the tree is being ended */
-    HF_RUN_ENDED        /* no tree any more; .outcome is set */
+    HF_RUN_LOST, /* elect: the lock is lost and nothing of the command runs;
+                    what
+                    --on-resign runs is bounded by the supervisor alone */
+    HF_RUN_ENDED /* no tree any more; .outcome is set */
 };
 
 /* How the run ended: what the launcher prints and exits with. */

@@ -15,11 +15,13 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include <holdfast/grant.h>
 
 #include "base/error.h"
+#include "base/time_math.h"
 #include "cli/ipc.h"
 #include "command/exit_status.h"
 
@@ -47,16 +49,16 @@ static uint64_t max_u64(uint64_t a, uint64_t b)
 
 /* When to begin to end the tree if the lease was not renewed by then;
  * HF_FOREVER without a lease.  That is early enough for SIGTERM to have its
- * grace before SIGKILL is due and, even without any grace, for the launcher not
- * to take us for frozen. */
+ * grace before SIGKILL is due, for --on-resign and, even without any grace, for
+ * the launcher not to take us for frozen. */
 static uint64_t terminate_at_ms(const struct hf_supervisor *supervisor)
 {
     const struct hf_shared_page *page = supervisor->run->page;
     uint64_t kill_at_ms = hf_shared_page_kill_at_ms(page);
-    uint64_t grace_ms =
-        hf_shared_page_grace_ms(page, supervisor->run->options->grace_ms);
-    uint64_t ahead_ms = max_u64(
-        grace_ms, hf_shared_page_margin_ms(atomic_load(&page->lease_ms)) / 4);
+    uint64_t ahead_ms =
+        max_u64(hf_supervisor_grace_ms(supervisor) +
+                    hf_supervisor_resign_ms(supervisor),
+                hf_shared_page_margin_ms(atomic_load(&page->lease_ms)) / 4);
 
     if (kill_at_ms == HF_FOREVER)
         return HF_FOREVER;
@@ -68,15 +70,29 @@ static uint64_t terminate_at_ms(const struct hf_supervisor *supervisor)
 static void begin_termination(struct hf_supervisor *supervisor, uint64_t now_ms)
 {
     const struct hf_shared_page *page = supervisor->run->page;
-    uint64_t grace_ms =
-        hf_shared_page_grace_ms(page, supervisor->run->options->grace_ms);
-    uint64_t kill_at_ms = min_u64(hf_clock_add(now_ms, grace_ms),
-                                  hf_shared_page_kill_at_ms(page));
+    uint64_t kill_at_ms =
+        min_u64(hf_clock_add(now_ms, hf_supervisor_grace_ms(supervisor)),
+                hf_before_ms(hf_shared_page_kill_at_ms(page),
+                             hf_supervisor_resign_ms(supervisor)));
 
     hf_termination_begin(&supervisor->termination,
                          supervisor->lost ? now_ms : kill_at_ms, NULL);
     hf_supervisor_give_command_up(supervisor);
     atomic_store(&supervisor->run->page->phase, HF_RUN_TERMINATING);
+    hf_supervisor_move(supervisor, HF_SUPERVISOR_TERMINATING);
+}
+
+/* --on-resign has ended, or its time is over.  The phase stays: the
+ * launcher knows that the tree is being ended, or that it does not bound it. */
+static void end_resigning(struct hf_supervisor *supervisor, uint64_t now_ms,
+                          uint64_t until_ms)
+{
+    uint64_t grace_ms = hf_supervisor_grace_ms(supervisor);
+
+    hf_termination_begin(&supervisor->termination,
+                         min_u64(hf_clock_add(now_ms, grace_ms), until_ms),
+                         NULL);
+    hf_supervisor_give_command_up(supervisor);
     hf_supervisor_move(supervisor, HF_SUPERVISOR_TERMINATING);
 }
 
@@ -112,8 +128,9 @@ static void give_back(struct hf_supervisor *supervisor)
 }
 
 /* Nothing of the command runs any more, or it was not started.  If it has
- * succeeded with --once-per, write that and come back here.  Else release; or
- * keep the grant, for a while or for the next instance of the command. */
+ * succeeded with --once-per, write that and come back here.  Else keep the
+ * grant, for a while or for the next instance of the command; or release, after
+ * --on-resign, at whose end come back here, too. */
 static void finish_instance(struct hf_supervisor *supervisor, uint64_t now_ms)
 {
     if (hf_supervisor_has_succeeded(supervisor)) {
@@ -129,6 +146,9 @@ static void finish_instance(struct hf_supervisor *supervisor, uint64_t now_ms)
     } else if (supervisor->next == HF_SUPERVISOR_KEEP) {
         atomic_store(&supervisor->run->page->phase, HF_RUN_RUNNING);
         hf_supervisor_move(supervisor, HF_SUPERVISOR_KEEPING);
+    } else if (hf_supervisor_has_to_resign(supervisor) &&
+               hf_supervisor_start_on_resign(supervisor, now_ms)) {
+        hf_supervisor_move(supervisor, HF_SUPERVISOR_RUNNING);
     } else {
         give_back(supervisor);
     }
@@ -217,15 +237,35 @@ static void act_on_request(struct hf_supervisor *supervisor)
         kill(supervisor->command.pid, SIGHUP);
 }
 
+/* RUNNING --on-resign: end its tree when it has ended or its time is over.
+ * Nothing else ends it: the lock is being given back already.  Returns when to
+ * look again. */
+static uint64_t advance_resigning(struct hf_supervisor *supervisor,
+                                  uint64_t now_ms)
+{
+    uint64_t check_at_ms = check_grant(supervisor, now_ms);
+    uint64_t until_ms = hf_supervisor_resign_until_ms(supervisor);
+
+    if (supervisor->command.state == HF_COMMAND_ENDED || now_ms >= until_ms)
+        end_resigning(supervisor, now_ms, until_ms);
+    check_at_ms =
+        min_u64(check_at_ms, hf_supervisor_check_launcher(supervisor, now_ms));
+    return min_u64(check_at_ms, until_ms);
+}
+
 /* RUNNING: end the tree when the command or the launcher has ended, when the
  * lock is lost or cannot be proven to be held, or when another program asks
  * for it and that is to end the command.  Returns when to look again. */
 static uint64_t advance_running(struct hf_supervisor *supervisor,
                                 uint64_t now_ms)
 {
-    uint64_t check_at_ms = check_grant(supervisor, now_ms);
-    bool not_renewed = now_ms >= terminate_at_ms(supervisor);
+    uint64_t check_at_ms;
+    bool not_renewed;
 
+    if (supervisor->command.role == HF_ROLE_ON_RESIGN)
+        return advance_resigning(supervisor, now_ms);
+    check_at_ms = check_grant(supervisor, now_ms);
+    not_renewed = now_ms >= terminate_at_ms(supervisor);
     if (not_renewed)
         supervisor->not_renewed = true;
     if (supervisor->asked != NULL)
@@ -248,7 +288,7 @@ static uint64_t advance_terminating(struct hf_supervisor *supervisor,
     uint64_t check_at_ms = check_grant(supervisor, now_ms);
     uint64_t step_at_ms = HF_FOREVER;
 
-    if (supervisor->lost)
+    if (supervisor->lost && supervisor->command.role != HF_ROLE_ON_RESIGN)
         hf_termination_hasten(&supervisor->termination, now_ms);
     if (hf_termination_step(&supervisor->termination, now_ms, &step_at_ms)) {
         hf_termination_free(&supervisor->termination);
@@ -300,15 +340,41 @@ static bool may_not_start(struct hf_supervisor *supervisor)
            supervisor->by_request != NULL;
 }
 
-/* Start the command, unless the lease is about to end, because we had to wait
- * for a processor or were stopped since the lease was checked. */
+/* elect without a command: this machine leads, and that is all. */
+static void lead_without_command(struct hf_supervisor *supervisor)
+{
+    char text[HF_ERROR_TEXT_BYTES];
+
+    (void)snprintf(text, sizeof text, "leading '%.200s', token %" PRIu64,
+                   supervisor->run->options->label,
+                   hf_grant_token(supervisor->grant));
+    hf_supervisor_set_status(supervisor, text);
+    supervisor->leading = true;
+    supervisor->restarts = (struct hf_restart_state){0};
+    supervisor->next_at_ms = HF_FOREVER;
+    if (supervisor->state != HF_SUPERVISOR_RESTARTING)
+        hf_supervisor_move(supervisor, HF_SUPERVISOR_RESTARTING);
+}
+
+/* Start the command or, before its first instance, --on-lead; unless the lease
+ * is about to end, because we had to wait for a processor or were stopped since
+ * the lease was checked. */
 static void start_instance(struct hf_supervisor *supervisor, uint64_t now_ms)
 {
+    enum hf_command_role role = hf_supervisor_next_role(supervisor);
+
     supervisor->not_renewed = hf_clock_now_ms() >= terminate_at_ms(supervisor);
-    if (!supervisor->not_renewed && hf_supervisor_start_command(supervisor))
-        hf_supervisor_move(supervisor, HF_SUPERVISOR_RUNNING);
-    else
+    if (supervisor->not_renewed) {
         finish_instance(supervisor, now_ms);
+    } else if (role == HF_ROLE_COMMAND &&
+               supervisor->run->options->command == NULL) {
+        lead_without_command(supervisor);
+    } else if (hf_supervisor_start_command(supervisor, role)) {
+        supervisor->leading = true;
+        hf_supervisor_move(supervisor, HF_SUPERVISOR_RUNNING);
+    } else {
+        finish_instance(supervisor, now_ms);
+    }
 }
 
 /* GRANTED: read the last success, which decides whether to go on. */
@@ -511,7 +577,8 @@ void hf_supervisor_main(struct hf_run *run)
         !supervisor.cancelled)
         hf_nested_set_waited_for_itself(supervisor.held_outside,
                                         &supervisor.failure);
-    hf_supervisor_set_outcome(&supervisor);
+    if (!supervisor.outcome_is_set)
+        hf_supervisor_set_outcome(&supervisor);
     atomic_store(&run->page->phase, HF_RUN_ENDED);
     if (!hf_supervisor_close(&supervisor) &&
         hf_supervisor_has_started(&supervisor))

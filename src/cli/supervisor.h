@@ -10,6 +10,7 @@
  *   supervisor_command.c      the process of the command
  *   supervisor_environment.c  its environment
  *   supervisor_success.c      run --once-per
+ *   supervisor_hooks.c        elect --on-lead, --on-resign
  *   supervisor_elect.c        what follows when nothing of the command runs:
  *                             elect, run --at-least
  *   supervisor_outcome.c      how the run ended
@@ -41,7 +42,7 @@ enum hf_supervisor_state {
                                   being read */
     HF_SUPERVISOR_ANNOUNCED,   /* likewise; the launcher was sent the tickets
                                   and GRANTED */
-    HF_SUPERVISOR_RUNNING,     /* the command runs */
+    HF_SUPERVISOR_RUNNING,     /* the command or a hook runs */
     HF_SUPERVISOR_TERMINATING, /* the command's tree is being ended */
     HF_SUPERVISOR_ENDED,   /* elect, run --at-least: nothing runs; the launcher
                               was asked for the signals that it has got */
@@ -50,7 +51,8 @@ enum hf_supervisor_state {
     HF_SUPERVISOR_KEEPING, /* run --at-least: nothing runs any more; the
                               grant is kept until .next_at_ms */
     HF_SUPERVISOR_RESTARTING,      /* elect: it leads and nothing runs; the
-                                      command is started at .next_at_ms */
+                                      command is started at .next_at_ms, and
+                                      never if there is none */
     HF_SUPERVISOR_CLOSING_TICKETS, /* nothing runs; the launcher was asked to
                                       close its tickets */
     HF_SUPERVISOR_RELEASING,       /* elect: the grant is being released */
@@ -99,15 +101,19 @@ enum hf_command_state {
     HF_COMMAND_ENDED       /* it was reaped; .exit_code is set */
 };
 
+/* What is run: the command, or a hook of elect in its place. */
+enum hf_command_role { HF_ROLE_COMMAND, HF_ROLE_ON_LEAD, HF_ROLE_ON_RESIGN };
+
 struct hf_supervised_command {
-    unsigned state;    /* enum hf_command_state */
-    pid_t pid;         /* 0: NONE; -1: NOT_STARTED */
-    uint32_t instance; /* how often it was started */
-    int exit_code;     /* as a shell gives it */
-    unsigned changes;  /* how often it was seen to stop or to continue */
-    bool continued;  /* it was seen to run again after a stop, and no CONTINUED
-                        came since */
-    int stop_signal; /* STOPPED: the signal that stopped it */
+    unsigned state;            /* enum hf_command_state */
+    enum hf_command_role role; /* COMMAND until something is started */
+    pid_t pid;                 /* 0: NONE; -1: NOT_STARTED */
+    uint32_t instance;         /* how often it was started */
+    int exit_code;             /* as a shell gives it */
+    unsigned changes; /* how often it was seen to stop or to continue */
+    bool continued;   /* it was seen to run again after a stop, and no CONTINUED
+                         came since */
+    int stop_signal;  /* STOPPED: the signal that stopped it */
     unsigned launcher_checks; /* checks of the launcher that are left, see
                                  hf_supervisor_check_launcher() */
     uint64_t launcher_check_at_ms;
@@ -158,7 +164,13 @@ struct hf_supervisor {
     enum hf_supervisor_next next; /* what follows once nothing runs */
     uint64_t next_at_ms;          /* when that follows, unless it is END */
     struct hf_restart_state restarts; /* of elect */
-    enum hf_supervisor_once once;     /* of run --once-per */
+    /* The hooks of elect. */
+    bool leading;  /* something of this leadership has begun, and --on-resign
+                      was not started yet */
+    bool prepared; /* --on-lead has succeeded in this leadership */
+    bool outcome_is_set;      /* before --on-resign, which does not change it */
+    uint64_t resign_until_ms; /* --on-resign runs: when it is killed */
+    enum hf_supervisor_once once; /* of run --once-per */
 };
 
 /* Go to ${state}.  A move that is not in the table ends the supervisor. */
@@ -213,9 +225,10 @@ void hf_supervisor_print(struct hf_supervisor *supervisor,
 
 /* ------------------------------------------------------------- command -- */
 
-/* Start the command and report that; needs a grant.  False with .failure set.
- */
-bool hf_supervisor_start_command(struct hf_supervisor *supervisor);
+/* Start the command, or the hook in that ${role}, and report that; needs a
+ * grant.  False with .failure set. */
+bool hf_supervisor_start_command(struct hf_supervisor *supervisor,
+                                 enum hf_command_role role);
 
 /* Is .command.pid still the number of our child?  Not once it is reaped, which
  * hf_termination_step() does too, because then the number may be another
@@ -246,6 +259,41 @@ void hf_supervisor_forget_command(struct hf_supervisor *supervisor);
 
 /* Assert that what is known of the command fits its state. */
 void hf_supervisor_check_command(const struct hf_supervisor *supervisor);
+
+/* --------------------------------------------------------------- hooks -- */
+
+/* What .command is called in messages: "the command", "--on-lead". */
+const char *hf_supervisor_command_name(const struct hf_supervisor *supervisor);
+
+/* The words of what is run in ${role}, of a hook in ${hook}; the last one is
+ * NULL. */
+#define HF_HOOK_WORDS 4
+char **hf_supervisor_words(const struct hf_supervisor *supervisor,
+                           enum hf_command_role role,
+                           char *hook[HF_HOOK_WORDS]);
+
+/* What is to be started now: --on-lead, or what it is for. */
+enum hf_command_role
+hf_supervisor_next_role(const struct hf_supervisor *supervisor);
+
+/* Is --on-resign to be started before the grant is given back? */
+bool hf_supervisor_has_to_resign(const struct hf_supervisor *supervisor);
+
+/* How long the tree of the command has between SIGTERM and SIGKILL. */
+uint64_t hf_supervisor_grace_ms(const struct hf_supervisor *supervisor);
+
+/* Under a lease that is not renewed: how long before the tree must have got
+ * SIGKILL that of the command must have, because the rest is for --on-resign.
+ * 0 without that and without a lease. */
+uint64_t hf_supervisor_resign_ms(const struct hf_supervisor *supervisor);
+
+/* Begin --on-resign: set .outcome if the run ends with it, and
+ * .resign_until_ms. False if it could not be started, which was printed. */
+bool hf_supervisor_start_on_resign(struct hf_supervisor *supervisor,
+                                   uint64_t now_ms);
+
+/* --on-resign runs or is being ended: until when at the latest? */
+uint64_t hf_supervisor_resign_until_ms(struct hf_supervisor *supervisor);
 
 /* ---------------------------------------------------------------- lock -- */
 

@@ -2,7 +2,7 @@
 /*
  * The command of the supervisor: how it is started, and what is seen of it
  * until it has ended or its tree is ended.  The next instance of elect is a new
- * command.
+ * command, and so is each of its hooks.
  */
 #include "cli/supervisor.h"
 
@@ -42,7 +42,7 @@
 /* The legal moves.  Only elect forgets a command and has NONE again. */
 static const struct hf_state_machine_state states[] = {
     [STATE(NONE)] = {"NONE", TO(NOT_STARTED) | TO(RUNNING)},
-    [STATE(NOT_STARTED)] = {"NOT_STARTED", 0},
+    [STATE(NOT_STARTED)] = {"NOT_STARTED", TO(NONE)},
     [STATE(RUNNING)] = {"RUNNING", TO(STOPPED) | TO(TERMINATED) | TO(ENDED)},
     [STATE(STOPPED)] = {"STOPPED", TO(RUNNING) | TO(TERMINATED) | TO(ENDED)},
     [STATE(TERMINATED)] = {"TERMINATED", TO(ENDED) | TO(NONE)},
@@ -82,6 +82,7 @@ void hf_supervisor_forget_command(struct hf_supervisor *supervisor)
 
     if (command->state != HF_COMMAND_NONE)
         move(supervisor, HF_COMMAND_NONE);
+    command->role = HF_ROLE_COMMAND;
     command->pid = 0;
     command->changes = 0;
     command->continued = false;
@@ -222,29 +223,35 @@ static pid_t spawn_command(const struct spawn *spawn)
  * the command may be in our group still: so put the command into the
  * launcher's group, then ourselves (we are no leader then), then leave.  If
  * the launcher's group is gone we stay where we are. */
-static void leave_session(const struct hf_supervisor *supervisor)
+static void leave_session(const struct hf_supervisor *supervisor, pid_t group)
 {
-    (void)setpgid(supervisor->command.pid, supervisor->run->group);
+    (void)setpgid(supervisor->command.pid, group);
     if (supervisor->run->options->elect)
         return;
     if (setpgid(0, supervisor->run->group) == 0)
         (void)setsid();
 }
 
-bool hf_supervisor_start_command(struct hf_supervisor *supervisor)
+bool hf_supervisor_start_command(struct hf_supervisor *supervisor,
+                                 enum hf_command_role role)
 {
     struct hf_ipc_message message = {.kind = HF_IPC_STARTED};
     const struct hf_run *run = supervisor->run;
-    struct spawn spawn = {.argv = run->options->command,
-                          .launcher = run->launcher,
-                          .group = run->group,
-                          .exec_error = &run->page->exec_error,
-                          .signals = &run->signals};
+    char *hook[HF_HOOK_WORDS];
+    /* The group of a launcher that is gone may be gone, too. */
+    struct spawn spawn = {
+        .argv = hf_supervisor_words(supervisor, role, hook),
+        .launcher = run->launcher,
+        .group = supervisor->launcher == HF_LAUNCHER_GONE ? 0 : run->group,
+        .exec_error = &run->page->exec_error,
+        .signals = &run->signals};
     struct hf_environment environment;
     pid_t pid = -1;
 
+    supervisor->command.role = role;
     message.as.signal.instance = ++supervisor->command.instance;
-    message.as.signal.token = hf_grant_token(supervisor->grant);
+    message.as.signal.token =
+        role == HF_ROLE_ON_RESIGN ? 0 : hf_grant_token(supervisor->grant);
     supervisor->command.started_at_ms = hf_clock_now_ms();
     if (hf_supervisor_environment(supervisor, &environment)) {
         spawn.environment = environment.entries;
@@ -255,14 +262,14 @@ bool hf_supervisor_start_command(struct hf_supervisor *supervisor)
     supervisor->command.pid = pid;
     if (pid < 0)
         hf_error_set(&supervisor->failure, HF_ELIMIT,
-                     "cannot start a process for the command: %s; end some of "
+                     "cannot start a process for %s: %s; end some of "
                      "what is running, or raise the limits (ulimit -a)",
-                     strerror(errno));
+                     hf_supervisor_command_name(supervisor), strerror(errno));
     else
         (void)hf_ipc_send(run->supervisor_end, &message, -1);
     hf_environment_free(&environment);
     if (pid > 0)
-        leave_session(supervisor);
+        leave_session(supervisor, spawn.group);
     return pid > 0;
 }
 
@@ -317,8 +324,13 @@ static void report_exec_error(struct hf_supervisor *supervisor)
 
     if (error == 0)
         return;
-    (void)snprintf(line, sizeof line, "cannot run '%.300s': %s",
-                   supervisor->run->options->command[0], strerror(error));
+    if (supervisor->command.role == HF_ROLE_COMMAND)
+        (void)snprintf(line, sizeof line, "cannot run '%.300s': %s",
+                       supervisor->run->options->command[0], strerror(error));
+    else
+        (void)snprintf(line, sizeof line,
+                       "cannot run 'sh' for %s: %s; expected a shell on PATH",
+                       hf_supervisor_command_name(supervisor), strerror(error));
     hf_supervisor_offer_line(supervisor, HF_LOG_ERROR, line);
 }
 

@@ -107,6 +107,88 @@ static void report_resignation(struct hf_supervisor *supervisor,
     report(supervisor, HF_QUIET, text);
 }
 
+/* What a shell means by the status of a hook, and what to do. */
+static const char *explain_status(int exit_code)
+{
+    switch (exit_code) {
+    case HF_EXIT_NOT_FOUND:
+        return ": sh found no such program; expected one that is on PATH here, "
+               "or a path that begins with '/'";
+    case HF_EXIT_NOT_RUN:
+        return ": it cannot be executed; expected a program with the right to "
+               "that (chmod +x)";
+    default:
+        return "";
+    }
+}
+
+/* --on-lead has ended by itself: start the command, or let another machine
+ * try. */
+static void decide_after_on_lead(struct hf_supervisor *supervisor,
+                                 uint64_t now_ms)
+{
+    int exit_code = supervisor->command.exit_code;
+    char text[HF_ERROR_TEXT_BYTES], delay[HF_DURATION_BYTES];
+    uint64_t delay_ms;
+
+    if (exit_code == 0) {
+        supervisor->prepared = true;
+        supervisor->next = HF_SUPERVISOR_RESTART;
+        supervisor->next_at_ms = now_ms;
+        return;
+    }
+    delay_ms = hf_restart_resign(&supervisor->restarts);
+    hf_duration_format_short(delay_ms, delay);
+    (void)snprintf(text, sizeof text,
+                   "--on-lead ended with status %d%s; resigning '%.100s', and "
+                   "campaigning again in %s",
+                   exit_code, explain_status(exit_code),
+                   supervisor->run->options->label, delay);
+    report(supervisor, HF_QUIET, text);
+    campaign_at(supervisor, hf_clock_add(now_ms, delay_ms));
+}
+
+/* Print what became of --on-resign, unless it was well. */
+static void report_on_resign(struct hf_supervisor *supervisor)
+{
+    int exit_code = supervisor->command.exit_code;
+    char limit[HF_DURATION_BYTES];
+
+    hf_duration_format_short(supervisor->run->options->resign_timeout_ms,
+                             limit);
+    if (supervisor->command.state != HF_COMMAND_ENDED)
+        hf_supervisor_print(supervisor, HF_QUIET,
+                            "--on-resign was killed because it took too long; "
+                            "expected its end within %s, or before the lease "
+                            "ends; --resign-timeout sets the former",
+                            limit);
+    else if (exit_code != 0)
+        hf_supervisor_print(supervisor, HF_QUIET,
+                            "--on-resign ended with status %d%s", exit_code,
+                            explain_status(exit_code));
+}
+
+/* --on-resign has ended.  What follows was decided before it began; but a
+ * signal that came since then asks for the end. */
+static void decide_after_on_resign(struct hf_supervisor *supervisor)
+{
+    const struct hf_supervised_command *command = &supervisor->command;
+    struct hf_run_outcome *outcome = &supervisor->run->page->outcome;
+
+    report_on_resign(supervisor);
+    if (supervisor->next == HF_SUPERVISOR_END)
+        return;
+    if (is_asked_to_end(supervisor)) {
+        outcome->exit_code = command->state == HF_COMMAND_ENDED
+                                 ? command->exit_code
+                                 : HF_EXIT_SIGNAL + SIGKILL;
+        supervisor->outcome_is_set = true;
+        supervisor->next = HF_SUPERVISOR_END;
+        return;
+    }
+    hf_supervisor_forget_command(supervisor);
+}
+
 /* The command has ended by itself. */
 static void decide_after_end(struct hf_supervisor *supervisor, uint64_t now_ms)
 {
@@ -164,6 +246,10 @@ static void decide_after_run(struct hf_supervisor *supervisor, uint64_t now_ms)
 void hf_supervisor_decide_next(struct hf_supervisor *supervisor,
                                uint64_t now_ms)
 {
+    if (supervisor->command.role == HF_ROLE_ON_RESIGN) {
+        decide_after_on_resign(supervisor);
+        return;
+    }
     supervisor->next = HF_SUPERVISOR_END;
     if (supervisor->cancelled != 0 || supervisor->launcher == HF_LAUNCHER_GONE)
         return;
@@ -177,6 +263,9 @@ void hf_supervisor_decide_next(struct hf_supervisor *supervisor,
         decide_after_loss(supervisor, now_ms);
     else if (supervisor->by_request != NULL)
         decide_after_request(supervisor, now_ms);
+    else if (hf_supervisor_has_started(supervisor) &&
+             supervisor->command.role == HF_ROLE_ON_LEAD)
+        decide_after_on_lead(supervisor, now_ms);
     else if (hf_supervisor_has_started(supervisor))
         decide_after_end(supervisor, now_ms);
     if (supervisor->next == HF_SUPERVISOR_END)

@@ -132,11 +132,15 @@ static bool make(const struct values *values,
     return true;
 }
 
-/* How many words the command has; 0 if a timer ends this run. */
-static uint32_t count_words(const struct hf_run *run)
+/* How many words the command has; 0 if a timer ends this run, and for a hook.
+ */
+static uint32_t count_words(const struct hf_supervisor *supervisor)
 {
+    const struct hf_run *run = supervisor->run;
     uint32_t count = 0;
 
+    if (supervisor->command.role != HF_ROLE_COMMAND)
+        return 0;
     while (!run->has_timer && run->options->command[count] != NULL)
         count++;
     return count;
@@ -155,7 +159,7 @@ bool hf_supervisor_environment(const struct hf_supervisor *supervisor,
     values.url = url ? url : "file:";
     hf_nested_describe(supervisor->client, supervisor->run->options,
                        &values.held);
-    values.held.words = count_words(supervisor->run);
+    values.held.words = count_words(supervisor);
     for (size_t i = 0; i < supervisor->lock_count; i++) {
         const struct hf_lock *lock = supervisor->locks[i];
         char id[HF_TICKET_ID_TEXT_BYTES];

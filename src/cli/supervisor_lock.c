@@ -344,6 +344,8 @@ void hf_supervisor_begin_release(struct hf_supervisor *supervisor)
     supervisor->grant = NULL;
     supervisor->loss_fd = -1;
     supervisor->asked = NULL;
+    supervisor->leading = false;
+    supervisor->prepared = false;
     supervisor->lost = false;
     supervisor->not_renewed = false;
     /* If there is no thread for the answer, wait for it here. */

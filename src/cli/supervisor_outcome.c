@@ -36,6 +36,12 @@ static const char *why_lost(const struct hf_supervisor *supervisor,
                                                      : why + strlen(before);
 }
 
+/* elect: it leads, and there is no command that would be started. */
+static bool leads_without_command(const struct hf_supervisor *supervisor)
+{
+    return supervisor->leading && supervisor->run->options->command == NULL;
+}
+
 void hf_supervisor_describe_loss(const struct hf_supervisor *supervisor,
                                  char text[HF_ERROR_TEXT_BYTES])
 {
@@ -49,7 +55,11 @@ void hf_supervisor_describe_loss(const struct hf_supervisor *supervisor,
         when = "after the command had ended, before the time of --at-least "
                "was over";
     else if (hf_supervisor_has_started(supervisor))
-        when = "while the command ran, which was therefore stopped";
+        when = supervisor->command.role == HF_ROLE_ON_LEAD
+                   ? "while --on-lead ran, which was therefore stopped"
+                   : "while the command ran, which was therefore stopped";
+    else if (leads_without_command(supervisor))
+        when = "while this machine led";
     hf_error_set(&error, HF_ELOST, "'%.200s' was lost %s: %s",
                  supervisor->run->options->label, when,
                  why_lost(supervisor, &error));
@@ -71,9 +81,15 @@ void hf_supervisor_describe_request(const struct hf_supervisor *supervisor,
                  hf_supervisor_has_started(supervisor) ? "stopped"
                                                        : "not started");
     snprintf(text, HF_ERROR_TEXT_BYTES,
-             "'%.200s' was released because another program asked for %s; "
-             "the command %s",
-             supervisor->run->options->label, asked, command);
+             "'%.200s' was released because another program asked for %s",
+             supervisor->run->options->label, asked);
+    if (hf_supervisor_has_started(supervisor) ||
+        !leads_without_command(supervisor)) {
+        size_t length = strlen(text);
+
+        snprintf(text + length, HF_ERROR_TEXT_BYTES - length, "; %s %s",
+                 hf_supervisor_command_name(supervisor), command);
+    }
 }
 
 /* Outcome: the lock was lost before or while the command ran. */

@@ -14,20 +14,21 @@
  * tickets, and then campaign again or end. */
 #define TO_RELEASE (TO(CLOSING_TICKETS) | TO(RELEASING) | TO(DONE))
 
-/* The legal moves.  From RUNNING the lock is released, or another command
+/* The legal moves.  From RUNNING the lock is released, or something else
  * started, only through TERMINATING: while anything of the command may run the
- * ticket stays. */
+ * ticket stays.  From there and from ENDED only --on-resign is started. */
 static const struct hf_state_machine_state states[] = {
     [STATE(WAITING)] = {"WAITING", TO(GRANTED) | TO(DONE)},
     [STATE(GRANTED)] = {"GRANTED", TO(READING) | TO(ANNOUNCED) | TO_RELEASE},
     [STATE(READING)] = {"READING", TO(ANNOUNCED) | TO_RELEASE},
-    [STATE(ANNOUNCED)] = {"ANNOUNCED", TO(RUNNING) | TO_RELEASE},
+    [STATE(ANNOUNCED)] = {"ANNOUNCED",
+                          TO(RUNNING) | TO(RESTARTING) | TO_RELEASE},
     [STATE(RUNNING)] = {"RUNNING", TO(TERMINATING)},
     [STATE(TERMINATING)] = {"TERMINATING", TO(ENDED) | TO(WRITING) |
-                                               TO(KEEPING) | TO(RESTARTING) |
-                                               TO_RELEASE},
-    [STATE(ENDED)] = {"ENDED",
-                      TO(WRITING) | TO(KEEPING) | TO(RESTARTING) | TO_RELEASE},
+                                               TO(RUNNING) | TO(KEEPING) |
+                                               TO(RESTARTING) | TO_RELEASE},
+    [STATE(ENDED)] = {"ENDED", TO(WRITING) | TO(KEEPING) | TO(RESTARTING) |
+                                   TO(RUNNING) | TO_RELEASE},
     [STATE(WRITING)] = {"WRITING", TO(KEEPING) | TO_RELEASE},
     [STATE(KEEPING)] = {"KEEPING", TO_RELEASE},
     [STATE(RESTARTING)] = {"RESTARTING", TO(RUNNING) | TO_RELEASE},

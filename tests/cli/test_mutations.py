@@ -75,6 +75,12 @@ ELECT_CATCHERS = {
     "ELECT_LOSS_ENDS": (
         "elect", "OnZooKeeper."
         "test_a_leader_that_loses_its_session_campaigns_again"),
+    "ELECT_LOSS_WITHOUT_HOOK": (
+        "elect_hooks", "OnFiles.test_an_evicted_leader_resigns"),
+    "ELECT_ON_LEAD_IGNORED": (
+        "elect_hooks", "Hooks.test_a_leader_that_cannot_begin_resigns"),
+    "ELECT_ON_RESIGN_OUTLIVES_LEASE": (
+        "elect_hooks", "OnZooKeeper.test_a_lease_that_is_not_renewed"),
     "ELECT_RESIGNS_FIRST": (
         "elect", "OnFiles.test_a_leader_resigns_when_asked"),
     "ELECT_SIGNAL_FORGOTTEN": (

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/recipes/leader.md and scheduler.service, on a real ZooKeeper."""
 import re
+import shlex
 import socket
 import unittest
 
@@ -76,6 +77,20 @@ class Leader(recipes.ZooKeeper, recipes.Case):
         self.assertIn(str(status), prevented)
         self.assertNotIn(status, self.unit.successes)
         self.assertFalse({"69", "76"} & set(prevented))
+
+    @recipes.block("$ holdfast elect --on-lead 'echo up' --on-resign "
+                   "'echo down' address")
+    def test_hooks(self):
+        (command, wanted), = recipes.transcript(self.text)
+        leads, up = wanted.splitlines()
+        process = self.start(*shlex.split(command)[2:], command="elect")
+        self.assertRegex(waiting.read_line(process, stream="stderr"),
+                         f"^{recipes.expected(leads)}$")
+        waiting.read_line(process, up)
+        units.stop(process)
+        status, out, _ = self.finish(process)
+        self.assertIn(status, self.unit.successes)
+        self.assertEqual(out, "down\n")
 
     @recipes.block("$ holdfast show scheduler")
     def test_show(self):

@@ -46,6 +46,19 @@ static void assert_ends(enum hf_restart_when when, int exit_code)
         HF_RESTART_END);
 }
 
+TEST(a_leader_that_cannot_begin_waits_longer_each_time)
+{
+    struct hf_restart_state begins = {.quick_ends = 2, .quick_failures = 2};
+
+    assert_int_equal(hf_restart_resign(&begins), HF_RESIGNED_DELAY_MIN_MS);
+    assert_int_equal(begins.quick_ends, 0);
+    assert_int_equal(begins.quick_failures, 0);
+    assert_int_equal(hf_restart_resign(&begins), 2 * HF_RESIGNED_DELAY_MIN_MS);
+    for (int i = 0; i < 10; i++)
+        (void)hf_restart_resign(&begins);
+    assert_int_equal(hf_restart_resign(&begins), HF_RESIGNED_DELAY_MAX_MS);
+}
+
 TEST(the_status_decides_whether_it_goes_on)
 {
     const struct hf_restart_policy on_failure = {HF_RESTART_ON_FAILURE, 5};
