@@ -77,11 +77,11 @@ static void forget_logged(struct hf_connectivity *connectivity)
         connectivity->logged[i] = 0;
 }
 
-/* The timeout of one attempt: each server can be tried twice within a session,
- * but no attempt is shorter than a busy server may need.  The first attempts
- * get less than their share of the session, because a server that is starting
- * may leave a connection open that it will never answer, as ZooKeeper 3.8 does,
- * and serve the next one. */
+/* The timeout of one attempt.  Each server can be tried twice within a session
+ * timeout, but no attempt is shorter than LEAST_TIMEOUT_MS, which a busy server
+ * may need.  The first attempts get less than their share of the session
+ * timeout: a server that is starting may leave a connection open that it will
+ * never answer, as ZooKeeper 3.8 does, and yet serve the next connection. */
 static uint64_t attempt_timeout_ms(const struct hf_connectivity *connectivity)
 {
     size_t servers = connectivity->share_servers;
@@ -146,8 +146,8 @@ static bool is_steady(const struct hf_connectivity *connectivity,
            now_ms - connectivity->up_at_ms >= HF_CONNECTIVITY_STEADY_MS;
 }
 
-/* Wait for the next attempt, which is due at ${at_ms}; HF_FOREVER: there is
- * none. */
+/* Wait for the next attempt, which is due at ${at_ms}.  HF_FOREVER: there is no
+ * further attempt. */
 static void wait_until(struct hf_connectivity *connectivity, uint64_t at_ms)
 {
     connectivity->until_ms = at_ms;
@@ -250,7 +250,7 @@ hf_connectivity_due(const struct hf_connectivity *connectivity, uint64_t now_ms)
 
 /* ------------------------------------------------ the connection's error -- */
 
-/* If two texts have the same hash, the second one is not logged. */
+/* A changed text that has the hash of the text before it is not logged. */
 bool hf_connectivity_text_changed(struct hf_connectivity *connectivity,
                                   size_t server, const char *text)
 {

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state of the connection of a session that outlives its connections, and
- * when to act on it: when to connect, and when to give an attempt up.  It is
- * used by the sessions of src/zookeeper, src/etcd and src/engines/leased.
+ * The state machine of a connection that is made anew whenever it is lost,
+ * while the session that it carries goes on.  It decides when to connect, and
+ * when to give an attempt up.  The sessions of src/zookeeper, src/etcd and
+ * src/engines/leased use it.
  *
- * The idea is that of Open vSwitch's lib/reconnect.c: one machine knows the
- * state and the instants, and its owner, which has the socket, reports what
- * happened and asks what to do.  Nothing here reads a clock, keeps a timer
- * or touches a connection.  The owner passes the time (CLOCK_BOOTTIME in ms):
+ * The idea is that of Open vSwitch's lib/reconnect.c: the state machine knows
+ * the state and the instants.  Its owner, which has the socket, reports what
+ * happened and asks what to do.  Nothing here reads a clock, keeps a timer or
+ * touches a connection.  The owner passes the time (CLOCK_BOOTTIME in ms) and
+ * calls:
  *
  *     hf_connectivity_due()          CONNECT: begin an attempt, and call
  *                                    hf_connectivity_connecting();
@@ -15,10 +17,10 @@
  *                                    hf_connectivity_timed_out() and
  *                                    hf_connectivity_disconnected(); in
  *                                    CLOSING call hf_connectivity_closed()
- *     hf_connectivity_wake_at_ms()   when to ask again
+ *     hf_connectivity_wake_at_ms()   to learn when to ask again
  *
- * What a connection carries is the owner's: the handshake, pings, requests,
- * and until when the session lives.
+ * The owner itself does the handshake, sends pings and requests, and knows
+ * until when the session lives.
  */
 #ifndef HF_BASE_CONNECTIVITY_H
 #define HF_BASE_CONNECTIVITY_H
@@ -33,16 +35,17 @@
 #include "base/random.h"
 #include "base/reconnect.h"
 
-/* Servers whose errors are logged apart: those of a list, and one that was
- * taken out of it while the session was connected to it. */
+/* The most servers whose errors are logged separately: 32 of the list, and one
+ * that was removed from the list while the session was connected to it. */
 #define HF_CONNECTIVITY_SERVERS_MAX 33
 
 /* A connection that stayed up this long counts as a success and resets the
  * backoff. */
 #define HF_CONNECTIVITY_STEADY_MS 1000
 
-/* An answer of the server gives an attempt its time again, but only the first
- * ones do, up to this many: so an attempt ends whatever the server sends. */
+/* When the server answers during an attempt, the timeout of the attempt begins
+ * anew.  Only this many answers of one attempt count, so that the attempt ends
+ * whatever the server sends. */
 #define HF_CONNECTIVITY_ANSWERS_MAX 24
 
 /* How long a session waits for the answer to the one request that ends it. */
@@ -73,11 +76,11 @@ struct hf_connectivity_config {
     const struct hf_reconnect *policy; /* copied; NULL: the default */
     size_t servers;                    /* attempts of a round; 0: one */
     uint64_t session_ms;               /* timeout of the session */
-    size_t share_servers; /* servers, each of which gets its share of
-                             .session_ms in a round; at least 1 */
+    size_t share_servers; /* the servers that share .session_ms: each may
+                             take its part of it in a round; at least 1 */
 };
 
-/* The connection of one session.  Others read .state and .error; only
+/* The connection of one session.  Other files may read .state and .error; only
  * connectivity.c writes.  Instants are in ms of the owner's clock. */
 struct hf_connectivity {
     unsigned state; /* enum hf_connectivity_state */
@@ -89,7 +92,8 @@ struct hf_connectivity {
     uint64_t up_at_ms; /* when the state became UP */
     size_t silent_attempts; /* attempts that timed out since the last UP, or
                                since the servers were changed */
-    size_t answers;         /* how often this attempt got its time again */
+    size_t answers;         /* how often the timeout of this attempt began
+                               anew */
     /* Why there is no connection, with the server's name; "" while UP. */
     char error[HF_ERROR_TEXT_BYTES];
     /* A digest of each server's last text since the last UP, or since the
@@ -98,7 +102,8 @@ struct hf_connectivity {
     uint64_t logged[HF_CONNECTIVITY_SERVERS_MAX];
 };
 
-/* Set up ${connectivity}: WAITING, for an attempt that is due at once. */
+/* Set up ${connectivity} in state WAITING.  The first attempt is due at once.
+ */
 void hf_connectivity_init(struct hf_connectivity *connectivity,
                           const struct hf_connectivity_config *config);
 
@@ -109,69 +114,73 @@ bool hf_connectivity_has_connection(const struct hf_connectivity *connectivity);
 
 /* ----------------------------------------------------- what has happened -- */
 
-/* An attempt begins.  WAITING and due. */
+/* An attempt begins.  Allowed in WAITING, when CONNECT is due. */
 void hf_connectivity_connecting(struct hf_connectivity *connectivity,
                                 uint64_t now_ms);
 
-/* The transport has connected; the handshake begins, within the same timeout.
- * CONNECTING. */
+/* The transport has connected, and the handshake begins.  The timeout of the
+ * attempt goes on.  Allowed in CONNECTING. */
 void hf_connectivity_handshaking(struct hf_connectivity *connectivity);
 
-/* The server has sent something of the handshake, so the attempt has its time
- * again: a server that is far needs many round trips.  At most
- * HF_CONNECTIVITY_ANSWERS_MAX of them count.  CONNECTING or HANDSHAKING. */
+/* The server has sent a part of the handshake.  The timeout of the attempt
+ * begins anew, because a server that is far away needs many round trips; at
+ * most HF_CONNECTIVITY_ANSWERS_MAX calls do so.  Allowed in CONNECTING and
+ * HANDSHAKING. */
 void hf_connectivity_answered(struct hf_connectivity *connectivity,
                               uint64_t now_ms);
 
-/* The server has accepted the session: the text of the last error is forgotten.
- * HANDSHAKING. */
+/* The server has accepted the session.  The text of the last error is
+ * forgotten.  Allowed in HANDSHAKING. */
 void hf_connectivity_up(struct hf_connectivity *connectivity, uint64_t now_ms);
 
-/* GIVE_UP was due: the attempt counts as silent, so the next ones may take
- * longer.  Returns the timeout of the attempt, for the text of the error; in
- * CLOSING it is not the limit that has passed.  hf_connectivity_disconnected()
- * must follow, in CLOSING hf_connectivity_closed(). */
+/* The action GIVE_UP was due.  The attempt counts as silent, so that the next
+ * ones may take longer.  Returns the timeout of the attempt for the text of the
+ * error; in CLOSING the returned number has no meaning.  Call
+ * hf_connectivity_disconnected() next, or in CLOSING hf_connectivity_closed().
+ */
 uint64_t hf_connectivity_timed_out(struct hf_connectivity *connectivity);
 
 /* The connection has ended, or the attempt has failed, with ${status}.  The
- * next attempt is due when the policy says so, or never (IDLE).  The end of a
- * steady connection is no failed attempt: the next one is due at once if there
- * are other servers, else after a short pause, whatever the policy says.
- * CONNECTING, HANDSHAKING or UP. */
+ * next attempt is due when the policy says so, or never (IDLE).  If the
+ * connection was up for HF_CONNECTIVITY_STEADY_MS, its end is no failed
+ * attempt: whatever the policy says, the next attempt is due at once if there
+ * are other servers, else after a short pause.  Allowed in CONNECTING,
+ * HANDSHAKING and UP. */
 void hf_connectivity_disconnected(struct hf_connectivity *connectivity,
                                   hf_status status, uint64_t now_ms,
                                   struct hf_random *random);
 
-/* As hf_connectivity_disconnected(), because the server refuses what is sent
- * once the connection is up, such as credentials.  That is a failed attempt,
- * however long the connection was up.  If the error is final now, no further
- * attempt is made (IDLE), although the policy may allow some: it would be
- * accepted and refused again.  HANDSHAKING or UP. */
+/* The connection has ended because the server refuses what is sent once the
+ * connection is up, such as credentials.  Unlike hf_connectivity_disconnected()
+ * this counts a failed attempt, however long the connection was up.  If the
+ * error is now final, no further attempt is made (IDLE), even if the policy
+ * allows one: the server would accept the connection and refuse us again.
+ * Allowed in HANDSHAKING and UP. */
 void hf_connectivity_refused(struct hf_connectivity *connectivity,
                              hf_status status, uint64_t now_ms,
                              struct hf_random *random);
 
-/* The connection is given up without having failed, because the session that
- * it carried is over: the next attempt is due at once.  CONNECTING, HANDSHAKING
- * or UP. */
+/* The owner has given the connection up because the session that it carried is
+ * over.  This is no failure, so the next attempt is due at once.  Allowed in
+ * CONNECTING, HANDSHAKING and UP. */
 void hf_connectivity_restart(struct hf_connectivity *connectivity,
                              uint64_t now_ms);
 
-/* Begin again: an attempt is due at once.  False, and nothing changes, in other
- * states than IDLE. */
+/* Begin again in state IDLE: an attempt is due at once.  In any other state
+ * nothing changes, and the function returns false. */
 bool hf_connectivity_resume(struct hf_connectivity *connectivity,
                             uint64_t now_ms);
 
 /* The requests that end the session were sent, or one of several was answered.
- * The close is given up after ${limit_ms}.  UP or CLOSING. */
+ * The close is given up after ${limit_ms}.  Allowed in UP and CLOSING. */
 void hf_connectivity_closing(struct hf_connectivity *connectivity,
                              uint64_t now_ms, uint64_t limit_ms);
 
-/* The session is closed.  In any state. */
+/* The session is closed.  Allowed in any state. */
 void hf_connectivity_closed(struct hf_connectivity *connectivity);
 
-/* The session has other servers from now on, ${servers} of them: attempts are
- * counted anew, and each server gets its share of a round. */
+/* From now on the session has ${servers} other servers.  Attempts are counted
+ * anew, and each server gets its part of .session_ms in a round. */
 void hf_connectivity_set_servers(struct hf_connectivity *connectivity,
                                  size_t servers);
 
@@ -181,36 +190,39 @@ enum hf_connectivity_action
 hf_connectivity_due(const struct hf_connectivity *connectivity,
                     uint64_t now_ms);
 
-/* When something will be due; HF_FOREVER: nothing before another call. */
+/* Returns when something will be due.  HF_FOREVER: nothing is due until another
+ * function is called. */
 uint64_t hf_connectivity_wake_at_ms(const struct hf_connectivity *connectivity);
 
 /* ------------------------------------------------ the connection's error -- */
 
-/* Set .error to ${text}, about the server with the index ${server}.  True if
- * it is new and should be logged, at hf_connectivity_error_level(). */
+/* Set .error to ${text}, which is about the server with the index ${server}.
+ * Returns true if the text is new for this server.  Then it should be logged at
+ * hf_connectivity_error_level(). */
 bool hf_connectivity_set_error(struct hf_connectivity *connectivity,
                                size_t server, const char *text);
 
-/* Is ${text} another one than the last one about ${server} since the connection
- * was up?  Then it is worth a line of the log.  It is remembered as the last
- * one. */
+/* Remember ${text} as the last text about the server with the index ${server}.
+ * Returns true if it differs from the one before, or is the first one since the
+ * connection was up.  Then it is worth a line of the log. */
 bool hf_connectivity_text_changed(struct hf_connectivity *connectivity,
                                   size_t server, const char *text);
 
-/* The status of the error: why there is no connection, if all servers agree; if
- * they refuse us for different reasons, the last one; else HF_EUNREACHABLE. */
+/* Return why there is no connection: the last status if all servers failed with
+ * it, or if all refused us, even for different reasons; else HF_EUNREACHABLE.
+ */
 hf_status hf_connectivity_status(const struct hf_connectivity *connectivity);
 
-/* Is it an error that waiting does not change? */
+/* Have all servers failed with an error that waiting does not mend? */
 bool hf_connectivity_is_final(const struct hf_connectivity *connectivity);
 
-/* A final error is logged at a lower level, because it is also the text of the
- * operations that it ends. */
+/* The level at which .error is logged.  A final error has a lower level,
+ * because the operations that it ends return the same text. */
 enum hf_log_level
 hf_connectivity_error_level(const struct hf_connectivity *connectivity);
 
-/* IDLE: how many retries the policy has allowed, and how long they took, from
- * the first failed round on. */
+/* In state IDLE: set ${retries} to the rounds that the policy has allowed after
+ * the first one, and ${elapsed_ms} to the time since the first round failed. */
 void hf_connectivity_gave_up_after(const struct hf_connectivity *connectivity,
                                    uint64_t now_ms, uint32_t *retries,
                                    uint64_t *elapsed_ms);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From an embedded object to the object that it is embedded in, as in the Linux
- * kernel.  ${type} may be const.  The compiler checks that ${pointer} has the
- * type of a pointer to that ${field}.
+ * Macros that get from an embedded object to the object that contains it, as in
+ * the Linux kernel.  ${type} may be const.  The compiler checks that ${pointer}
+ * has the type of a pointer to ${field}.
  */
 #ifndef HF_BASE_CONTAINER_OF_H
 #define HF_BASE_CONTAINER_OF_H
@@ -15,7 +15,7 @@
     ((type *)((uintptr_t)(1 ? (pointer) : &((type *)0)->field) -               \
               offsetof(type, field)))
 
-/* The same; NULL for NULL. */
+/* The same, but NULL if ${pointer} is NULL. */
 #define container_of_or_null(pointer, type, field)                             \
     ((type *)hf_container_or_null(1 ? (pointer) : &((type *)0)->field,         \
                                   offsetof(type, field)))

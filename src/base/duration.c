@@ -8,7 +8,7 @@
 #include "base/url.h"
 
 #define UNITS 5
-#define SECONDS 3 /* their index */
+#define SECONDS 3 /* the index of the row "s" */
 
 static const struct {
     const char *unit;
@@ -67,8 +67,8 @@ bool hf_duration_parse(const char *text, uint64_t *ms)
         if (!read_number(&text, &number))
             return false;
         index = read_unit(&text);
-        /* Each unit must be smaller than the one before it, so there are at
-         * most five rounds. */
+        /* Each unit must be smaller than the one before it, so the loop runs at
+         * most five times. */
         if (index < next || index == UNITS ||
             __builtin_mul_overflow(number, units[index].ms, &part_ms) ||
             __builtin_add_overflow(*ms, part_ms, ms))

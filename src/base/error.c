@@ -35,10 +35,11 @@ static const struct status_row rows[] = {
 static const struct status_row unknown = {"HF_?", "unknown status",
                                           HF_CLASS_BUG, HF_RETRY_NEVER};
 
-/* The row of ${status}, or that of an unknown status. */
+/* Return the row of ${status}, or ${unknown} if there is none. */
 static const struct status_row *find(hf_status status)
 {
-    /* Through int: the enum may be unsigned, and callers pass any number. */
+    /* Compared as an int, because the enum may be unsigned and callers may pass
+     * any number. */
     int number = (int)status;
 
     if (number < 0 || (size_t)number >= sizeof(rows) / sizeof(rows[0]) ||
@@ -77,7 +78,8 @@ int hf_version(void)
 hf_status hf_error_set(struct hf_error *error, hf_status status,
                        const char *format, ...)
 {
-    /* Not directly into ${error}: an argument may be its present text. */
+    /* Not formatted directly into ${error}, because an argument may be the text
+     * that ${error} has now. */
     char text[HF_ERROR_TEXT_BYTES];
     va_list args;
     int wanted;
@@ -89,8 +91,9 @@ hf_status hf_error_set(struct hf_error *error, hf_status status,
     wanted = vsnprintf(text, sizeof(text), format, args);
     va_end(args);
     assert(wanted >= 0);
-    /* It contains text of others (paths, answers, names) and is printed to
-     * terminals.  A path or a name may be a URL that was mistyped. */
+    /* The text may quote paths, answers of servers and names, and is printed to
+     * terminals.  A quoted path or name may be a mistyped URL with a password.
+     */
     hf_utf8_make_printable(text, (size_t)wanted >= sizeof(text));
     hf_secret_hide(text);
     error->status = status;
@@ -118,8 +121,8 @@ const char *hf_errno_text(int number)
 
 /* -------------------------------------------------- the last of a thread -- */
 
-/* The last error of this thread.  So no memory is needed when something fails,
- * and none has to be freed when the thread ends. */
+/* The last error of this thread.  Being thread-local, it needs no memory when
+ * something fails, and nothing has to be freed when the thread ends. */
 static _Thread_local struct hf_error last;
 
 hf_status hf_fail(const char *api_name, const struct hf_error *error)

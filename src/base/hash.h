@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hashes of texts and bytes: FNV-1a (Fowler, Noll, Vo), which files may rely
- * on.  It spreads names that differ in few letters, and is no defence against
- * somebody who looks for names with equal hashes. */
+/* Hashes of texts and bytes: FNV-1a (Fowler, Noll, Vo).  The values never
+ * change, so they may be stored in files.  The hash spreads names that differ
+ * in few letters, but it is no defence against somebody who looks for names
+ * with equal hashes. */
 #ifndef HF_BASE_HASH_H
 #define HF_BASE_HASH_H
 

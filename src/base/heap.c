@@ -5,14 +5,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The order of nodes. */
+/* Does ${a} come before ${b}? */
 static bool is_before(const struct hf_heap_node *a,
                       const struct hf_heap_node *b)
 {
     return a->key < b->key || (a->key == b->key && a->number < b->number);
 }
 
-/* Make one heap of two, of which either may be NULL; roots have no siblings. */
+/* Make one heap of the two with the roots ${a} and ${b}, and return its root.
+ * Either may be NULL.  A root has no siblings. */
 static struct hf_heap_node *meld(struct hf_heap_node *a, struct hf_heap_node *b)
 {
     struct hf_heap_node *root, *child;

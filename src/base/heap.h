@@ -13,29 +13,30 @@
 
 struct hf_heap;
 
-/* Zeroed: in no heap. */
+/* A node.  All bytes zero: it is in no heap. */
 struct hf_heap_node {
     uint64_t key;
     uint64_t number;
-    struct hf_heap *heap; /* that it is in, or NULL */
+    struct hf_heap *heap; /* the heap that has this node, or NULL */
     struct hf_heap_node *child;
-    struct hf_heap_node *next;     /* sibling */
-    struct hf_heap_node *previous; /* sibling, or the parent of the first */
+    struct hf_heap_node *next;     /* the next sibling */
+    struct hf_heap_node *previous; /* the previous sibling; of the first one:
+                                      the parent */
 };
 
-/* Zeroed: empty. */
+/* A heap.  All bytes zero: it is empty. */
 struct hf_heap {
     struct hf_heap_node *first;
 };
 
-/* The least key; HF_FOREVER, UINT64_MAX, if there is none. */
+/* Return the least key; UINT64_MAX (HF_FOREVER) if the heap is empty. */
 uint64_t hf_heap_first_key(const struct hf_heap *heap);
 
 /* Add ${node}, which is in no heap. */
 void hf_heap_add(struct hf_heap *heap, struct hf_heap_node *node, uint64_t key,
                  uint64_t number);
 
-/* Remove ${node} from the heap that it is in; nothing if it is in none. */
+/* Remove ${node} from its heap; do nothing if it is in none. */
 void hf_heap_remove(struct hf_heap_node *node);
 
 #endif

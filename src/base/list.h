@@ -7,8 +7,9 @@
  *
  *     for (item = list->first; item != NULL; item = item->next)
  *
- * An object that is in two lists has other names for the fields of the second
- * one: ..._BY.  The arguments are evaluated more than once.
+ * An object that is in a second list needs two more fields for it; the macros
+ * whose names end in _BY take the names of these fields.  All macros evaluate
+ * their arguments more than once.
  */
 #ifndef HF_BASE_LIST_H
 #define HF_BASE_LIST_H

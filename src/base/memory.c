@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 
-#define FIRST_ROOM 16 /* elements of an array that grows */
+#define FIRST_ROOM 16 /* elements that an array gets first */
 
 static void *default_allocate(size_t bytes, void *arg)
 {
@@ -33,15 +33,15 @@ static void default_release(void *memory, void *arg)
     free(memory);
 }
 
-/* Once ${fixed} is set ${allocator} does not change any more, so that every
- * later call reads it without a lock.  Both are written under ${mutex}. */
+/* ${allocator} does not change any more once ${fixed} is set, so every later
+ * call reads it without a lock.  Both are written with ${mutex} held. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool fixed;
 static struct hf_allocator allocator = {default_allocate, default_resize,
                                         default_release, NULL};
 
 /* The first use fixes the allocator for the life of the process, because memory
- * must go back to where it came from. */
+ * must be freed by the allocator that it came from. */
 const struct hf_allocator *hf_allocator_in_use(void)
 {
     if (!atomic_load_explicit(&fixed, memory_order_acquire)) {

@@ -10,11 +10,11 @@
 
 struct hf_allocator;
 
-/* The allocator in use, for modules, which have their own copy of these
- * functions. */
+/* Return the allocator in use.  A module gets it from the library, because the
+ * module has its own copy of these functions. */
 const struct hf_allocator *hf_allocator_in_use(void);
 
-/* ${bytes} > 0 bytes of zeros, or NULL. */
+/* Allocate ${bytes} > 0 bytes of zeros.  Returns NULL if there is no memory. */
 void *hf_alloc(size_t bytes) __attribute__((malloc, warn_unused_result));
 
 /* As realloc() with ${bytes} > 0: new bytes are not zeroed; on failure NULL,
@@ -22,10 +22,11 @@ void *hf_alloc(size_t bytes) __attribute__((malloc, warn_unused_result));
 void *hf_realloc(void *memory, size_t bytes)
     __attribute__((warn_unused_result));
 
-/* Have the array at ${array} (a T **) hold ${count} elements or more.  ${*room}
- * is the number that it has room for; this number is doubled, so that an array
- * that grows one by one is seldom moved.  New elements are not zeroed.  False:
- * there is no memory, and nothing has changed. */
+/* Make the array at ${array} (a T **) large enough for ${count} elements.
+ * ${*room} is the number of elements that it has room for.  That number is
+ * doubled, so that an array that grows by one element at a time is seldom
+ * moved.  New elements are not zeroed.  Returns false if there is no memory;
+ * then nothing has changed. */
 #define HF_ARRAY_ROOM(array, room, count)                                      \
     hf_array_room(array, room, count, sizeof **(array))
 
@@ -35,7 +36,7 @@ bool hf_array_room(void *array, size_t *room, size_t count, size_t bytes)
 /* Free ${memory}; NULL is allowed. */
 void hf_free(void *memory);
 
-/* A copy of ${text}, or NULL. */
+/* Return a copy of ${text}, or NULL if there is no memory. */
 char *hf_strdup(const char *text) __attribute__((malloc, warn_unused_result));
 
 #endif

@@ -13,7 +13,7 @@
 
 #define ONCE_PAUSE_MS 1000
 
-/* "4294967294x1000ms..1000ms/1000ms" and a little room. */
+/* Room for "4294967294x1000ms..1000ms/1000ms", and some more. */
 #define TEXT_BYTES 96
 
 const struct hf_reconnect hf_reconnect_default = {
@@ -23,8 +23,9 @@ const struct hf_reconnect hf_reconnect_default = {
     .elapsed_ms = HF_FOREVER,
 };
 
-/* Read "3x" at ${*text} and step over it; nothing, and true, if there is no
- * 'x'. */
+/* Read "3x" at ${*text}, set ${retries} to 3 and step over the "3x".  Returns
+ * false if something else is in front of the 'x'.  Without any 'x' the function
+ * returns true and changes nothing. */
 static bool take_retries(char **text, uint32_t *retries)
 {
     char *x = strchr(*text, 'x');
@@ -51,8 +52,8 @@ static bool take_duration(const char *text, uint64_t *ms)
     return hf_duration_parse(text, ms) && *ms > 0;
 }
 
-/* Cut ${text} at ${separator}, and return what is behind that; NULL: it is not
- * there. */
+/* Cut ${text} at ${separator}, and return what follows the separator; NULL if
+ * the separator is not there. */
 static const char *cut_at(char *text, const char *separator)
 {
     char *at = strstr(text, separator);
@@ -63,7 +64,7 @@ static const char *cut_at(char *text, const char *separator)
     return at + strlen(separator);
 }
 
-/* [Nx]PAUSE[..PAUSE][/TOTAL]; changes ${text}. */
+/* Parse [Nx]PAUSE[..PAUSE][/TOTAL].  Changes ${text}. */
 static bool parse_numbers(char *text, struct hf_reconnect *policy)
 {
     const char *total, *longest;
@@ -79,7 +80,7 @@ static bool parse_numbers(char *text, struct hf_reconnect *policy)
            (total == NULL || take_duration(total, &policy->elapsed_ms));
 }
 
-/* The words, or [Nx]PAUSE[..PAUSE][/TOTAL]. */
+/* Parse "forever", "never", "once" or [Nx]PAUSE[..PAUSE][/TOTAL]. */
 static bool parse(const char *text, struct hf_reconnect *policy)
 {
     char copy[TEXT_BYTES];
@@ -122,7 +123,8 @@ hf_status hf_reconnect_choose(const struct hf_url *url,
 
 /* -------------------------------------------------------------- backoff -- */
 
-/* A policy without pauses would spin. */
+/* The shortest pause, because without pauses the client would try again without
+ * end and use all of a processor. */
 #define LEAST_PAUSE_MS 1
 
 void hf_reconnect_backoff_init(struct hf_reconnect_backoff *backoff,
@@ -159,7 +161,8 @@ uint64_t hf_reconnect_backoff_lost(struct hf_reconnect_backoff *backoff,
     const struct hf_reconnect *policy = &hf_reconnect_default;
 
     hf_reconnect_backoff_reset(backoff);
-    backoff->failures = 1; /* the server that was lost comes last */
+    backoff->failures = 1; /* counts the server that was lost as tried, so it
+                              is tried last */
     if (backoff->servers > 1)
         return now_ms;
     backoff->pauses_taken = 1;
@@ -186,7 +189,7 @@ static bool choose_pause(const struct hf_reconnect_backoff *backoff,
            backoff->retries < policy->retries;
 }
 
-/* A round has failed: when the next one begins. */
+/* A round has failed.  Returns when the next one begins; HF_FOREVER: never. */
 static uint64_t next_round_ms(struct hf_reconnect_backoff *backoff,
                               uint64_t now_ms, struct hf_random *random)
 {
@@ -207,7 +210,7 @@ static uint64_t next_round_ms(struct hf_reconnect_backoff *backoff,
     return at_ms;
 }
 
-/* Is ${status} that of a failure that waiting does not mend? */
+/* Does ${status} stand for a failure that waiting does not mend? */
 static bool is_refusal(hf_status status)
 {
     return status == HF_EDENIED || status == HF_EURL ||

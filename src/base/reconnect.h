@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When to try to connect again, for engines whose sessions outlive connections:
- * the policy of the user (struct hf_reconnect), as URLs give it, and the
- * arithmetic of connectivity.h.
+ * When to connect again, for engines whose sessions go on after a connection is
+ * lost.  This file has the policy of the user (struct hf_reconnect), as URLs
+ * give it, and the arithmetic that connectivity.h uses.
  *
  *     retry=forever          the default
  *     retry=never            one attempt at each server
- *     retry=once             once more at each, after a second
+ *     retry=once             one more attempt at each, after a second
  *     retry=[Nx]PAUSE[..PAUSE][/TOTAL]
  *
- * At most N retries, each after PAUSE, or after pauses that double from the
- * first PAUSE to the second, and none later than TOTAL after the first round of
- * attempts has failed.
+ * The last form allows at most N retries, each after PAUSE, or after pauses
+ * that double from the first PAUSE to the second.  No retry is later than TOTAL
+ * after the first round of attempts has failed.
  *
  * The attempts that have failed in a row make up *rounds*: a round is one
  * attempt at each server.  Within a round the next server is tried at once.
@@ -42,8 +42,9 @@
  * of its server should not wait much longer than the restart takes. */
 extern const struct hf_reconnect hf_reconnect_default;
 
-/* Set ${policy} to what ${url} says, else to ${given}, else (NULL) to the
- * default.  HF_EURL, with a text that says what is expected. */
+/* Set ${policy} to the one in ${url}; without one there, to ${given}; if that
+ * is NULL, to the default.  Fails with HF_EURL and a text that says what is
+ * expected. */
 hf_status hf_reconnect_choose(const struct hf_url *url,
                               const struct hf_reconnect *given,
                               struct hf_reconnect *policy,
@@ -56,12 +57,13 @@ struct hf_reconnect_backoff {
     struct hf_reconnect policy;
     size_t servers;           /* attempts of a round, at least 1 */
     size_t failures;          /* attempts that have failed in a row */
-    uint32_t retries;         /* rounds behind the first one */
-    uint32_t pauses_taken;    /* before these rounds; also 1 after a steady
-                                 connection to a single server was lost */
-    uint64_t first_failed_ms; /* when the first round had failed */
+    uint32_t retries;         /* rounds begun after the first one */
+    uint32_t pauses_taken;    /* pauses before these rounds; begins at 1
+                                 after a steady connection to a single server
+                                 was lost */
+    uint64_t first_failed_ms; /* when the first round failed */
     hf_status status;         /* of the last failed attempt */
-    size_t same_status;       /* attempts in a row that failed with it */
+    size_t same_status;       /* attempts in a row that failed with .status */
     size_t refusals;          /* attempts in a row that failed for a reason
                                  that waiting does not mend */
 };
@@ -71,11 +73,11 @@ void hf_reconnect_backoff_init(struct hf_reconnect_backoff *backoff,
                                const struct hf_reconnect *policy,
                                size_t servers);
 
-/* The next attempt is the first of a first round. */
+/* Forget all failures: the next attempt begins a first round. */
 void hf_reconnect_backoff_reset(struct hf_reconnect_backoff *backoff);
 
-/* From now on there are ${servers} other servers: the same as a reset, and a
- * round has ${servers} attempts. */
+/* From now on there are ${servers} other servers.  Forget all failures, and let
+ * a round have ${servers} attempts. */
 void hf_reconnect_backoff_set_servers(struct hf_reconnect_backoff *backoff,
                                       size_t servers);
 
@@ -85,14 +87,16 @@ void hf_reconnect_backoff_set_servers(struct hf_reconnect_backoff *backoff,
 uint64_t hf_reconnect_backoff_lost(struct hf_reconnect_backoff *backoff,
                                    uint64_t now_ms, struct hf_random *random);
 
-/* An attempt has failed with ${status}.  Returns when the next one is due:
- * ${now_ms} within a round, HF_FOREVER if the policy allows none. */
+/* An attempt has failed with ${status}.  Returns when the next attempt is due:
+ * ${now_ms} within a round, HF_FOREVER if the policy allows no further attempt.
+ */
 uint64_t hf_reconnect_backoff_failed(struct hf_reconnect_backoff *backoff,
                                      hf_status status, uint64_t now_ms,
                                      struct hf_random *random);
 
-/* Why there is no connection, if all servers agree; if they refuse us for
- * different reasons, the last one; else HF_EUNREACHABLE. */
+/* Return why there is no connection: the last status if all servers failed with
+ * it, or if all refused us, even for different reasons; else HF_EUNREACHABLE.
+ */
 hf_status
 hf_reconnect_backoff_status(const struct hf_reconnect_backoff *backoff);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A text that looks like a URL has ":/" in it, or one of our schemes and ':' at
- * its beginning or behind a '/' or '='.  Its passwords are what is between the
- * second ':' and the last '@', because the first ':' is that of the scheme, and
- * the values of options with such keys.
+ * A text looks like a URL if it has ":/" in it, or one of our schemes with its
+ * ':' at its beginning or behind a '/' or '='.  Its passwords are the text
+ * between the second ':' and the last '@' (the first ':' is that of the
+ * scheme), and the values of options whose keys are for passwords.
  */
 #include "base/secret.h"
 
@@ -18,8 +18,8 @@ static const char *const schemes[] = {
     "file:",   "zk:",       "zks:",        "redis:", "rediss:",
     "quorum:", "postgres:", "postgresql:", "etcd:",  "etcds:"};
 
-/* Is the key of ${bytes} the word ${plain}, whatever its case, with or without
- * escapes? */
+/* Is the key, with its length ${bytes}, the word ${plain}?  Upper case and
+ * percent escapes in the key make no difference. */
 static bool is_key(const char *key, size_t bytes, const char *plain)
 {
     for (size_t at = 0; at < bytes; at++, plain++) {
@@ -60,7 +60,7 @@ static bool is_scheme(const char *text, size_t bytes, size_t at)
     return false;
 }
 
-/* A path or a key may be in front of the URL. */
+/* Does ${text} look like a URL, perhaps with a path or a key in front of it? */
 static bool looks_like_url(const char *text, size_t bytes)
 {
     if (bytes == 0) /* ${text} may be NULL */
@@ -94,7 +94,8 @@ static void find_before_at(struct hf_secrets *secrets)
             (struct hf_secret){(size_t)(colon - text) + 1, (size_t)(at - text)};
 }
 
-/* Where the value of an option ends that has the offset ${at}. */
+/* Return where the value that contains the offset ${at} ends: before the next
+ * '?' or '&'. */
 static size_t value_end(const struct hf_secrets *secrets, size_t at)
 {
     while (at < secrets->bytes && secrets->text[at] != '?' &&
@@ -103,8 +104,8 @@ static size_t value_end(const struct hf_secrets *secrets, size_t at)
     return at;
 }
 
-/* Set .option to the next password that is the value of an option, from .next
- * on; to an empty one if there is none. */
+/* Set .option to the next password that is the value of an option, searching
+ * from .next on.  If there is none, set .option to an empty one. */
 static void find_option(struct hf_secrets *secrets)
 {
     const char *text = secrets->text;
@@ -133,11 +134,12 @@ void hf_secrets_begin(struct hf_secrets *secrets, const char *text,
         secrets->next = bytes;
 }
 
-/* A password in front of the '@' may contain what looks like an option, and the
- * value of an option may contain the '@'.  Passwords that overlap or touch
- * are one, because else the rest of one would be shown.  If it begins with a
- * value, it ends where a value does: so nothing is found in it once it is
- * hidden. */
+/* Join .user and .option while they overlap or touch: a password in front of
+ * the '@' may contain what looks like an option, and the value of an option may
+ * contain the '@'.  Hidden separately, they would leave a piece of a password
+ * visible.  If the joined password begins with the value of an option, it ends
+ * where a value ends, so that a second search of the masked text finds nothing
+ * more. */
 static void join_overlapping(struct hf_secrets *secrets)
 {
     struct hf_secret *user = &secrets->user, *option = &secrets->option;
@@ -168,9 +170,9 @@ bool hf_secrets_next(struct hf_secrets *secrets, struct hf_secret *secret)
     return !is_empty(*secret);
 }
 
-/* Copy the word of ${bytes} at ${text} to ${out}, which is in front of it or
- * the same, without its passwords.  What was copied is not read again.  Returns
- * where the copy ends. */
+/* Copy the word of ${bytes} at ${text} to ${out}, with each password masked.
+ * ${out} may be equal to ${text} or in front of it: what was copied is not read
+ * again.  Returns where the copy ends. */
 static char *copy_hidden(char *out, const char *text, size_t bytes)
 {
     struct hf_secrets secrets;

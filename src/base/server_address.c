@@ -66,8 +66,8 @@ bool hf_is_host_name(const char *text, size_t bytes)
            text[0] != '-' && text[0] != '.';
 }
 
-/* Split ${text} into a host without brackets and the rest.  Returns what is
- * wrong with it, or NULL. */
+/* Split ${text} into ${host}, without brackets, and the ${rest} behind it.
+ * Returns NULL, or what is wrong with ${text}. */
 static const char *cut_host(struct span text, size_t host_bytes,
                             struct span *host, struct span *rest)
 {

@@ -10,10 +10,11 @@
 /* Can the ${bytes} of ${text} be a host name or an IPv4 address? */
 bool hf_is_host_name(const char *text, size_t bytes);
 
-/* Read the ${bytes} of ${text}: the host, without brackets, into the
- * ${host_bytes} of ${host}, and the port, if there is one, into ${port}, which
- * has the default.  Returns what is wrong with ${text}, or NULL.  The returned
- * text never quotes ${text}, because a password may stand there. */
+/* Read the ${bytes} of ${text}.  The host, without brackets, is written to
+ * ${host}, which has ${host_bytes}.  ${port} holds the default port, and is
+ * changed only if ${text} has a port.  Returns NULL, or what is wrong with
+ * ${text}.  The returned text never quotes ${text}, which may contain a
+ * password. */
 const char *hf_server_address_parse(const char *text, size_t bytes, char *host,
                                     size_t host_bytes, uint16_t *port);
 

@@ -51,7 +51,7 @@ static void schedule(uint32_t w[64], const uint8_t *block)
     }
 }
 
-/* FIPS 180-4, 6.2.2 steps 2 to 4; ${v} is a to h in this order. */
+/* FIPS 180-4, 6.2.2 steps 2 to 4.  ${v} holds the variables a to h. */
 static void compress(uint32_t h[8], const uint8_t *block)
 {
     uint32_t w[64];
@@ -74,7 +74,7 @@ static void compress(uint32_t h[8], const uint8_t *block)
         h[i] += v[i];
 }
 
-/* Hash the last block or two: what is left of the message, a one bit, zeros,
+/* Hash the last one or two blocks: the rest of the message, a one bit, zeros,
  * and the length in bits. */
 static void finish(uint32_t h[8], const uint8_t *rest, size_t bytes,
                    uint64_t total)

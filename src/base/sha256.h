@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SHA-256 (FIPS 180-4): to distinguish long names, not for secrets. */
+/* SHA-256 (FIPS 180-4).  Used to give long names a short digest, not for
+ * secrets. */
 #ifndef HF_BASE_SHA256_H
 #define HF_BASE_SHA256_H
 

@@ -24,7 +24,7 @@ void hf_shared_text_clear(struct hf_shared_texts *pool,
     hf_free(text);
 }
 
-/* Allocate a text, without a reference, which is shared from now on. */
+/* Allocate a text, with no reference yet, and make it ${pool}->last. */
 static struct hf_shared_text *new_text(struct hf_shared_texts *pool,
                                        const char *string)
 {

@@ -1,39 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A text of any length with a reference count.  Many objects get the same text:
- * all waits that end with their session, all that wait behind one ticket.  The
- * text that was made last gets another reference if an equal text is wanted.
+ * all waits that end with their session, or all waits behind one ticket.  If
+ * the text that is wanted equals the text that was made last, no new one is
+ * made: the last one gets another reference.
  *
- * All functions are called with the lock of whatever contains the struct
- * hf_shared_texts.
+ * Functions are called with that lock held which guards the object that
+ * contains the struct hf_shared_texts.
  */
 #ifndef HF_BASE_SHARED_TEXT_H
 #define HF_BASE_SHARED_TEXT_H
 
 #include <stdbool.h>
 
-/* A pointer to one may be NULL: "". */
+/* A shared text.  A NULL pointer stands for the text "". */
 struct hf_shared_text {
     unsigned references;
     char text[];
 };
 
-/* Where texts are shared.  Zeroed: there is none yet. */
+/* The texts that share.  All bytes zero: there is none yet. */
 struct hf_shared_texts {
-    struct hf_shared_text *last; /* the one that was made last, without a
-                                    reference; NULL when it was freed */
+    struct hf_shared_text *last; /* the text that was made last; it may be
+                                    freed, then NULL */
 };
 
 /* The characters of ${text}; "" if it is NULL. */
 const char *hf_shared_text_get(const struct hf_shared_text *text);
 
-/* Set ${*slot}, which is NULL or was set by these functions, to a text that
- * reads ${string}; ${string} may be that of ${*slot}.  If there is no memory,
- * ${*slot} is NULL and the function returns false. */
+/* Set ${*slot} to a text that equals ${string}.  ${*slot} is NULL or was set by
+ * these functions; ${string} may be the text of ${*slot}.  If there is no
+ * memory, ${*slot} is set to NULL, and the function returns false. */
 bool hf_shared_text_set(struct hf_shared_texts *pool,
                         struct hf_shared_text **slot, const char *string);
 
-/* Set ${*slot} to NULL, and free the text with its last reference. */
+/* Set ${*slot} to NULL, and free its text if that was the last reference. */
 void hf_shared_text_clear(struct hf_shared_texts *pool,
                           struct hf_shared_text **slot);
 

@@ -10,8 +10,8 @@ static const char *state_name(const struct hf_state_machine *machine,
     return state < machine->count ? machine->states[state].name : "?";
 }
 
-/* Not assert(): a core in a wrong state must not go on granting locks, in any
- * build. */
+/* Abort.  Not assert(), which release builds may lack: a core in a wrong state
+ * must not go on granting locks. */
 static void refuse(const struct hf_state_machine *machine, unsigned from,
                    unsigned to)
 {

@@ -8,7 +8,7 @@
 
 struct hf_state_machine_state {
     const char *name;
-    uint32_t successors; /* bit n: may go to state n */
+    uint32_t successors; /* bit n is set if state n may follow */
 };
 
 struct hf_state_machine {

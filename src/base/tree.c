@@ -53,7 +53,8 @@ static struct hf_tree_node *split(struct hf_tree_node *node)
     return right;
 }
 
-/* The invariant of an AA tree at ${node}.  Few removals break it. */
+/* Does the invariant of an AA tree hold at ${node}?  Few removals break it, so
+ * this test is quick work in most cases. */
 static bool is_balanced(const struct hf_tree_node *node)
 {
     unsigned left = level_of(node->left), right = level_of(node->right);

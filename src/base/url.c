@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parser of URLs.  Error texts say where something is wrong and which part
- * it is in, and quote keys and schemes, which are plain words once they were
- * checked.  They never quote anything else: in a malformed URL a piece of the
- * password may be anywhere.
+ * The parser of URLs.  Error texts say in which part and at which offset
+ * something is wrong.  They quote keys and schemes, once these were checked to
+ * be plain words.  They never quote anything else, because a piece of the
+ * password may be anywhere in a malformed URL.
  */
 #include "base/url.h"
 
@@ -71,14 +71,14 @@ static int hex_value(char c)
     return -1;
 }
 
-/* The first ${c} in ${in}, or NULL. */
+/* Return where ${c} is first found in ${in}, or NULL. */
 static const char *find(struct url_span in, char c)
 {
     return memchr(in.from, c, (size_t)(in.end - in.from));
 }
 
-/* Return the part of ${in} before the first ${c}, and let ${in} begin after it.
- * If there is none, return all of it. */
+/* Return the part of ${in} before the first ${c}, and let ${in} begin after
+ * that ${c}.  Without a ${c} return all of ${in}. */
 static struct url_span cut_at(struct url_span *in, char c)
 {
     const char *at = find(*in, c);
@@ -96,8 +96,8 @@ static size_t offset(const struct url_parser *parser, const char *at)
 
 /* ------------------------------------------------------------- decoding -- */
 
-/* Decode ${in}, the part called ${what}, behind what was decoded before, and
- * set ${out} to it. */
+/* Decode ${in} into ${parser}->to, and set ${out} to the decoded text.  ${what}
+ * is what error texts call this part of the URL. */
 static hf_status decode(struct url_parser *parser, struct url_span in,
                         const char *what, const char **out)
 {
@@ -208,8 +208,8 @@ static hf_status parse_userinfo(struct url_parser *parser,
     return st;
 }
 
-/* Refuse an '@' at or behind ${from}: it belongs to a password with an
- * unescaped '/' or '?'. */
+/* Refuse an '@' at or behind ${from}.  It would be the end of a password that
+ * has an unescaped '/' or '?' in it. */
 static hf_status refuse_at(struct url_parser *parser, const char *from)
 {
     struct url_span after = {from, parser->text + strlen(parser->text)};
@@ -223,7 +223,7 @@ static hf_status refuse_at(struct url_parser *parser, const char *from)
                         offset(parser, find(after, '@')));
 }
 
-/* ${rest} begins with "//": cut user, password and hosts off it. */
+/* Cut user, password and hosts off ${rest}, which begins with "//". */
 static hf_status parse_authority(struct url_parser *parser,
                                  struct url_span *rest)
 {
@@ -245,7 +245,8 @@ static hf_status parse_authority(struct url_parser *parser,
     return st;
 }
 
-/* "quorum:": the URLs of its servers stay as they are. */
+/* Copy what follows "quorum:", the URLs of other engines, without decoding it.
+ */
 static hf_status parse_inner(struct url_parser *parser, struct url_span rest)
 {
     size_t bytes = (size_t)(rest.end - rest.from);
@@ -262,8 +263,8 @@ static hf_status parse_inner(struct url_parser *parser, struct url_span rest)
     return refuse_at(parser, rest.end);
 }
 
-/* Is there "user:password@" in ${rest}, which has no servers?  A socket may
- * have any path, but hardly that one. */
+/* Is there "user:password@" in ${rest}, which has no "//" and thus no servers?
+ * The path of a socket may contain anything, but hardly a ':' before an '@'. */
 static bool has_userinfo(struct url_span rest)
 {
     const char *colon = find(rest, ':');
@@ -272,7 +273,7 @@ static bool has_userinfo(struct url_span rest)
            find((struct url_span){colon, rest.end}, '@') != NULL;
 }
 
-/* Servers, if any, and path. */
+/* Parse the servers, if there are any, and the path. */
 static hf_status parse_servers(struct url_parser *parser, struct url_span rest)
 {
     hf_status st = HF_OK;
@@ -298,7 +299,7 @@ static hf_status parse_servers(struct url_parser *parser, struct url_span rest)
     return st;
 }
 
-/* KEY=VALUE; each key once. */
+/* Parse one KEY=VALUE.  A key may be given once. */
 static hf_status parse_option(struct url_parser *parser, struct url_span in)
 {
     struct hf_url *url = parser->url;
@@ -336,7 +337,7 @@ static hf_status parse_option(struct url_parser *parser, struct url_span in)
     return st;
 }
 
-/* Options, separated by '&'. */
+/* Parse the options, which are separated by '&'. */
 static hf_status parse_options(struct url_parser *parser, struct url_span query)
 {
     hf_status st = HF_OK;
@@ -349,7 +350,7 @@ static hf_status parse_options(struct url_parser *parser, struct url_span query)
     return st;
 }
 
-/* All parts in their order. */
+/* Parse all parts in their order. */
 static hf_status parse(struct url_parser *parser)
 {
     struct url_span query = {parser->text, parser->text + strlen(parser->text)};
@@ -384,9 +385,10 @@ hf_status hf_url_parse(const char *text, struct hf_url *url,
         return hf_error_set(error, HF_EURL,
                             "the URL has %zu bytes; expected at most %d",
                             strlen(text), HF_URL_BYTES);
-    /* No part grows when it is decoded, and its NUL takes the place of the
-     * separator behind it.  Two bytes more are for the NUL behind the servers,
-     * because the path keeps its '/', and for the NUL at the end. */
+    /* No decoded part is longer than its escaped form, and its NUL takes the
+     * place of the separator behind it.  Two bytes are added: one for the NUL
+     * behind the servers, because the path keeps its '/', and one for the NUL
+     * at the end. */
     url->memory_bytes = bytes + 2;
     url->memory = hf_alloc(url->memory_bytes);
     if (url->memory == NULL)
@@ -435,7 +437,7 @@ bool hf_url_has_secret(const char *text)
     const char *colon = find(all, ':');
     const char *at = memrchr(all.from, '@', (size_t)(all.end - all.from));
 
-    /* The scheme's own colon does not count, where it is plainly that. */
+    /* Skip the colon of the scheme where it is certain to be that. */
     if (colon != NULL &&
         (strncmp(colon, "://", 3) == 0 || strncasecmp(text, "file:", 5) == 0))
         colon = find((struct url_span){colon + 1, all.end}, ':');

@@ -69,7 +69,7 @@ struct duration_text {
     char text[24];
 };
 
-/* In the largest unit of which ${ms} is a multiple. */
+/* Format ${ms} in the largest unit that divides it. */
 static struct duration_text format_duration(uint64_t ms)
 {
     static const struct {

@@ -6,9 +6,9 @@
 
 #include "base/utf8_hidden.h"
 
-/* By the number of continuation bytes: the fixed bits of the lead byte, the
- * mask of these bits, and the smallest code that needs this length (a smaller
- * one is overlong). */
+/* The index is the number of continuation bytes.  Each row has the fixed bits
+ * of the lead byte, the mask of these bits, and the smallest code that needs
+ * this length (a smaller code in this form is overlong). */
 static const struct {
     uint8_t lead_bits, lead_mask;
     uint32_t smallest;
@@ -109,8 +109,8 @@ void hf_utf8_make_printable(char *text, bool was_cut)
     }
 }
 
-/* ZooKeeper counts in UTF-16, so its exclusion of surrogates excludes
- * everything above U+FFFF as well. */
+/* Java counts in UTF-16, so ZooKeeper's exclusion of surrogates excludes every
+ * character above U+FFFF. */
 const char *hf_path_character_why_refused(uint32_t code)
 {
     if (hf_utf8_control(code))

@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-/* Is there a hyphen before this byte of a UUID, as text? */
+/* Is there a hyphen in front of the byte number ${byte} when a UUID is written
+ * as text? */
 static bool hyphen_before(size_t byte)
 {
     return byte == 4 || byte == 6 || byte == 8 || byte == 10;
@@ -18,7 +19,7 @@ void hf_uuid_random(uint8_t uuid[HF_UUID_BYTES], struct hf_random *random)
         memcpy(uuid + i, &bits, sizeof bits);
     }
     uuid[6] = (uint8_t)((uuid[6] & 0x0f) | 0x40); /* version 4 */
-    uuid[8] = (uint8_t)((uuid[8] & 0x3f) | 0x80); /* RFC 4122 */
+    uuid[8] = (uint8_t)((uuid[8] & 0x3f) | 0x80); /* variant of RFC 4122 */
 }
 
 void hf_uuid_format(const uint8_t uuid[HF_UUID_BYTES],
@@ -36,9 +37,9 @@ void hf_uuid_format(const uint8_t uuid[HF_UUID_BYTES],
     *out = '\0';
 }
 
-/* One more than a digit's value; 0: no digit.  A table, because lists have
- * thousands of ids, and the processor cannot predict in which of two ranges a
- * digit is. */
+/* The value of a hexadecimal digit plus one; 0: not a digit.  A table is faster
+ * than comparisons: lists have thousands of ids, and the processor cannot
+ * predict whether a digit is one of 0-9 or a-f. */
 static const uint8_t digit_values[256] = {
     ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,
     ['6'] = 7,  ['7'] = 8,  ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12,
