@@ -12,14 +12,15 @@
 #include "base/utf8.h"
 #include "transport/secret_file.h"
 
-/* A file that is being parsed. */
+/* The state of parsing a file. */
 struct auth_search {
     const struct hf_auth_wanted *wanted;
     bool servers_required; /* each line must name its servers */
     struct hf_auth *auth;
-    size_t line;  /* number of the last line read; 0: the fault is of no line */
-    size_t lines; /* lines of credentials so far */
-    size_t matches; /* how many of them are for the servers of the URL */
+    size_t line;    /* number of the last line read; 0: an error text names no
+                       line */
+    size_t lines;   /* lines of credentials so far */
+    size_t matches; /* lines that are for the servers of the URL */
 };
 
 /* --------------------------------------------------------------- servers -- */
@@ -31,8 +32,9 @@ struct auth_server {
     unsigned port;
 };
 
-/* Parse the first server of ${*at} and move ${*at} behind it, to NULL after
- * the last one.  ${port} is the default.  False if it is not a server. */
+/* Parse the first server of the list ${*at}, and move ${*at} behind it; NULL
+ * after the last server.  ${port} is the default port.  Returns false if the
+ * text is not a server. */
 static bool take_server(const char **at, unsigned port,
                         struct auth_server *server)
 {
@@ -112,8 +114,8 @@ static bool is_text(const char *line)
     return true;
 }
 
-/* The line is for the servers of the URL: store its user and password.
- * Returns what is wrong with it, or NULL. */
+/* Store the user and the password of a line that is for the servers of the URL.
+ * Returns NULL, or what is wrong with the line. */
 static const char *use_credentials(struct auth_search *search, const char *user,
                                    size_t user_bytes, const char *password)
 {
@@ -132,7 +134,8 @@ static const char *use_credentials(struct auth_search *search, const char *user,
     return NULL;
 }
 
-/* Read "user:password", which is for any server. */
+/* Read the line "user:password", which is for any server.  Returns NULL, or
+ * what is wrong with the line. */
 static const char *read_plain(struct auth_search *search, const char *text)
 {
     const char *colon = strchr(text, ':');
@@ -144,8 +147,8 @@ static const char *read_plain(struct auth_search *search, const char *text)
     return use_credentials(search, text, (size_t)(colon - text), colon + 1);
 }
 
-/* Is ${line} of the form "scheme://user:password@servers", or with the path of
- * a socket instead of the servers? */
+/* Is ${line} "scheme://user:password@servers", or the same with the path of a
+ * socket instead of the servers? */
 static bool is_credentials_url(const struct hf_url *line)
 {
     bool socket = line->authority != NULL && line->authority[0] == '\0';
@@ -155,8 +158,8 @@ static bool is_credentials_url(const struct hf_url *line)
                    : line->path[0] == '\0' && are_servers(line->authority));
 }
 
-/* Is the line for the scheme of the URL and, perhaps among others, for all its
- * servers? */
+/* Is ${line} for the scheme of the URL, and for all servers of the URL?  It may
+ * be for other servers, too. */
 static bool is_for_url(const struct auth_search *search,
                        const struct hf_url *line)
 {
@@ -170,8 +173,8 @@ static bool is_for_url(const struct auth_search *search,
            has_servers(line->authority, url->authority, search->wanted->port);
 }
 
-/* Read a line that is a URL with credentials.  Returns what is wrong with it,
- * or NULL. */
+/* Read a line that is a URL with credentials.  Returns NULL, or what is wrong
+ * with the line. */
 static const char *read_url(struct auth_search *search, const char *text)
 {
     struct hf_error unused = {HF_OK, ""};
@@ -189,8 +192,8 @@ static const char *read_url(struct auth_search *search, const char *text)
     return fault;
 }
 
-/* Read one line; empty lines and comments are skipped.  Returns what is wrong
- * with it, or NULL. */
+/* Read one line; empty lines and comments are skipped.  Returns NULL, or what
+ * is wrong with the line. */
 static const char *read_line(struct auth_search *search, const char *line)
 {
     size_t bytes = strlen(search->wanted->prefix);
@@ -209,7 +212,7 @@ static const char *read_line(struct auth_search *search, const char *line)
 
 /* ------------------------------------------------------------------ file -- */
 
-/* Read all lines.  Returns what is wrong with the file, or NULL. */
+/* Read all lines.  Returns NULL, or what is wrong with the file. */
 static const char *read_lines(struct auth_search *search, char *text,
                               size_t bytes)
 {
@@ -223,7 +226,7 @@ static const char *read_lines(struct auth_search *search, char *text,
         fault = read_line(search, line);
     if (fault != NULL)
         return fault;
-    search->line = 0; /* what follows is not about a line */
+    search->line = 0; /* the faults below are not those of a line */
     if (search->lines == 0)
         return "no line of credentials";
     if (search->matches == 0 && !search->servers_required)

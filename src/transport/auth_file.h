@@ -31,31 +31,33 @@
 
 /* Credentials that were found. */
 struct hf_auth {
-    char user[HF_AUTH_BYTES];     /* may be "" */
+    char user[HF_AUTH_BYTES];     /* "" is possible */
     char password[HF_AUTH_BYTES]; /* "" if none were found */
-    const char *path; /* of the file, as the URL or the environment names it;
-                         NULL: none does */
+    const char *path; /* the path of the file, as the URL or the environment
+                         gives it; NULL: no file is named */
     bool for_other_servers; /* HOLDFAST_AUTH_FILE has only lines for other
                                servers */
 };
 
-/* What credentials are wanted for. */
+/* The server and the URL for which credentials are wanted. */
 struct hf_auth_wanted {
-    const struct hf_url *url; /* checked, but for its credentials */
-    const char *prefix;       /* first word of a line for any server, such as
-                                 "digest" */
+    const struct hf_url *url; /* already checked, except for its credentials */
+    const char *prefix;       /* first word of the lines that are for any
+                                 server, such as "digest" */
     unsigned port;            /* the default port of a server */
 };
 
-/* Find the credentials for the servers of the URL.  HF_OK with "" as password
- * if no file is named, or if HOLDFAST_AUTH_FILE has only lines for others.
- * HF_EURL or HF_EDENIED with a text that names the file; a file named by
- * auth_file= must have a line for these servers.  The caller wipes ${auth}. */
+/* Find the credentials for the servers of the URL.  Returns HF_OK with "" as
+ * password if no file is named, or if HOLDFAST_AUTH_FILE has only lines for
+ * other servers.  Fails with HF_EURL or HF_EDENIED and a text that names the
+ * file, also if the file of auth_file= has no line for these servers.  The
+ * caller wipes ${auth}. */
 hf_status hf_auth_find(const struct hf_auth_wanted *wanted,
                        struct hf_auth *auth, struct hf_error *error);
 
-/* The same from the ${bytes} of ${text}, which were read from ${path} and are
- * modified.  Also used by the fuzzer. */
+/* The same for a file that was read already: ${text} has its ${bytes}, which
+ * are modified, and ${path} is its name.  The fuzzer calls this function, too.
+ */
 hf_status hf_auth_parse(const struct hf_auth_wanted *wanted, const char *path,
                         char *text, size_t bytes, struct hf_auth *auth,
                         struct hf_error *error);

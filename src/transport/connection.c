@@ -17,14 +17,15 @@
 
 #define READ_BYTES 65536
 
-/* How often one loop iteration reads before other handles get their turn. */
+/* How often one loop iteration reads at most, so that other handles are served,
+ * too. */
 #define READS_MAX 8
 
 #define HANDSHAKE_CLOSED                                                       \
     "closed by the server during the TLS handshake; expected its port for "    \
     "TLS, or a URL without TLS"
 
-/* In this order; a phase may be skipped. */
+/* The phases, in their order.  A phase may be skipped. */
 enum hf_connection_phase {
     HF_CONNECTION_RESOLVING,
     HF_CONNECTION_CONNECTING,
@@ -43,15 +44,16 @@ struct hf_connection {
     int fd;                                      /* -1: none */
     uv_poll_t poll;
     uv_idle_t wake;      /* see poll_for() */
-    unsigned handles;    /* how many of these two are open; the memory is freed
-                            with the last */
-    int events;          /* what is polled for */
-    bool blocked;        /* the socket has no room; wait until it is writable */
+    unsigned handles;    /* how many of .poll and .wake are open; the memory
+                            is freed with the last one */
+    int events;          /* the events that are polled for */
+    bool blocked;        /* the socket has no room; sending waits until it is
+                            writable */
     bool closed_by_peer; /* see hf_connection_closed_by_peer() */
     bool in_handshake;   /* the TLS handshake has begun and not ended */
-    bool received_any;   /* with TLS: bytes have arrived */
+    bool received_any;   /* with TLS: the server has sent something */
     struct hf_tls_stream *tls_stream; /* NULL: no TLS */
-    hf_status status;                 /* status that belongs to .why */
+    hf_status status;                 /* the status that belongs to .why */
     char why[HF_CONNECTION_TEXT_BYTES];
     char bytes[READ_BYTES]; /* the last read */
 };
@@ -66,7 +68,7 @@ static void set_why(struct hf_connection *connection, hf_status status,
     (void)snprintf(connection->why, sizeof(connection->why), "%s", text);
 }
 
-/* Take the error of the TLS module over. */
+/* Copy status and text from the TLS module to .status and .why. */
 static void set_tls_why(struct hf_connection *connection)
 {
     connection->status =
@@ -75,8 +77,9 @@ static void set_tls_why(struct hf_connection *connection)
                    connection->config.tls->why(connection->tls_stream->tls));
 }
 
-/* A server without TLS closes the connection during the handshake, and so does
- * a load balancer without a server. */
+/* Set .why for a connection that was closed during the TLS handshake.  A server
+ * without TLS closes it then, and so does a load balancer that has no server.
+ */
 static void set_why_of_handshake(struct hf_connection *connection)
 {
     set_why(connection,
@@ -84,12 +87,12 @@ static void set_why_of_handshake(struct hf_connection *connection)
             HANDSHAKE_CLOSED);
 }
 
-/* What errors of the system mean for a socket file.  A server that stops
- * removes the file, and systemd the directory of it.  So a missing file is no
- * mistake of the URL: it is there again when the server starts.  The server
- * makes the file before it sets its rights, so missing rights may come later,
- * too.  Every other error, and every error of an address, may pass, and is
- * reported in the words of the system. */
+/* What errors of the system mean for a socket file.  A missing file is no
+ * mistake in the URL: a server that stops removes the file, and systemd removes
+ * its directory, and both are there again when the server starts.  Missing
+ * rights may come later, too, because the server makes the file before it sets
+ * its rights.  Every error that is not in this table may pass, and so may every
+ * error of an address; they are reported in the words of the system. */
 static const struct hf_connection_cause socket_file_causes[] = {
     {"ENOENT", ENOENT, HF_EUNREACHABLE,
      "there is no such socket file; expected the path of the server's, which "
@@ -134,9 +137,9 @@ static void set_why_of_system(struct hf_connection *connection, int failure)
     set_why(connection, HF_EUNREACHABLE, uv_strerror(-failure));
 }
 
-/* Set .why for a socket that failed, and note whether the server closed it.  A
- * refused connection is not counted as closed by the server, because nobody
- * listens there. */
+/* Set .why for a socket that failed with ${failure}, and set .closed_by_peer.
+ * A refused connection does not count as closed by the server, because no
+ * server listens at that port. */
 static void set_why_of_break(struct hf_connection *connection, int failure)
 {
     bool by_server = failure == ECONNRESET || failure == EPIPE;
@@ -150,8 +153,8 @@ static void set_why_of_break(struct hf_connection *connection, int failure)
         set_why_of_system(connection, failure);
 }
 
-/* Stop polling and callbacks.  If an address was being connected to and was not
- * up by then, the resolver skips it next time. */
+/* Stop polling, and call no callback any more.  If the connection was not up
+ * yet, the resolver uses another address of the host next time. */
 static void end(struct hf_connection *connection)
 {
     if (connection->config.path == NULL &&
@@ -165,8 +168,8 @@ static void end(struct hf_connection *connection)
 }
 
 /* End the connection and call .down with .why.  The callback may close the
- * connection.  After that only .phase may be used, and only if there are
- * handles, because the memory is freed when these are closed. */
+ * connection, which frees it unless it has handles.  So after this function the
+ * caller may use only .phase, and only if there were handles. */
 static void fail(struct hf_connection *connection)
 {
     char why[HF_CONNECTION_TEXT_BYTES];
@@ -201,15 +204,16 @@ static void fail_errno(struct hf_connection *connection, int failure)
 
 static void on_poll(uv_poll_t *poll, int status, int events);
 
-/* Does nothing; the idle handle has made the loop iterate. */
+/* Do nothing but stop the idle handle: its only purpose was that the loop
+ * iterates. */
 static void on_wake(uv_idle_t *wake)
 {
     (void)uv_idle_stop(wake);
 }
 
-/* Poll for what is needed now.  The events are registered with the kernel only
- * in the next iteration of the loop.  The idle handle keeps the loop from
- * blocking before that. */
+/* Poll for the events that are needed now.  libuv registers them with the
+ * kernel only in the next iteration of the loop.  The idle handle keeps the
+ * loop from blocking before that. */
 static void poll_for(struct hf_connection *connection)
 {
     int events = connection->phase == HF_CONNECTION_CONNECTING ? UV_WRITABLE
@@ -230,7 +234,7 @@ static void poll_for(struct hf_connection *connection)
 
 /* ------------------------------------------------------------------ send -- */
 
-/* Send what TLS has to send; false if the socket failed. */
+/* Send the ciphertext that is ready.  Returns false if the socket failed. */
 static bool flush(struct hf_connection *connection)
 {
     bool alive = hf_tls_stream_flush(connection->tls_stream, connection->fd);
@@ -242,7 +246,7 @@ static bool flush(struct hf_connection *connection)
     return alive;
 }
 
-/* Encrypt and send; false if the socket or TLS failed. */
+/* Encrypt and send.  Returns false if the socket or TLS failed. */
 static bool send_tls(struct hf_connection *connection, const void *bytes,
                      size_t count, size_t *taken)
 {
@@ -338,8 +342,8 @@ static void set_up(struct hf_connection *connection)
     connection->callbacks.up(connection->callbacks.arg);
 }
 
-/* Pass on what TLS has decrypted, then send what it has to send, or end the
- * connection. */
+/* Pass on what TLS has decrypted.  Then send what TLS has to send, or end the
+ * connection if TLS was closed or failed. */
 static void read_tls(struct hf_connection *connection)
 {
     struct hf_tls_stream *tls_stream = connection->tls_stream;
@@ -369,8 +373,8 @@ static void continue_handshake(struct hf_connection *connection)
 {
     enum hf_tls_result answer =
         connection->config.tls->handshake(connection->tls_stream->tls);
-    bool alive = flush(connection); /* also sends the alert that says to the
-                                       peer why it failed */
+    bool alive = flush(connection); /* also sends the alert by which TLS
+                                       reports a failure to the peer */
 
     if (answer == HF_TLS_FAILED)
         fail_tls(connection);
@@ -434,7 +438,8 @@ static void on_connected(struct hf_connection *connection)
     }
 }
 
-/* libuv has reported an error of the socket that reading did not show. */
+/* End the connection: libuv has reported an error of the socket that reading
+ * did not show. */
 static void on_error(struct hf_connection *connection)
 {
     int failure = hf_socket_connected(connection->fd);
@@ -464,8 +469,8 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     poll_for(connection);
 }
 
-/* Create the socket and begin to connect.  False with .status and .why set.
- * ${address} is NULL for a unix socket. */
+/* Create the socket and begin to connect.  ${address} is NULL for a unix
+ * socket.  On failure returns false and sets .status and .why. */
 static bool connect_to(struct hf_connection *connection,
                        const union hf_address *address)
 {
@@ -493,7 +498,7 @@ static bool connect_to(struct hf_connection *connection,
     return true;
 }
 
-/* The resolver's callback. */
+/* The resolver's callback: connect to the address, or fail. */
 static void on_resolved(void *arg, const union hf_address *address,
                         const char *why)
 {
@@ -507,8 +512,8 @@ static void on_resolved(void *arg, const union hf_address *address,
 
 /* ------------------------------------------------------------- interface -- */
 
-/* Look the name up, or connect at once if the address is known.  False with
- * .status and .why set. */
+/* Look the name up, or connect at once if the address is known.  On failure
+ * returns false and sets .status and .why. */
 static bool begin(struct hf_connection *connection)
 {
     char no_address[HF_RESOLVER_TEXT_BYTES];
@@ -527,7 +532,8 @@ static bool begin(struct hf_connection *connection)
     return answer == HF_RESOLVER_PENDING;
 }
 
-/* Allocate a connection and its TLS stream; NULL for lack of memory. */
+/* Allocate a connection and its TLS stream.  Returns NULL for lack of memory.
+ */
 static struct hf_connection *
 make(const struct hf_connection_config *config,
      const struct hf_connection_callbacks *callbacks)

@@ -15,11 +15,11 @@
 #include "thread/descriptor_guard.h"
 #include "thread/thread.h"
 
-/* Shared by the resolver and the threads; all fields are used with .lock held.
+/* Shared by the resolver and the threads.  Every field is used with .lock held.
  */
 struct hf_lookup_completions {
     pthread_mutex_t lock;
-    unsigned references; /* the resolver's and one for each thread */
+    unsigned references; /* one of the resolver, and one of each thread */
     uv_async_t *async;   /* woken when a lookup has ended; NULL: closed */
     struct hf_lookup *done;
 };
@@ -36,7 +36,8 @@ struct hf_lookup_completions *hf_lookup_completions_new(uv_async_t *async)
     return completions;
 }
 
-/* Release a reference and the lock.  The last one frees everything. */
+/* Release one reference and the lock.  Releasing the last reference frees
+ * everything. */
 static void unlock_and_release(struct hf_lookup_completions *completions)
 {
     bool last = --completions->references == 0;
@@ -92,8 +93,8 @@ static void copy_addresses(struct hf_lookup *lookup,
 /* Call getaddrinfo(), which may take minutes. */
 static void look_up(struct hf_lookup *lookup)
 {
-    /* Not AI_ADDRCONFIG, because it drops 127.0.0.1 and ::1 on a machine that
-     * has no other address, and a server may well be there. */
+    /* AI_ADDRCONFIG is not set, because it drops 127.0.0.1 and ::1 on a machine
+     * that has no other address, and a server may well be there. */
     const struct addrinfo hints = {
         .ai_family = AF_UNSPEC,
         .ai_socktype = SOCK_STREAM,
@@ -113,7 +114,7 @@ static void look_up(struct hf_lookup *lookup)
                        why != NULL ? why : "unknown error");
 }
 
-/* A lookup thread: look up, store the result, wake the resolver. */
+/* A lookup thread: look the name up, store the result, wake the resolver. */
 static void *thread_main(void *arg)
 {
     struct hf_lookup *lookup = arg;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A name stays in the table once it was looked up, with its last addresses.  If
- * the next lookup fails or hangs, these addresses are used. */
+/* A name that was looked up stays in the table with its last addresses.  They
+ * are used if the next lookup fails or hangs. */
 #include "transport/resolver.h"
 
 #include <assert.h>
@@ -13,7 +13,7 @@
 #include "base/time_math.h"
 #include "transport/lookup_thread.h"
 
-/* One name, what is known of it, and who waits for it. */
+/* One name: what is known of it, and the requests that wait for it. */
 struct hf_resolver_name {
     char host[HF_HOST_BYTES];
     bool under_way;             /* a thread is looking it up */
@@ -23,7 +23,7 @@ struct hf_resolver_name {
                                    CLOCK_BOOTTIME */
     char why[HF_LOOKUP_TEXT_BYTES]; /* why the last lookup has no result */
     union hf_address addresses[HF_LOOKUP_ADDRESSES_MAX];
-    size_t address_count; /* 0: nothing is known */
+    size_t address_count; /* 0: no address is known */
     size_t next_address; /* the index of the address to use, modulo the count */
     struct hf_resolver_request *requests;  /* requests that wait for the
                                               lookup */
@@ -53,7 +53,8 @@ static struct hf_resolver_name *find_name(struct hf_resolver *resolver,
     return NULL;
 }
 
-/* Find or add a name.  NULL if there are too many, or no memory. */
+/* Find or add a name.  Returns NULL if there are too many names or no memory.
+ */
 static struct hf_resolver_name *get_name(struct hf_resolver *resolver,
                                          const char *host)
 {
@@ -70,7 +71,7 @@ static struct hf_resolver_name *get_name(struct hf_resolver *resolver,
     return name;
 }
 
-/* The address whose turn it is. */
+/* Return the address to use now. */
 static const union hf_address *
 current_address(const struct hf_resolver_name *name)
 {
@@ -78,7 +79,7 @@ current_address(const struct hf_resolver_name *name)
     return &name->addresses[name->next_address % name->address_count];
 }
 
-/* Is ${host} an address and not a name?  Sets ${address} then. */
+/* Is ${host} a numeric address?  Then ${address} is set to it. */
 static bool is_numeric(const char *host, union hf_address *address)
 {
     memset(address, 0, sizeof(*address));
@@ -86,7 +87,7 @@ static bool is_numeric(const char *host, union hf_address *address)
            uv_ip6_addr(host, 0, &address->in6) == 0;
 }
 
-/* Log once that old addresses are used, each time that this begins. */
+/* Log that old addresses are used, once each time that their use begins. */
 static void warn_old_addresses(struct hf_resolver *resolver,
                                struct hf_resolver_name *name, const char *why)
 {
@@ -100,13 +101,15 @@ static void warn_old_addresses(struct hf_resolver *resolver,
 
 /* --------------------------------------------------------------- answers -- */
 
-/* Write the text of a request that has no answer because of ${reason}. */
+/* Write the error text of a request that gets no address because of ${reason}.
+ */
 static void set_no_address(char why[HF_RESOLVER_TEXT_BYTES], const char *reason)
 {
     (void)snprintf(why, HF_RESOLVER_TEXT_BYTES, "no address: %s", reason);
 }
 
-/* Take the result of a lookup over; if it failed, keep the old addresses. */
+/* Store the result of a lookup.  If the lookup failed, the old addresses are
+ * kept. */
 static void store_result(struct hf_resolver *resolver,
                          struct hf_resolver_name *name,
                          const struct hf_lookup *found)
@@ -123,8 +126,8 @@ static void store_result(struct hf_resolver *resolver,
     }
 }
 
-/* Returns FOUND and an address of ${name}, which may be from before the last
- * lookup; FAILED if no address is known. */
+/* Answer from what is known of ${name}: FOUND with an address, which may be
+ * older than the last lookup, or FAILED if no address is known. */
 static enum hf_resolver_result last_result(const struct hf_resolver_name *name,
                                            union hf_address *address,
                                            char why[HF_RESOLVER_TEXT_BYTES])
@@ -137,8 +140,8 @@ static enum hf_resolver_result last_result(const struct hf_resolver_name *name,
     return HF_RESOLVER_FAILED;
 }
 
-/* Answer the requests that wait now.  One that a callback adds is not among
- * them. */
+/* Answer the requests that wait now.  Requests that a callback adds meanwhile
+ * are not answered here. */
 static void answer_all(struct hf_resolver_name *name)
 {
     char why[HF_RESOLVER_TEXT_BYTES];
@@ -156,7 +159,7 @@ static void answer_all(struct hf_resolver_name *name)
     }
 }
 
-/* Some lookups have ended. */
+/* Store and report the results of the lookups that have ended. */
 static void on_done(uv_async_t *async)
 {
     struct hf_resolver *resolver = async->data;
@@ -176,7 +179,7 @@ static void on_done(uv_async_t *async)
 
 /* ------------------------------------------------------------- interface -- */
 
-/* The loop has let go of the handle: free the resolver, which contains it. */
+/* The loop has closed the handle: free the resolver, which contains it. */
 static void on_closed(uv_handle_t *handle)
 {
     hf_free(handle->data);
@@ -222,8 +225,8 @@ static bool has_fresh_result(const struct hf_resolver_name *name,
     return !name->under_way && now_ms < name->next_lookup_at_ms;
 }
 
-/* Start a lookup unless one is in progress.  NULL, or why it cannot be
- * started. */
+/* Start a lookup unless one is in progress.  Returns NULL, or why no lookup can
+ * be started. */
 static const char *start_lookup(struct hf_resolver *resolver,
                                 struct hf_resolver_name *name, uint64_t now_ms)
 {
@@ -245,8 +248,8 @@ enum hf_resolver_result hf_resolver_find(struct hf_resolver *resolver,
                                          union hf_address *address,
                                          char why[HF_RESOLVER_TEXT_BYTES])
 {
-    /* While a lookup of any name has not ended, the next one may hang, too.
-     * Then known addresses are better than waiting. */
+    /* If any lookup is still in progress, name service may hang, and so might a
+     * new lookup.  Then a known address is better than waiting. */
     bool lookup_under_way = resolver->under_way > 0;
     const char *fault = "too many names, or no memory for another";
     struct hf_resolver_name *name;

@@ -4,10 +4,11 @@
  * thread in getaddrinfo(), which nothing can interrupt.  If the resolver is
  * freed meanwhile, the thread discards its result.
  *
- * The last known addresses of a name are used if it does not resolve any more,
- * and if lookups hang.  A name is looked up at most once in
- * HF_RESOLVER_INTERVAL_MS: until then the result of its last lookup stands, so
- * that clients that try again and again do not flood the name service.
+ * If a name does not resolve any more, or if lookups hang, its last known
+ * addresses are used.  A name is looked up at most once in
+ * HF_RESOLVER_INTERVAL_MS.  Until then the result of its last lookup is used
+ * again, so that clients that try again and again do not flood the name
+ * service.
  *
  * Everything here is used with the client's lock held.
  */
@@ -24,7 +25,7 @@
 #include "transport/socket.h"
 
 #define HF_RESOLVER_NAMES_MAX 64
-/* Lookups in progress at a time, at most one for each name. */
+/* The most lookups in progress at a time.  Each name has at most one. */
 #define HF_RESOLVER_THREADS_MAX 8
 /* The least time between the starts of two lookups of a name. */
 #define HF_RESOLVER_INTERVAL_MS 1000
@@ -33,8 +34,8 @@
 
 struct hf_resolver;
 
-/* Where log lines go, and CLOCK_BOOTTIME in milliseconds: the fields of struct
- * hf_engine_host with these names. */
+/* The log and the clock that the resolver uses.  The fields are those of struct
+ * hf_engine_host with the same names. */
 struct hf_resolver_host {
     void *host;
     void (*log)(void *host, enum hf_log_level level, const char *format, ...)
@@ -44,14 +45,14 @@ struct hf_resolver_host {
 
 /* A request for an address.  Zero it, then set .fn and .arg. */
 struct hf_resolver_request {
-    /* The answer.  ${address} is valid during the call, or NULL for the reason
-     * ${why}.  The callback may make and cancel requests but may not free the
-     * resolver. */
+    /* Called with the answer.  ${address} is valid during the call; NULL: there
+     * is none, because of ${why}.  The callback may make and cancel requests
+     * but must not free the resolver. */
     void (*fn)(void *arg, const union hf_address *address, const char *why);
     void *arg;
     /* Written by the resolver only. */
-    struct hf_resolver_name *name; /* the name it waits for; NULL: it does
-                                      not wait */
+    struct hf_resolver_name *name; /* the name whose lookup the request waits
+                                      for; NULL: it does not wait */
     struct hf_resolver_request *next;
 };
 
@@ -62,33 +63,36 @@ enum hf_resolver_result {
     HF_RESOLVER_FAILED,  /* ${why} is set */
 };
 
-/* Make a resolver.  NULL if the loop takes no more handles, or for lack of
- * memory; the loop may then still have a handle to close, as after
+/* Make a resolver.  Returns NULL if the loop takes no more handles, or for lack
+ * of memory.  Even then the loop may have a handle that it must close, as after
  * hf_resolver_free(). */
 struct hf_resolver *hf_resolver_new(uv_loop_t *loop,
                                     const struct hf_resolver_host *host);
 
-/* Free the resolver.  No request may be waiting.  Its handle is closed by the
- * loop. */
+/* Free the resolver.  No request may be waiting.  The loop closes its handle.
+ */
 void hf_resolver_free(struct hf_resolver *resolver);
 
-/* Find an address of ${host}, a name or a numeric address, which is always
- * known.  If there are several, one of them is used until
- * hf_resolver_address_failed().  The answer is FOUND or FAILED at once, from
- * what is known, if a lookup of the name that began less than
- * HF_RESOLVER_INTERVAL_MS ago has ended, or if none can be started.  It is
- * FOUND at once with a known address while another lookup is under way. */
+/* Find an address of ${host}, a name or a numeric address.  If a name has
+ * several addresses, one of them is used until hf_resolver_address_failed() is
+ * called.  Returns PENDING if a lookup must be waited for.  Returns FOUND or
+ * FAILED at once
+ *  - for a numeric address;
+ *  - if the last lookup of the name has ended and began less than
+ *    HF_RESOLVER_INTERVAL_MS ago: with its result;
+ *  - if no lookup can be started: from the addresses that are known;
+ *  - FOUND, if an address is known while another lookup is under way. */
 enum hf_resolver_result hf_resolver_find(struct hf_resolver *resolver,
                                          const char *host,
                                          struct hf_resolver_request *request,
                                          union hf_address *address,
                                          char why[HF_RESOLVER_TEXT_BYTES]);
 
-/* Cancel a request; does nothing if it does not wait. */
+/* Cancel a request.  Does nothing if the request does not wait. */
 void hf_resolver_cancel(struct hf_resolver_request *request);
 
-/* No connection to the last address of ${host} could be made: use the next one
- * from now on. */
+/* No connection could be made to the address of ${host} that was found last.
+ * From now on the next address is used. */
 void hf_resolver_address_failed(struct hf_resolver *resolver, const char *host);
 
 #endif

@@ -6,14 +6,15 @@
  *
  * One exchange:
  *
- *     client = sasl->open(&settings)
- *     sasl->step(client, NULL, 0, &token)           the first token, if any
- *     sasl->step(client, bytes, count, &token)      for each of the server's
+ *     client = sasl->open(memory, &settings)
+ *     sasl->step(client, NULL, 0, &token, &error)   our first token, if any
+ *     sasl->step(client, bytes, count, &token, ..)  for each token of the
+ *                                                   server
  *     sasl->close(client)
  *
- * A step may block, because a mechanism may ask a server of its own (Kerberos).
- * No other function blocks.  A client is used by one thread at a time;
- * different clients by any.
+ * A step may block, because a mechanism may ask another server (Kerberos).  No
+ * other function blocks.  One client is used by one thread at a time; different
+ * clients may be used by different threads.
  */
 #ifndef HF_TRANSPORT_SASL_H
 #define HF_TRANSPORT_SASL_H
@@ -33,9 +34,9 @@ struct hf_sasl_memory {
  * valid until the client is closed. */
 struct hf_sasl_settings {
     const char *mechanism; /* "DIGEST-MD5", "GSSAPI" */
-    const char *service;   /* of the server: "zookeeper" */
-    const char *host;      /* of the server, as its principal has it */
-    const char *user;      /* "": the mechanism knows it */
+    const char *service;   /* name of the service: "zookeeper" */
+    const char *host;      /* name of the server, as in its principal */
+    const char *user;      /* "": the mechanism knows the user */
     const char *password;
 };
 
@@ -43,7 +44,7 @@ struct hf_sasl_settings {
 struct hf_sasl_token {
     const void *bytes; /* valid until the next step */
     size_t count;
-    bool done; /* no further token of the server is needed */
+    bool done; /* the exchange needs no further token of the server */
 };
 
 struct hf_sasl;
@@ -52,19 +53,19 @@ struct hf_sasl;
 struct hf_sasl_ops {
     unsigned abi; /* HF_SASL_ABI; a module with another number is refused */
 
-    /* Is ${mechanism} installed?  To be called before .open.  HF_EUNSUPPORTED
-     * with a text that says what to install. */
+    /* Is ${mechanism} installed?  Call this before .open.  Fails with
+     * HF_EUNSUPPORTED and a text that says what to install. */
     hf_status (*check)(const char *mechanism, struct hf_error *error);
 
-    /* NULL for lack of memory. */
+    /* Make a client.  Returns NULL for lack of memory. */
     struct hf_sasl *(*open)(const struct hf_sasl_memory *memory,
                             const struct hf_sasl_settings *settings);
     void (*close)(struct hf_sasl *sasl);
 
-    /* Take the server's token, and set ${token}.  HF_EDENIED: one side refuses
-     * the other.  HF_EUNREACHABLE: it may work later, for example because no
-     * ticket of Kerberos can be had now.  HF_EPROTOCOL, HF_ENOMEM,
-     * HF_EUNSUPPORTED. */
+    /* Take the server's token, and set ${token} to ours.  Fails with HF_EDENIED
+     * if one side refuses the other; HF_EUNREACHABLE if it may work later, for
+     * example because Kerberos gives no ticket now; or HF_EPROTOCOL, HF_ENOMEM
+     * or HF_EUNSUPPORTED. */
     hf_status (*step)(struct hf_sasl *sasl, const void *bytes, size_t count,
                       struct hf_sasl_token *token, struct hf_error *error);
 };

@@ -2,12 +2,12 @@
 /*
  * SASL by libsasl2 (Cyrus SASL).
  *
- * libsasl2 has state of the process, which its plugins share.  It is guarded
- * only by functions that the program may set (sasl_set_mutex), and a library
- * must not set them in its place.  So a lock of ours is held in each call.  A
- * step that waits for a server of Kerberos keeps other steps waiting; at worst
- * that costs them their attempt to connect.  The calls that never wait have a
- * second lock, because they are made while the lock of a client is held.
+ * libsasl2 has state of the process, which its plugins share.  Only functions
+ * that the program may set guard it (sasl_set_mutex), and a library must not
+ * set them for the program.  So each call is made with a lock of ours held.  A
+ * step that waits for a Kerberos server delays all other steps; at worst they
+ * miss the timeout of their attempt to connect.  The calls that never wait have
+ * a second lock, because they are made while the lock of a client is held.
  *
  * No security layer is negotiated, because ZooKeeper has none: what follows the
  * exchange is protected by TLS, or by nothing.
@@ -30,7 +30,8 @@ struct hf_sasl {
     struct hf_sasl_settings settings;
     sasl_conn_t *connection; /* NULL: no step was done yet */
     sasl_callback_t callbacks[CALLBACKS];
-    sasl_secret_t *secret; /* the password, once it was asked for */
+    sasl_secret_t *secret; /* the password, allocated when libsasl2 asks for
+                              it */
     size_t secret_bytes;
 };
 
@@ -39,8 +40,8 @@ static pthread_mutex_t others = PTHREAD_MUTEX_INITIALIZER;
 
 /* ------------------------------------------------------------- callbacks -- */
 
-/* The name of the user; "" as the authorization identity, so that no other than
- * the user's is asked for. */
+/* Return the name of the user.  The authorization identity is "", so that we
+ * ask to act as the user and as nobody else. */
 static int get_name(void *context, int id, const char **result,
                     unsigned *length)
 {
@@ -73,7 +74,7 @@ static int get_password(sasl_conn_t *connection, void *context, int id,
     return SASL_OK;
 }
 
-/* A server has one realm. */
+/* Return the server's first realm.  A server has only one. */
 static int get_realm(void *context, int id, const char **realms,
                      const char **result)
 {
@@ -83,7 +84,8 @@ static int get_realm(void *context, int id, const char **realms,
     return *result != NULL ? SASL_OK : SASL_FAIL;
 }
 
-/* Texts come by sasl_errdetail(), and not to syslog. */
+/* Drop log lines of libsasl2, which would go to syslog.  Texts come from
+ * sasl_errdetail() instead. */
 static int drop_line(void *context, int level, const char *line)
 {
     (void)context;
@@ -92,7 +94,7 @@ static int drop_line(void *context, int level, const char *line)
     return SASL_OK;
 }
 
-/* libsasl2 has one type for callbacks of all types. */
+/* Cast to the one type that libsasl2 has for callbacks of all types. */
 #define CALLBACK(function) ((int (*)(void))(void (*)(void))(function))
 
 static void set_callbacks(struct hf_sasl *sasl)
@@ -120,9 +122,9 @@ static bool is_there(const char *mechanism)
     return names != NULL && *names != NULL;
 }
 
-/* Load the plugins, once; they stay loaded.  SASL_PATH says from where.
- * libsasl2 ignores it only while the real and the effective ids differ, so it
- * is removed here for every set-user-id program. */
+/* Load the plugins, once; they stay loaded.  The variable SASL_PATH says from
+ * which directories.  libsasl2 ignores the variable only while the real and the
+ * effective ids differ, so it is removed here for every set-user-id program. */
 static int init(void)
 {
     static bool begun;
@@ -186,8 +188,9 @@ static void close_client(struct hf_sasl *sasl)
     memory.free(sasl);
 }
 
-/* What ${code} of libsasl2 means.  SASL_FAIL is all that Kerberos may lack: a
- * ticket, a server that gives one, a clock that is right. */
+/* The status for ${code} of libsasl2.  SASL_FAIL stands for everything that
+ * Kerberos may lack: a ticket, a server that gives one, a clock that is right.
+ */
 static hf_status status_of(int code)
 {
     switch (code) {
@@ -206,7 +209,7 @@ static hf_status status_of(int code)
     }
 }
 
-/* The failure ${code}.  libsasl2's text has neither password nor token. */
+/* Fail with ${code}.  libsasl2's text contains neither password nor token. */
 static hf_status fail(const struct hf_sasl *sasl, int code,
                       struct hf_error *error)
 {
@@ -218,7 +221,7 @@ static hf_status fail(const struct hf_sasl *sasl, int code,
                         sasl->settings.mechanism, detail);
 }
 
-/* Make the connection of libsasl2, which carries no layer. */
+/* Make libsasl2's connection object, without a security layer. */
 static int begin(struct hf_sasl *sasl)
 {
     static const sasl_security_properties_t no_layer = {0};
@@ -231,9 +234,10 @@ static int begin(struct hf_sasl *sasl)
     return code;
 }
 
-/* The first token.  With DIGEST-MD5 the server sends the first one, so ours is
- * dropped: libsasl2 has one for a server that it knows from before, for a
- * "subsequent authentication", which Java does not know (JDK-6682540). */
+/* Produce our first token.  With DIGEST-MD5 the server sends the first token,
+ * so ours is dropped.  libsasl2 makes one for a server that it knows from
+ * before ("subsequent authentication"), which Java does not understand
+ * (JDK-6682540). */
 static int start(struct hf_sasl *sasl, const char **bytes, unsigned *count)
 {
     int code = begin(sasl);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An exchange belongs to the loop between its steps, and to a thread during a
- * step.  If it is ended during a step, the thread frees it.  Threads that use
- * ${shared} are counted, because a thread that waits for another server cannot
- * be cancelled and may end after the client is gone. */
+/* Between its steps an exchange belongs to the loop, and during a step to a
+ * thread.  If it is ended during a step, the thread frees it.  A thread that
+ * waits for another server cannot be cancelled and may end after the client is
+ * gone, so struct shared counts the threads that use it. */
 #include "transport/sasl_exchange.h"
 
 #include <assert.h>
@@ -17,14 +17,14 @@
 /* Used by the loop and the threads, with .lock held. */
 struct shared {
     pthread_mutex_t lock;
-    unsigned threads;  /* that run */
+    unsigned threads;  /* how many run */
     uv_async_t *async; /* woken when a step has ended; NULL: closed */
 };
 
 enum exchange_state {
-    IDLE,      /* the loop's; no step is under way */
-    RUNNING,   /* the thread's, which carries out a step */
-    STEPPED,   /* the loop's; the step is to be reported */
+    IDLE,      /* the loop owns it; no step is under way */
+    RUNNING,   /* the thread that carries out a step owns it */
+    STEPPED,   /* the loop owns it; a step has ended and is to be reported */
     ABANDONED, /* ended during a step: the thread frees it */
 };
 
@@ -44,14 +44,15 @@ static const struct hf_state_machine table = {"exchange", states,
 struct exchange {
     struct shared *shared;
     const struct hf_sasl_ops *ops;
-    struct hf_sasl_settings settings; /* they point into .texts */
-    struct hf_sasl *client;           /* NULL: before the first step */
-    /* The step; its thread's while it runs. */
-    void *token; /* the server's; NULL: none */
+    struct hf_sasl_settings settings; /* the texts are copies in .texts */
+    struct hf_sasl *client;           /* NULL before the first step */
+    /* The step.  While the thread runs, only the thread uses these fields. */
+    void *token; /* the server's token; NULL: none */
     size_t count;
     struct hf_sasl_token out;
     struct hf_error error; /* .status HF_OK: the step went well */
-    unsigned state;        /* enum exchange_state; with .lock of .shared */
+    unsigned state;        /* enum exchange_state; used with .lock of .shared
+                              held */
     size_t texts_bytes;
     char texts[]; /* has the password */
 };
@@ -123,7 +124,8 @@ static void move(struct exchange *exchange, enum exchange_state state)
 
 /* ---------------------------------------------------------------- thread -- */
 
-/* Release the lock of ${shared}, and free it if nothing uses it any more. */
+/* Release the lock of ${shared}.  Free ${shared} if nothing uses it any more.
+ */
 static void unlock(struct shared *shared)
 {
     bool last = shared->threads == 0 && shared->async == NULL;
@@ -175,8 +177,8 @@ static void *thread_main(void *arg)
 
 /* ------------------------------------------------------------------ loop -- */
 
-/* The step of the current exchange has ended, or one of an earlier exchange
- * had woken us. */
+/* The loop was woken because a step has ended: report it.  Nothing is reported
+ * if it was the step of an exchange that has ended. */
 static void on_wake(uv_async_t *async)
 {
     struct hf_sasl_exchanges *exchanges = async->data;
@@ -245,7 +247,8 @@ bool hf_sasl_exchange_begin(struct hf_sasl_exchanges *exchanges,
     return exchanges->current != NULL;
 }
 
-/* Take ${bytes} for the step of ${exchange}.  False for lack of memory. */
+/* Copy the ${count} ${bytes} of the server's token.  Returns false for lack of
+ * memory. */
 static bool take_token(struct exchange *exchange, const void *bytes,
                        size_t count)
 {
@@ -259,7 +262,7 @@ static bool take_token(struct exchange *exchange, const void *bytes,
 }
 
 /* Start a thread for the step.  The lock is held until the thread is counted,
- * so it cannot end before that. */
+ * so that the thread cannot end before that. */
 static bool start_thread(struct exchange *exchange)
 {
     struct shared *shared = exchange->shared;

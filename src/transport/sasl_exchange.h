@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The exchange of one connection by SASL, whose steps run on threads, because a
- * step may wait for a server of its own for minutes.  The result of a step is
- * reported on the loop.
+ * The SASL exchange of one connection.  Its steps run on threads, because a
+ * step may wait for minutes for another server (Kerberos).  The result of a
+ * step is reported on the loop.
  *
  * All functions are called with the client's lock held, by the thread that
- * calls in or runs the loop; the lock is not held while a step runs.
+ * calls into the library or runs the loop.  The lock is not held while a step
+ * runs.
  */
 #ifndef HF_TRANSPORT_SASL_EXCHANGE_H
 #define HF_TRANSPORT_SASL_EXCHANGE_H
@@ -14,15 +15,15 @@
 
 #include "transport/sasl.h"
 
-/* The most threads at a time: one for the step that runs, and those of
- * exchanges that were ended during a step.  While this many run, no step
+/* The most threads at a time: one for the step that runs, and one for each
+ * exchange that was ended during a step.  While this many threads run, no step
  * begins. */
 #define HF_SASL_THREADS_MAX 4
 
 /* The result of a step.  The pointers are valid until the callback returns. */
 struct hf_sasl_outcome {
     hf_status status;
-    const char *why; /* it failed */
+    const char *why; /* why it failed */
     const void *bytes;
     size_t count;
     bool done;
@@ -31,32 +32,32 @@ struct hf_sasl_outcome {
 /* Called on the loop, once for each step, unless the exchange was ended. */
 typedef void hf_sasl_stepped(void *arg, const struct hf_sasl_outcome *outcome);
 
-/* Holds one exchange at a time. */
+/* Has at most one exchange at a time. */
 struct hf_sasl_exchanges;
 
-/* Make one on ${loop}.  ${ops} and ${loop} must outlive it.  NULL for lack of
- * memory or descriptors. */
+/* Make an object without an exchange on ${loop}.  ${ops} and ${loop} must
+ * outlive it.  Returns NULL for lack of memory or descriptors. */
 struct hf_sasl_exchanges *hf_sasl_exchanges_new(uv_loop_t *loop,
                                                 const struct hf_sasl_ops *ops,
                                                 hf_sasl_stepped *stepped,
                                                 void *arg);
 
-/* End the exchange, and free everything as soon as the loop has closed the
- * handle, and the last thread has ended. */
+/* End the exchange, if there is one.  Everything is freed as soon as the loop
+ * has closed the handle and the last thread has ended. */
 void hf_sasl_exchanges_free(struct hf_sasl_exchanges *exchanges);
 
-/* Begin another exchange; the one before is ended.  ${settings} are copied.
- * False for lack of memory. */
+/* Begin another exchange; an exchange that is there is ended.  ${settings} are
+ * copied.  Returns false for lack of memory. */
 bool hf_sasl_exchange_begin(struct hf_sasl_exchanges *exchanges,
                             const struct hf_sasl_settings *settings);
 
-/* Begin the next step, with the server's token, which is copied.  There must be
- * an exchange, and no step of it under way.  HF_ENOMEM, or HF_ELIMIT if there
- * is no thread for it; then it is not reported. */
+/* Begin the next step with the server's token, which is copied.  There must be
+ * an exchange, and no step of it may be under way.  Fails with HF_ENOMEM, or
+ * with HF_ELIMIT if no thread can be started; then no result is reported. */
 hf_status hf_sasl_exchange_step(struct hf_sasl_exchanges *exchanges,
                                 const void *bytes, size_t count);
 
-/* End the exchange, if there is one.  A step that runs is not waited for. */
+/* End the exchange, if there is one, without waiting for a step that runs. */
 void hf_sasl_exchange_end(struct hf_sasl_exchanges *exchanges);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The file is opened first and then checked through the descriptor, so that it
- * cannot be exchanged between check and use. */
+ * cannot be replaced between check and use. */
 #include "transport/secret_file.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 #define MAX_BYTES (HF_SECRET_FILE_BYTES - 1)
 
-/* Check that nobody but its owner can use the file; if root owns it, its group
+/* Check that only the owner of the file can use it.  If root owns it, its group
  * may read it. */
 static hf_status check_owner(const struct stat *status, const char *path,
                              const struct hf_secret_kind *kind,
@@ -39,7 +39,7 @@ static hf_status check_owner(const struct stat *status, const char *path,
     return HF_OK;
 }
 
-/* Check that it is a plain file and who may read it. */
+/* Check that ${fd} is a plain file that no other user may read. */
 static hf_status check(int fd, const char *path,
                        const struct hf_secret_kind *kind,
                        struct hf_error *error)
@@ -59,7 +59,7 @@ hf_status hf_secret_file_open(const char *path,
 {
     hf_status status;
 
-    /* Non-blocking, because opening a FIFO would wait. */
+    /* O_NONBLOCK, because opening a FIFO would otherwise wait. */
     *fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (*fd < 0)
         return hf_error_set(error, errno == EACCES ? HF_EDENIED : HF_EURL,

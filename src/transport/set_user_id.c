@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See set_user_id.h. */
 #include "transport/set_user_id.h"
 
 #include <pwd.h>
@@ -20,8 +19,8 @@ bool hf_set_user_id(void)
     return getauxval(AT_SECURE) != 0;
 }
 
-/* Copy the first name that begins with ${prefix} to ${name}; longer names are
- * left out.  False if there is none. */
+/* Set ${name} to the first variable whose name begins with ${prefix}.  Names of
+ * NAME_BYTES or more are skipped.  Returns false if there is none. */
 static bool find(const char *prefix, char name[NAME_BYTES])
 {
     for (char **entry = environ; entry != NULL && *entry != NULL; entry++) {
@@ -51,7 +50,7 @@ bool hf_set_user_id_home(const char *file, char *path, size_t bytes)
 {
     char memory[PASSWD_BYTES];
     struct passwd entry, *found = NULL;
-    const char *home = "/nonexistent"; /* Debian's word for it */
+    const char *home = "/nonexistent"; /* as Debian calls it */
     int length;
 
     if (getpwuid_r(geteuid(), &entry, memory, sizeof memory, &found) == 0 &&

@@ -18,7 +18,7 @@ static socklen_t bytes_of(const union hf_address *address)
                                              : sizeof(address->in6);
 }
 
-/* Begin to connect.  Returns ${fd}, or closes it and returns -1. */
+/* Begin to connect.  Returns ${fd}; on failure closes it and returns -1. */
 static int begin_connect(int fd, const struct sockaddr *to, socklen_t bytes)
 {
     int failure;
@@ -64,8 +64,8 @@ int hf_socket_connect(const union hf_address *address, uint16_t port)
     return begin_connect(fd, &to.any, bytes_of(&to));
 }
 
-/* The system may give our socket the very port that it connects to.  If nobody
- * listens there, the socket connects to itself. */
+/* Is the socket connected to itself?  That happens when the system gives our
+ * socket the very port that it connects to, and no server listens there. */
 static bool is_connected_to_itself(int fd)
 {
     union hf_address here, there;

@@ -12,7 +12,7 @@
 
 #define HF_HOST_BYTES 256 /* a host name or an address as text, with a NUL */
 
-/* An address without a port, because ports do not belong to names. */
+/* An address without a port, because a name is looked up without one. */
 union hf_address {
     struct sockaddr any;
     struct sockaddr_in in;
@@ -25,15 +25,15 @@ int hf_socket_connect(const union hf_address *address, uint16_t port);
 /* The same for the unix socket at ${path}, which must fit into sockaddr_un. */
 int hf_socket_connect_unix(const char *path);
 
-/* To be called when the socket is writable or has failed: 0 if it is
+/* Call this when the socket is writable or has failed.  Returns 0 if it is
  * connected, otherwise the errno that says why not. */
 int hf_socket_connected(int fd);
 
-/* Send until the socket has no more room; false if the connection is broken.
- * Sets ${sent} in either case. */
+/* Send until the socket has no more room, and set ${sent} to the bytes sent.
+ * Returns false if the connection is broken. */
 bool hf_socket_send(int fd, const void *bytes, size_t count, size_t *sent);
 
-/* Close it with a reset, so that unsent bytes are dropped. */
+/* Close ${fd} with a reset, so that unsent bytes are dropped. */
 void hf_socket_abort(int fd);
 
 #endif

@@ -28,7 +28,8 @@ void hf_tls_set_failure(struct hf_tls *tls, const char *format, ...)
     va_end(args);
 }
 
-/* Set the status of the text that hf_tls_set_failure() will set next. */
+/* Set the status for the failure whose text hf_tls_set_failure() will set next.
+ */
 static void set_status(struct hf_tls *tls, hf_status status)
 {
     if (tls->why[0] == '\0')
@@ -45,8 +46,8 @@ const char *hf_tls_openssl_reason(void)
     return text != NULL ? text : "unknown error";
 }
 
-/* Does the server's ${alert} mean that we should present a certificate, or
- * another one?  See RFC 8446, 6. */
+/* Does the server's ${alert} mean that it wants a certificate of ours, or
+ * another one than we have?  See RFC 8446, 6. */
 static bool is_about_our_certificate(const struct hf_tls *tls, int alert)
 {
     bool has_certificate = tls->context->has_certificate;
@@ -125,20 +126,21 @@ void hf_tls_explain(struct hf_tls *tls, const char *what)
 
 /* ------------------------------------------------ names of certificates -- */
 
-/* Behind a name that is cut. */
+/* What follows a name that is cut. */
 #define CUT "..."
 
-/* A text that names are appended to; longer than CUT. */
+/* A text that names are appended to.  .bytes is greater than the length of CUT.
+ */
 struct name_list {
     char *text;
     size_t bytes;
     size_t used;
 };
 
-/* Append one name, with a comma before it; without room for all of it, nothing.
- * But the first name is cut, with "..." behind it, so that a list is empty only
- * if there is no name.  Spaces and bytes that are not printable ASCII become
- * '?'. */
+/* Append one name, with a comma before it.  A name that does not fit is left
+ * out, except the first one: it is cut, with "..." behind it, so that the list
+ * is empty only if there is no name.  Spaces and bytes that are not printable
+ * ASCII become '?'. */
 static void add(struct name_list *list, const char *name, size_t count)
 {
     const char *comma = list->used > 0 ? ", " : "";
@@ -207,11 +209,11 @@ static void add_common_name(struct name_list *list, X509 *certificate)
         (size_t)ASN1_STRING_length(name));
 }
 
-/* Write the names and addresses of ${certificate} to ${text}, or its common
- * name if it has none.  Returns whether subjectAltName has any.  Names that do
- * not fit into ${bytes} are left out, but for the first, which is cut.
- * Characters that are not plain text are replaced, because the peer chose them.
- */
+/* Write the names and addresses in subjectAltName of ${certificate} to ${text},
+ * or if there are none its common name.  Returns whether subjectAltName has
+ * any.  Names that do not fit into ${bytes} are left out, except the first one,
+ * which is cut.  Characters that are not plain text are replaced, because the
+ * peer chose them. */
 static bool format_names(X509 *certificate, char *text, size_t bytes)
 {
     struct name_list list = {text, bytes, 0};

@@ -3,10 +3,10 @@
  * use TLS load OpenSSL.
  *
  * OpenSSL frees its global state in an exit handler while our threads still
- * run.  It is asked not to, but the program may have initialised OpenSSL
- * before.  So a handler of ours, which is registered later and therefore runs
- * earlier, waits until no thread is in this module and keeps all out from then
- * on. */
+ * run.  We ask OpenSSL not to register that handler, but the program may have
+ * initialised OpenSSL before.  So a handler of ours waits until no thread is in
+ * this module, and keeps all threads out from then on.  It is registered after
+ * OpenSSL's, and therefore runs before it. */
 #include <assert.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -48,15 +48,15 @@ static void start_openssl(void)
     index_of_tls = SSL_get_ex_new_index(0, NULL, NULL, NULL, NULL);
 }
 
-/* To be called at the start of each function of the module.  If it returns
- * true, leave_openssl() must be called at the end; if false, the process is
- * exiting or OpenSSL did not start, and OpenSSL must not be used. */
+/* Call this at the start of each function of the module.  If it returns true,
+ * call leave_openssl() at the end.  If it returns false, OpenSSL must not be
+ * used: the process is exiting, or OpenSSL did not start. */
 static bool enter_openssl(void)
 {
     (void)pthread_once(&once, start_openssl);
     pthread_rwlock_rdlock(&exit_lock);
     if (!exiting && index_of_tls >= 0) {
-        /* Errors that other code left in this thread's queue are not ours. */
+        /* Drop the errors that other code left in this thread's queue. */
         ERR_clear_error();
         return true;
     }
@@ -71,8 +71,8 @@ static void leave_openssl(void)
     pthread_rwlock_unlock(&exit_lock);
 }
 
-/* The process is exiting: keep ${leaked}, and with it OpenSSL's objects, in a
- * list, so that a leak checker finds it reachable. */
+/* Keep ${leaked}, and with it OpenSSL's objects, in a list while the process is
+ * exiting, so that a leak checker finds them reachable. */
 static void keep_reachable(struct hf_tls_leaked *leaked)
 {
     pthread_rwlock_wrlock(&exit_lock);
@@ -83,8 +83,8 @@ static void keep_reachable(struct hf_tls_leaked *leaked)
 
 /* --------------------------------------------------------------- context -- */
 
-/* OpenSSL's callback for each certificate of the chain.  It only sets the text
- * and never changes the verdict. */
+/* OpenSSL's callback for each certificate of the chain.  It only sets the error
+ * text and never changes OpenSSL's decision. */
 static int on_verify(int good, X509_STORE_CTX *store)
 {
     SSL *ssl =
@@ -170,7 +170,7 @@ static hf_status fill(SSL_CTX *ssl, const struct hf_tls_files *files,
     SSL_CTX_set_options(ssl, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
     SSL_CTX_set_verify(ssl, SSL_VERIFY_PEER, on_verify);
     SSL_CTX_set_default_passwd_cb(ssl, hf_tls_no_passphrase);
-    /* Sessions are not resumed, because every connection is a new one. */
+    /* A session cache would be of no use, because no session is resumed. */
     (void)SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_OFF);
     status = load_trusted(ssl, files->ca, error);
     if (status == HF_OK)
@@ -197,8 +197,8 @@ static hf_status make_context(struct hf_tls_context *context,
     return status;
 }
 
-/* See .context_new of struct hf_tls_ops; the same for the functions below and
- * theirs. */
+/* See .context_new of struct hf_tls_ops.  The functions below are the members
+ * of that struct, too. */
 static hf_status context_new(const struct hf_tls_memory *memory,
                              const struct hf_tls_files *files,
                              struct hf_tls_context **context,
@@ -239,9 +239,9 @@ static void context_free(struct hf_tls_context *context)
 
 /* ---------------------------------------------------------------- filter -- */
 
-/* Set the host that the certificate must be for: an address is compared by its
- * bytes, a name by its spelling, without a final dot, which is only for
- * resolvers. */
+/* Set the host that the certificate must be for.  An address is compared by its
+ * bytes, a name by its spelling.  A final dot, which only resolvers need, is
+ * removed. */
 static bool set_expected_host(struct hf_tls *tls, const char *host)
 {
     X509_VERIFY_PARAM *param = SSL_get0_param(tls->ssl);
@@ -264,7 +264,8 @@ static bool set_expected_host(struct hf_tls *tls, const char *host)
            SSL_set_tlsext_host_name(tls->ssl, tls->host) == 1;
 }
 
-/* Offer ${protocol} and no other.  OpenSSL wants its length in front. */
+/* Offer ${protocol} as the only one.  OpenSSL wants its length in front of it.
+ */
 static bool offer_protocol(struct hf_tls *tls, const char *protocol)
 {
     unsigned char offered[1 + PROTOCOL_BYTES];
@@ -275,12 +276,12 @@ static bool offer_protocol(struct hf_tls *tls, const char *protocol)
     memcpy(tls->protocol, protocol, bytes + 1);
     offered[0] = (unsigned char)bytes;
     memcpy(offered + 1, protocol, bytes);
-    /* Unlike the others this function returns 0 for success. */
+    /* Unlike OpenSSL's other functions this one returns 0 for success. */
     return SSL_set_alpn_protos(tls->ssl, offered, (unsigned)bytes + 1) == 0;
 }
 
-/* Has the server chosen what was offered?  A server that does not know ALPN
- * chooses nothing. */
+/* Has the server chosen the protocol that was offered?  A server that does not
+ * know ALPN chooses nothing. */
 static bool has_protocol(const struct hf_tls *tls)
 {
     const unsigned char *chosen = NULL;
@@ -350,8 +351,8 @@ static void close_(struct hf_tls *tls)
     tls->context->memory.free(tls);
 }
 
-/* The result of a call on tls->ssl that returned ${result}.  Sets the text if
- * it failed. */
+/* Return the result of a call on tls->ssl that returned ${result}.  If the call
+ * failed, set the error text; ${what} names the call in it. */
 static enum hf_tls_result result_of(struct hf_tls *tls, int result,
                                     const char *what)
 {
@@ -375,7 +376,7 @@ static enum hf_tls_result fail_exiting(struct hf_tls *tls)
     return HF_TLS_FAILED;
 }
 
-/* The functions of struct hf_tls_ops, see tls.h. */
+/* The functions of struct hf_tls_ops: see tls.h. */
 static enum hf_tls_result handshake(struct hf_tls *tls)
 {
     enum hf_tls_result answer;
@@ -394,7 +395,7 @@ static enum hf_tls_result handshake(struct hf_tls *tls)
     return answer;
 }
 
-/* Ciphertext goes into a memory BIO, from which OpenSSL reads. */
+/* The ciphertext goes into a memory BIO, from which OpenSSL reads. */
 static enum hf_tls_result push(struct hf_tls *tls, const void *bytes,
                                size_t count)
 {
@@ -411,7 +412,7 @@ static enum hf_tls_result push(struct hf_tls *tls, const void *bytes,
     return HF_TLS_FAILED;
 }
 
-/* Ciphertext that OpenSSL has written to a memory BIO. */
+/* The ciphertext comes from the memory BIO that OpenSSL writes to. */
 static size_t pull(struct hf_tls *tls, void *bytes, size_t room)
 {
     size_t count = 0;
@@ -424,8 +425,8 @@ static size_t pull(struct hf_tls *tls, void *bytes, size_t room)
     return count;
 }
 
-/* Decrypt; MORE if there is no complete record yet.  ${count} is 0 unless
- * DONE. */
+/* Decrypt.  Returns MORE if there is no complete record yet.  ${count} is 0
+ * unless DONE is returned. */
 static enum hf_tls_result read_(struct hf_tls *tls, void *bytes, size_t room,
                                 size_t *count)
 {

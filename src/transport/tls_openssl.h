@@ -44,9 +44,10 @@ struct hf_tls {
     BIO *in;        /* ciphertext that arrived; owned by .ssl */
     BIO *out;       /* ciphertext to be sent; owned by .ssl */
     char host[256]; /* the name or address that the certificate must have */
-    char protocol[PROTOCOL_BYTES]; /* that the server must choose; "": none */
+    char protocol[PROTOCOL_BYTES]; /* the protocol that the server must
+                                      choose; "": any */
     char why[WHY_BYTES];
-    hf_status status; /* belongs to .why; HF_OK means HF_EUNREACHABLE */
+    hf_status status; /* status of .why; HF_OK stands for HF_EUNREACHABLE */
 };
 
 /* -------------------------------------------------------- tls_failure.c -- */
@@ -55,31 +56,31 @@ struct hf_tls {
 void hf_tls_set_failure(struct hf_tls *tls, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The text of the first error in OpenSSL's queue; later ones are consequences.
- */
+/* Return the text of the first error in OpenSSL's queue.  Later errors are
+ * consequences of the first. */
 const char *hf_tls_openssl_reason(void);
 
-/* Set the text for OpenSSL's error while doing ${what}. */
+/* Set the error text for the error that OpenSSL had while doing ${what}. */
 void hf_tls_explain(struct hf_tls *tls, const char *what);
 
-/* Set the text for a server that does not choose our protocol. */
+/* Set the error text for a server that does not choose our protocol. */
 void hf_tls_explain_no_protocol(struct hf_tls *tls);
 
-/* Set the text for a certificate of the server, ${shown}, that is not accepted:
- * ${problem} is OpenSSL's number. */
+/* Set the error text for ${shown}, a certificate of the server that OpenSSL
+ * does not accept.  ${problem} is OpenSSL's number of the reason. */
 void hf_tls_explain_certificate(struct hf_tls *tls, int problem, X509 *shown);
 
 /* ---------------------------------------------------- tls_private_key.c -- */
 
-/* Read the key in the PEM file ${path}; free it with EVP_PKEY_free().
- * HF_EDENIED or HF_EURL as hf_secret_file_open().  HF_OK with NULL if the file
- * could be opened but has no usable key; OpenSSL's error queue then says why.
- */
+/* Read the key in the PEM file ${path} into ${key}; free it with
+ * EVP_PKEY_free().  Fails with HF_EDENIED or HF_EURL as hf_secret_file_open().
+ * If the file could be opened but has no usable key, ${key} is NULL, HF_OK is
+ * returned, and OpenSSL's error queue has the reason. */
 hf_status hf_tls_private_key_read(const char *path, EVP_PKEY **key,
                                   struct hf_error *error);
 
-/* A pem_password_cb that has no passphrase, because OpenSSL's own asks on the
- * terminal. */
+/* A pem_password_cb that gives no passphrase, because OpenSSL's own callback
+ * asks on the terminal. */
 int hf_tls_no_passphrase(char *buffer, int size, int writing, void *arg);
 
 #endif

@@ -37,8 +37,7 @@ bool hf_tls_stream_blocked(const struct hf_tls_stream *stream)
     return stream->out_sent < stream->out_count;
 }
 
-/* The loop ends because the filter produces a limited amount of output for its
- * input. */
+/* The loop ends, because the filter produces a limited amount of output. */
 bool hf_tls_stream_flush(struct hf_tls_stream *stream, int fd)
 {
     bool alive = true;

@@ -11,7 +11,7 @@
 /* Used by connection.c only. */
 struct hf_tls_stream {
     const struct hf_tls_ops *ops;
-    struct hf_tls *tls; /* the filter */
+    struct hf_tls *tls; /* its filter */
     /* Ciphertext that the socket had no room for. */
     char out[HF_TLS_RECORD_BYTES];
     size_t out_count;
@@ -19,22 +19,25 @@ struct hf_tls_stream {
     char in[HF_TLS_RECORD_BYTES]; /* plaintext that was read */
 };
 
-/* Make the filter for a connection to ${host} that speaks ${protocol}, or NULL:
- * see .open of struct hf_tls_ops.  NULL for lack of memory, or as there. */
+/* Make the filter for a connection to ${host} with ${protocol} (NULL: any), as
+ * .open of struct hf_tls_ops does.  Returns NULL for lack of memory, or if
+ * .open does. */
 struct hf_tls_stream *hf_tls_stream_new(const struct hf_tls_ops *ops,
                                         struct hf_tls_context *context,
                                         const char *host, const char *protocol);
 void hf_tls_stream_free(struct hf_tls_stream *stream); /* NULL is allowed */
 
-/* Send the ciphertext that is ready.  False, with errno set, if the connection
- * is broken.  hf_tls_stream_blocked() then says whether some is left. */
+/* Send the ciphertext that is ready.  Returns false, with errno set, if the
+ * connection is broken; otherwise hf_tls_stream_blocked() says whether some
+ * ciphertext is left. */
 bool hf_tls_stream_flush(struct hf_tls_stream *stream, int fd);
 bool hf_tls_stream_blocked(const struct hf_tls_stream *stream);
 
 /* Encrypt and send ${bytes} until the socket takes no more, and set ${taken} to
- * how many were encrypted.  The end of them, one record at most, may be kept
- * here until the next flush.  DONE, also if only some were encrypted; MORE: the
- * connection is broken, see errno; FAILED: see .why of ${stream}->ops. */
+ * the number of bytes that were encrypted.  The last of them, one record at
+ * most, may be kept here until the next flush.  Returns DONE, also if only some
+ * bytes were encrypted; MORE if the connection is broken, with errno set;
+ * FAILED if TLS has failed: see .why of ${stream}->ops. */
 enum hf_tls_result hf_tls_stream_send(struct hf_tls_stream *stream, int fd,
                                       const char *bytes, size_t count,
                                       size_t *taken);
