@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The token of a session with a user.  It is asked for on each connection, and
- * again when a server does not accept it any more: it has a time to live, and
- * some kinds of it end with any change of users and roles.  A server that
- * refuses an old token does not refuse what the session does.  Only an answer
- * to Authenticate can refuse the user. */
+/* The token of a session that has a user.  The session asks for a token on each
+ * connection, and again when a server does not accept the token any more:
+ * tokens have a time to live, and some kinds end with any change of users and
+ * roles.  A server that refuses an old token does not refuse what the session
+ * does.  Only an answer to Authenticate can refuse the user. */
 #include <assert.h>
 #include <string.h>
 
@@ -11,7 +11,8 @@
 #include "etcd/call_result.h"
 #include "etcd/session_private.h"
 
-/* There is a token, or none is wanted. */
+/* There is a token, or none is needed: go on with the handshake, or with the
+ * calls and streams that wait for a token. */
 static void authenticated(struct hf_etcd_session *session)
 {
     session->authentication = HF_ETCD_AUTHENTICATED;
@@ -26,7 +27,7 @@ static void authenticated(struct hf_etcd_session *session)
         hf_etcd_watches_begin(session);
 }
 
-/* Keep ${token}.  False if it cannot be sent in a header. */
+/* Keep ${token}.  Returns false if it cannot be sent in a header. */
 static bool keep_token(struct hf_etcd_session *session,
                        struct hf_etcd_bytes token)
 {
@@ -51,7 +52,7 @@ static void not_enabled(struct hf_etcd_session *session)
     authenticated(session);
 }
 
-/* Authenticate has failed. */
+/* Handle the failure of the call Authenticate. */
 static void failed(struct hf_etcd_session *session,
                    const struct hf_etcd_result *result)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a server's status means for a request.  The status of a failure shows
- * whether the request has happened only if the server failed before the request
- * went into the log, or after it was carried out.  A server that gives up
- * waiting in between does not know. */
+/* The meaning of a server's status.  If the server failed before the request
+ * went into the log, or after it was carried out, the status shows whether it
+ * was carried out.  If the server gave up waiting in between, the server itself
+ * does not know. */
 #include "etcd/call_result.h"
 
 #include <assert.h>
@@ -48,8 +48,8 @@ void hf_etcd_clean_text(const char *text, char clean[HF_ETCD_TEXT_BYTES])
     hf_etcd_clean_bytes(hf_etcd_bytes_of(text), clean);
 }
 
-/* The texts are those of etcd's rpctypes, and cancelled watches have them
- * too, with more in front of them. */
+/* The texts are those of etcd's rpctypes.  Cancelled watches have them too,
+ * with more text in front. */
 bool hf_etcd_is_token_error(enum hf_grpc_status status, const char *text)
 {
     if (status == HF_GRPC_UNAUTHENTICATED)
@@ -75,8 +75,8 @@ bool hf_etcd_is_useless_member(const struct hf_grpc_result *result)
     return false;
 }
 
-/* Does ${status} mean that the request was not carried out, and will not be if
- * it is repeated as it is? */
+/* Does ${status} mean that the request was not carried out, and would not be if
+ * it were repeated unchanged? */
 static bool is_refusal(enum hf_grpc_status status)
 {
     switch (status) {
@@ -87,7 +87,8 @@ static bool is_refusal(enum hf_grpc_status status)
     case HF_GRPC_FAILED_PRECONDITION:
     case HF_GRPC_OUT_OF_RANGE:
     case HF_GRPC_UNIMPLEMENTED:
-    case HF_GRPC_DATA_LOSS: /* the alarm CORRUPT: nothing is carried out */
+    case HF_GRPC_DATA_LOSS: /* the alarm CORRUPT: the server carries nothing
+                               out */
     case HF_GRPC_UNAUTHENTICATED:
         return true;
     default:
@@ -95,8 +96,9 @@ static bool is_refusal(enum hf_grpc_status status)
     }
 }
 
-/* A proxy may have answered with a text of its own, so only the server's text
- * counts.  A message that was too long came from the server. */
+/* Only the server's own text counts, because a proxy may have answered with
+ * RESOURCE_EXHAUSTED and another text.  Without an answer the status means that
+ * a message was too long, and that message came from the server. */
 bool hf_etcd_is_decided(const struct hf_grpc_result *result)
 {
     return result->status == HF_GRPC_RESOURCE_EXHAUSTED &&
@@ -104,10 +106,10 @@ bool hf_etcd_is_decided(const struct hf_grpc_result *result)
             strstr(result->text, "space exceeded") != NULL);
 }
 
-/* RESOURCE_EXHAUSTED has three causes.  The server's queue is full, or the
- * request is too long: it did not happen.  Or there is no space left: the write
- * that has found that out was carried out all the same, and later ones were
- * not. */
+/* RESOURCE_EXHAUSTED has three causes.  If the server's queue is full or the
+ * request is too long, the request was not carried out.  If there is no space
+ * left, the write that finds this out is carried out all the same; later writes
+ * are not. */
 static enum hf_etcd_end end_exhausted(const char *text, bool writes)
 {
     if (strstr(text, "too many requests") != NULL)
@@ -119,8 +121,8 @@ static enum hf_etcd_end end_exhausted(const char *text, bool writes)
 enum hf_etcd_end hf_etcd_end_of(const struct hf_grpc_result *result,
                                 bool writes, bool repeated)
 {
-    /* The token became old again and again before it was used.  That is no
-     * refusal: the next one may be used in time. */
+    /* Each time a token became old before it was used.  That is no refusal: the
+     * next token may be used in time. */
     if (repeated && result->answered &&
         hf_etcd_is_token_error(result->status, result->text))
         return HF_ETCD_RETRY;
@@ -136,7 +138,7 @@ enum hf_etcd_end hf_etcd_end_of(const struct hf_grpc_result *result,
 /* ---------------------------------------------------------------- causes -- */
 
 /* Texts of etcd's rpctypes and of gRPC, and names of statuses.  A failure that
- * is not here counts as one that may pass: HF_EUNREACHABLE. */
+ * is not in the table may pass: HF_EUNREACHABLE. */
 static const struct hf_etcd_cause causes[] = {
     {"user name is empty", HF_EDENIED, NULL},
     {"revision of auth store is old", HF_EUNREACHABLE, NULL},

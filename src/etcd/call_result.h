@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the end of a call means.  Its status and text come from a server, which
- * wrote them for people, or from grpc/ if the server did not answer. */
+/* The meaning of the end of a call.  Its status and text come from a server,
+ * which wrote them for people, or from src/grpc if the server did not answer.
+ */
 #ifndef HF_ETCD_CALL_RESULT_H
 #define HF_ETCD_CALL_RESULT_H
 
@@ -10,45 +11,48 @@
 
 #include "etcd/call.h"
 
-/* What ${result}, which is a failure, means for a request that ${writes} or
- * only reads.  ${repeated}: it was sent again because of its token. */
+/* Return how a call has ended that failed with ${result}.  ${writes}: its
+ * request changes the store.  ${repeated}: it was sent again because of its
+ * token. */
 enum hf_etcd_end hf_etcd_end_of(const struct hf_grpc_result *result,
                                 bool writes, bool repeated);
 
-/* What a refusal means to a user.  The first row whose words are in the text of
- * the result counts; the text has the name of the status, too. */
+/* A row of the table of refusals: what the user gets.  The first row counts
+ * whose words are in the text of the result, which includes the name of the
+ * status. */
 struct hf_etcd_cause {
-    const char *words; /* for docs/engines.md, too */
+    const char *words; /* also shown in docs/engines.md */
     hf_status status;
-    const char *advice; /* what the users of the servers have to do; NULL:
-                           nothing that the text does not say */
+    const char *advice; /* what the operators of the servers have to do;
+                           NULL: nothing, or the text says it */
 };
 
-/* The entry ${index} of the table of these, NULL behind the last one. */
+/* Return the row ${index} of the table; NULL behind the last row. */
 const struct hf_etcd_cause *hf_etcd_cause(size_t index);
 
-/* The first row whose words are in ${text}; NULL: none. */
+/* Return the first row whose words are in ${text}, or NULL. */
 const struct hf_etcd_cause *hf_etcd_cause_of(const char *text);
 
-/* The status for a user of a call that has ended with ${result}, which is not
- * DONE.  A refusal has the status of its cause.  Otherwise, or if no row has
- * the cause, a retry may succeed: HF_EUNREACHABLE, or HF_EFULL if a write has
- * found no space. */
+/* Return the status that the user gets for a call that ended with ${result},
+ * which is not DONE.  A refusal has the status of its row.  If no row fits, or
+ * if the call was not refused, a retry may succeed: the status is
+ * HF_EUNREACHABLE, or HF_EFULL if a write has found no space. */
 hf_status hf_etcd_status_of(const struct hf_etcd_result *result);
 
-/* Is the end of a write known to be final: it was carried out or was not, and
- * will not be later? */
+/* Is the outcome of a write final although it is not known?  Then it was
+ * carried out or was not, and it cannot be carried out later. */
 bool hf_etcd_is_decided(const struct hf_grpc_result *result);
 
-/* Does the answer say that the member cannot serve us (it has no leader, for
- * example)?  It has not handled the call then. */
+/* Does the answer say that this member cannot serve us, for example because it
+ * has no leader?  Then it has not handled the call. */
 bool hf_etcd_is_useless_member(const struct hf_grpc_result *result);
 
-/* Is ${status} with ${text} what servers answer to a token that is old, or
- * missing? */
+/* Are ${status} and ${text} the answer of a server to an old or missing token?
+ */
 bool hf_etcd_is_token_error(enum hf_grpc_status status, const char *text);
 
-/* Write the text of a server to ${clean}, as text that can be printed. */
+/* Copy the text of a server to ${clean}, with '?' for each byte that cannot be
+ * printed. */
 #define HF_ETCD_TEXT_BYTES 256
 void hf_etcd_clean_text(const char *text, char clean[HF_ETCD_TEXT_BYTES]);
 void hf_etcd_clean_bytes(struct hf_etcd_bytes bytes,

@@ -12,7 +12,7 @@
 
 /* --------------------------------------------------------------- options -- */
 
-/* The values of the options, before they are spread over the configuration. */
+/* The values of the options, before they are copied into the configuration. */
 struct values {
     uint64_t ttl_ms;
     uint64_t clock_drift;
@@ -21,7 +21,7 @@ struct values {
     struct hf_pem_files files;
 };
 
-/* In the order of enum hf_etcd_proof_mode. */
+/* The words of proof=, in the order of enum hf_etcd_proof_mode. */
 static const char *const proofs[] = {"eager", "lazy", NULL};
 
 static const struct hf_url_option_row rows[] = {
@@ -37,14 +37,15 @@ static const struct hf_url_option_row rows[] = {
      .offset = offsetof(struct values, proof),
      .choices = proofs,
      .help = "when the session is proven alive"},
-    /* A revision is an int64, so the sum of both cannot overflow. */
+    /* A revision is an int64_t, so revision plus token_floor= cannot overflow a
+     * uint64_t. */
     {.key = "token_floor",
      .read = hf_url_read_number,
      .offset = offsetof(struct values, token_floor),
      .max = INT64_MAX,
      .help = "a number to add to every token"},
-    {.key = "auth_file"},         /* hf_auth_find() */
-    {.key = HF_RECONNECT_OPTION}, /* hf_reconnect_choose() */
+    {.key = "auth_file"},         /* read by hf_auth_find() */
+    {.key = HF_RECONNECT_OPTION}, /* read by hf_reconnect_choose() */
     HF_PEM_OPTIONS(struct values, files),
 };
 #define ROW_COUNT (sizeof rows / sizeof rows[0])
@@ -80,8 +81,8 @@ static hf_status take_servers(struct hf_etcd_url_config *config,
     struct hf_etcd_server *server;
     const char *comma, *fault;
 
-    /* An escaped '@' gets past the URL parser's check for a misplaced
-     * password. */
+    /* The URL's own parser refuses only a plain '@' here.  An escaped one may
+     * belong to a misplaced password, too. */
     if (strchr(text, '@') != NULL)
         return hf_error_set(error, HF_EURL,
                             "the servers of the URL have an escaped '@' among "

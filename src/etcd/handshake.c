@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a connection to a usable session: ask the server who it is, and for a
- * token; end a lease that was lost; then make a lease, or resume the one that
- * there is. */
+/* Makes a connection a usable session.  Ask the server for its status, and for
+ * a token; revoke the lease of a session that was lost; then get a lease, or
+ * resume the one that there is. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "etcd/server_version.h"
 #include "etcd/session_private.h"
 
-/* etcd grants no lease of more seconds, so an answer with more makes no
+/* The longest TTL that etcd grants.  An answer with a longer one makes no
  * sense. */
 #define TTL_MAX_S 9000000000
 
@@ -22,7 +22,8 @@ static bool is_in(const struct hf_etcd_session *session,
            session->handshake == (unsigned)handshake;
 }
 
-/* The server has answered something: the attempt has its time again. */
+/* The server has answered something, so the timeout of the attempt begins anew.
+ */
 static void note_answer(struct hf_etcd_session *session)
 {
     if (session->connectivity.state == HF_CONNECTIVITY_HANDSHAKING)
@@ -31,9 +32,10 @@ static void note_answer(struct hf_etcd_session *session)
 
 /* ---------------------------------------------------------------- usable -- */
 
-/* A member that has not come to the revision that we know lags, or a snapshot
- * was restored.  The answer to a write shows which.  Each session has a write
- * to make: the put of its key. */
+/* Is the member's revision lower than the one that we know?  Then the member
+ * lags, or a snapshot of the store was restored.  The answer to a write shows
+ * which.  The session's own write is the put of its key, so the epoch is moved.
+ */
 static void look_for_restore(struct hf_etcd_session *session)
 {
     if (session->member_revision != 0 &&
@@ -41,7 +43,7 @@ static void look_for_restore(struct hf_etcd_session *session)
         hf_etcd_epoch_unsure(session);
 }
 
-/* The session is usable.  Its watches and the put of its key, if that is due,
+/* The session is usable.  Its watches, and the put of its key if that is due,
  * are written before the listener can make calls. */
 static void accept(struct hf_etcd_session *session, bool resumed)
 {
@@ -70,7 +72,7 @@ void hf_etcd_handshake_kept_alive(struct hf_etcd_session *session,
     uint64_t before = session->proof.counting.raft_term;
 
     /* With lazy proofs nothing else ends a grant in time, so the session is
-     * given up a margin earlier. */
+     * lost a margin earlier. */
     if (session->config->proof == HF_ETCD_PROOF_LAZY)
         until_ms = hf_before_ms(
             until_ms, hf_margin_ms(ttl_ms, session->config->clock_drift));
@@ -87,7 +89,7 @@ void hf_etcd_handshake_kept_alive(struct hf_etcd_session *session,
         HF_ETCD_NOTIFY(session, renewed, session->listener.user);
 }
 
-/* The lease ${answer} was granted. */
+/* LeaseGrant was answered with ${answer}: begin the session. */
 static void granted(struct hf_etcd_session *session,
                     const struct hf_etcd_lease_answer *answer)
 {
@@ -143,7 +145,7 @@ static void grant_ended(struct hf_etcd_call *call,
                                    "a lease that makes no sense");
 }
 
-/* Make a lease, whose number we draw anew each time.  A lease whose grant got
+/* Ask for a lease, with a new random number each time.  A lease whose grant got
  * no answer is not used: no key is attached to it, and it expires. */
 static void grant(struct hf_etcd_session *session)
 {
@@ -164,7 +166,8 @@ static void grant(struct hf_etcd_session *session)
         hf_etcd_session_not_begun(session);
 }
 
-/* The answer to the revocation.  If we may not revoke the lease, it expires. */
+/* The answer to LeaseRevoke of the lost session.  If the user may not revoke
+ * the lease, it expires later. */
 static void revoke_ended(struct hf_etcd_call *call,
                          const struct hf_etcd_result *result)
 {
@@ -218,7 +221,7 @@ static void resume(struct hf_etcd_session *session)
 
 /* ---------------------------------------------------------------- asking -- */
 
-/* If both answers are there, go on with the lease. */
+/* Go on with the lease, if Status and Authenticate have been answered. */
 static void go_on(struct hf_etcd_session *session)
 {
     if (!hf_etcd_call_is_idle(&session->status_call) ||
@@ -239,7 +242,8 @@ static void go_on(struct hf_etcd_session *session)
         grant(session);
 }
 
-/* Warn once if a leader that was deposed may end leases of the cluster. */
+/* Warn once if the server's version lets a deposed leader end the leases of the
+ * cluster. */
 static void warn_of_version(struct hf_etcd_session *session)
 {
     if (session->warned == HF_ETCD_WARNED ||
@@ -256,7 +260,8 @@ static void warn_of_version(struct hf_etcd_session *session)
         session->version);
 }
 
-/* The member has described itself.  False if it is of no use. */
+/* Note what the member says of itself.  Returns false if the member cannot
+ * serve us. */
 static bool note_status(struct hf_etcd_session *session,
                         const struct hf_etcd_status_answer *answer)
 {
@@ -284,7 +289,7 @@ static bool note_status(struct hf_etcd_session *session,
     return true;
 }
 
-/* A server that refuses Status is used all the same. */
+/* The end of Status.  A server that refuses Status is used all the same. */
 static void status_ended(struct hf_etcd_call *call,
                          const struct hf_etcd_result *result)
 {

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The messages of etcd's API, version 3, that are needed here.  Their names and
- * fields are those of etcd's rpc.proto and kv.proto, where a field of an answer
- * that nobody needs is left out.
+ * fields are those of etcd's rpc.proto and kv.proto.  Fields of answers that
+ * nobody needs are left out.
  *
- * A request is appended to an empty buffer (protobuf.h), a transaction by
- * several calls in any order:
+ * A request is appended to an empty buffer (protobuf.h).  A transaction is
+ * appended by several calls in any order:
  *
  *     hf_etcd_txn_compare(&request, &comparison);
  *     hf_etcd_txn_put(&request, HF_ETCD_SUCCESS, &put);
  *     hf_etcd_txn_range(&request, HF_ETCD_FAILURE, &range);
  *
  * An answer is read as a whole: hf_etcd_read_...() returns false if the bytes
- * are no such message, down to the last nested one.  So the walk through its
- * lists cannot fail.  What was read points into the bytes of the answer.
+ * are no such message, down to the last nested message.  So walking through the
+ * lists of an answer cannot fail.  What was read points into the bytes of the
+ * answer.
  */
 #ifndef HF_ETCD_MESSAGE_H
 #define HF_ETCD_MESSAGE_H
@@ -36,8 +37,8 @@ enum hf_etcd_sort_target {
     HF_ETCD_BY_VALUE = 4,
 };
 
-/* RangeRequest: the keys from .key up to, and without, .range_end; without
- * .range_end the one key. */
+/* RangeRequest: the keys from .key up to .range_end, which is not included.
+ * Without .range_end only the key .key. */
 struct hf_etcd_range {
     struct hf_etcd_bytes key;
     struct hf_etcd_bytes range_end;
@@ -45,24 +46,27 @@ struct hf_etcd_range {
     int64_t revision; /* 0: now */
     enum hf_etcd_sort_order order;
     enum hf_etcd_sort_target target;
-    bool serializable; /* the server's own state, which may be old */
+    bool serializable; /* read the state of the server itself, which may be
+                          old */
     bool keys_only;
     bool count_only;
     int64_t min_create_revision; /* 0: any */
     int64_t max_create_revision; /* 0: any */
 };
 
-/* PutRequest.  Without .lease and .ignore_lease the key is attached to no lease
- * afterwards, whatever it was before. */
+/* PutRequest.  If neither .lease nor .ignore_lease is set, the key is attached
+ * to no lease afterwards, even if it was before. */
 struct hf_etcd_put {
     struct hf_etcd_bytes key;
     struct hf_etcd_bytes value;
     int64_t lease;
-    bool ignore_value; /* the key keeps its value; refused if it is not there */
-    bool ignore_lease; /* the same of its lease */
+    bool ignore_value; /* keep the value of the key; refused if the key is
+                          not there */
+    bool ignore_lease; /* keep the lease of the key; refused if the key is
+                          not there */
 };
 
-/* DeleteRangeRequest, with keys as those of a range. */
+/* DeleteRangeRequest.  .key and .range_end as in a range. */
 struct hf_etcd_delete {
     struct hf_etcd_bytes key;
     struct hf_etcd_bytes range_end;
@@ -84,19 +88,20 @@ enum hf_etcd_comparison_target {
     HF_ETCD_LEASE = 4,
 };
 
-/* Compare.  It holds if .target of the key is in the relation .result to
- * .number or .value. */
+/* Compare.  It holds if .target of the key has the relation .result to .number,
+ * or to .value. */
 struct hf_etcd_comparison {
     struct hf_etcd_bytes key;
-    struct hf_etcd_bytes range_end; /* given: of all keys of the range */
+    struct hf_etcd_bytes range_end; /* if given, it must hold for all keys of
+                                       the range */
     enum hf_etcd_comparison_target target;
     enum hf_etcd_comparison_result result;
-    int64_t number;             /* all targets but VALUE */
-    struct hf_etcd_bytes value; /* VALUE */
+    int64_t number;             /* for all targets but VALUE */
+    struct hf_etcd_bytes value; /* for VALUE */
 };
 
-/* The two lists of operations of a transaction: one is carried out if all
- * comparisons hold, the other one if not. */
+/* The two lists of operations of a transaction.  SUCCESS is carried out if all
+ * comparisons hold, otherwise FAILURE. */
 enum hf_etcd_branch {
     HF_ETCD_SUCCESS = 2,
     HF_ETCD_FAILURE = 3,
@@ -109,9 +114,9 @@ void hf_etcd_write_put(struct hf_etcd_buffer *request,
 void hf_etcd_write_delete(struct hf_etcd_buffer *request,
                           const struct hf_etcd_delete *deletion);
 
-/* Append to the transaction ${request}.  Comparisons and the operations of one
- * branch keep their order.  No key may be put twice, or both put and deleted,
- * in a branch. */
+/* Append to the transaction ${request}.  Comparisons keep their order, and so
+ * do the operations of one branch.  Within a branch no key may be put twice, or
+ * both put and deleted. */
 void hf_etcd_txn_compare(struct hf_etcd_buffer *request,
                          const struct hf_etcd_comparison *comparison);
 void hf_etcd_txn_range(struct hf_etcd_buffer *request,
@@ -129,17 +134,18 @@ void hf_etcd_write_grant(struct hf_etcd_buffer *request, int64_t lease,
 /* LeaseRevokeRequest and LeaseKeepAliveRequest. */
 void hf_etcd_write_revoke(struct hf_etcd_buffer *request, int64_t lease);
 void hf_etcd_write_keep_alive(struct hf_etcd_buffer *request, int64_t lease);
-/* LeaseTimeToLiveRequest.  ${keys}: the answer has the keys of the lease. */
+/* LeaseTimeToLiveRequest.  ${keys}: ask for the keys of the lease, too. */
 void hf_etcd_write_time_to_live(struct hf_etcd_buffer *request, int64_t lease,
                                 bool keys);
 
-/* WatchCreateRequest: the events of these keys from .start_revision on. */
+/* WatchCreateRequest: report the events of these keys from .start_revision on.
+ */
 struct hf_etcd_watch_create {
     struct hf_etcd_bytes key;
     struct hf_etcd_bytes range_end;
-    int64_t start_revision; /* 0: those that are still to come */
-    int64_t watch_id;       /* of ours, not 0, and in use by no other watch of
-                               the stream */
+    int64_t start_revision; /* 0: only events that are still to come */
+    int64_t watch_id;       /* chosen by us: not 0, and in use by no other
+                               watch of the stream */
 };
 
 void hf_etcd_write_watch_create(struct hf_etcd_buffer *request,
@@ -152,7 +158,7 @@ void hf_etcd_write_authenticate(struct hf_etcd_buffer *request,
 
 /* AlarmRequest: which alarms are there? */
 void hf_etcd_write_alarm_get(struct hf_etcd_buffer *request);
-/* MemberListRequest and StatusRequest have no fields: an empty buffer. */
+/* MemberListRequest and StatusRequest have no fields: send an empty buffer. */
 
 /* --------------------------------------------------------------- answers -- */
 
@@ -174,36 +180,37 @@ struct hf_etcd_key_value {
 };
 
 /* The messages of a repeated field that were not walked through yet.  Only the
- * functions hf_etcd_next_...() use the fields. */
+ * functions hf_etcd_next_...() use the members. */
 struct hf_etcd_list {
     struct hf_etcd_reader rest;
-    unsigned number; /* of the field */
-    size_t count;    /* of all messages, from the beginning */
+    unsigned number; /* number of the field */
+    size_t count;    /* number of all messages, from the beginning */
 };
 
 /* RangeResponse. */
 struct hf_etcd_range_answer {
     struct hf_etcd_header header; /* zeros inside of a transaction's answer */
-    struct hf_etcd_list kvs;      /* hf_etcd_next_kv() */
-    bool more;                    /* the limit has left out keys */
-    int64_t count;                /* of all keys of the range */
+    struct hf_etcd_list kvs;      /* walk with hf_etcd_next_kv() */
+    bool more;                    /* .limit has left out keys */
+    int64_t count;                /* number of all keys of the range */
 };
 
-/* The next pair of ${list}; false at its end. */
+/* Set ${kv} to the next key and value of ${list}.  Returns false at the end. */
 bool hf_etcd_next_kv(struct hf_etcd_list *list, struct hf_etcd_key_value *kv);
 
-/* PutResponse is a header alone.  DeleteRangeResponse. */
+/* DeleteRangeResponse.  (PutResponse is only a header.) */
 struct hf_etcd_delete_answer {
     struct hf_etcd_header header;
     int64_t deleted;
-    struct hf_etcd_list prev_kvs; /* hf_etcd_next_kv() */
+    struct hf_etcd_list prev_kvs; /* walk with hf_etcd_next_kv() */
 };
 
 /* TxnResponse. */
 struct hf_etcd_txn_answer {
     struct hf_etcd_header header;
-    bool succeeded;                /* which branch was carried out */
-    struct hf_etcd_list responses; /* hf_etcd_next_response() */
+    bool succeeded;                /* true: SUCCESS was carried out; false:
+                                      FAILURE */
+    struct hf_etcd_list responses; /* walk with hf_etcd_next_response() */
 };
 
 enum hf_etcd_response_kind {
@@ -212,7 +219,7 @@ enum hf_etcd_response_kind {
     HF_ETCD_DELETE_RESPONSE = 3,
 };
 
-/* ResponseOp: what one operation has answered. */
+/* ResponseOp: the answer to one operation of a transaction. */
 struct hf_etcd_response {
     enum hf_etcd_response_kind kind;
     struct hf_etcd_range_answer range;    /* RANGE_RESPONSE */
@@ -229,13 +236,13 @@ bool hf_etcd_read_delete(struct hf_etcd_bytes message,
 bool hf_etcd_read_txn(struct hf_etcd_bytes message,
                       struct hf_etcd_txn_answer *answer);
 
-/* Read the header of any answer that has one in its first field: all of those
- * here. */
+/* Read the header of an answer.  Every answer of this file has one, in its
+ * first field. */
 bool hf_etcd_read_header(struct hf_etcd_bytes message,
                          struct hf_etcd_header *header);
 
-/* LeaseGrantResponse and LeaseKeepAliveResponse.  Of a keep-alive .ttl_s is 0
- * if the lease is not there. */
+/* LeaseGrantResponse and LeaseKeepAliveResponse.  In the answer to a keep-alive
+ * .ttl_s is 0 if the lease does not exist. */
 struct hf_etcd_lease_answer {
     struct hf_etcd_header header;
     int64_t lease;
@@ -249,32 +256,33 @@ bool hf_etcd_read_lease(struct hf_etcd_bytes message,
 struct hf_etcd_time_to_live_answer {
     struct hf_etcd_header header;
     int64_t lease;
-    int64_t ttl_s; /* that are left; -1: the lease is not there */
+    int64_t ttl_s; /* seconds that are left; -1: the lease does not exist */
     int64_t granted_ttl_s;
-    struct hf_etcd_list keys; /* hf_etcd_next_text() */
+    struct hf_etcd_list keys; /* walk with hf_etcd_next_text() */
 };
 
 bool hf_etcd_read_time_to_live(struct hf_etcd_bytes message,
                                struct hf_etcd_time_to_live_answer *answer);
 
-/* The next text, or key, of ${list}. */
+/* Set ${text} to the next text or key of ${list}.  Returns false at the end. */
 bool hf_etcd_next_text(struct hf_etcd_list *list, struct hf_etcd_bytes *text);
 
 /* WatchResponse. */
 struct hf_etcd_watch_answer {
     struct hf_etcd_header header;
-    int64_t watch_id; /* -1: none, the watch could not be created */
+    int64_t watch_id; /* -1: no watch, because it could not be created */
     bool created;
     bool canceled;
-    int64_t compact_revision; /* not 0: what was to be watched is compacted */
+    int64_t compact_revision; /* not 0: the revision to watch from is
+                                 compacted */
     struct hf_etcd_bytes cancel_reason;
-    bool fragment;              /* more of the same revision follows */
-    struct hf_etcd_list events; /* hf_etcd_next_event() */
+    bool fragment;              /* more events of the same revision follow */
+    struct hf_etcd_list events; /* walk with hf_etcd_next_event() */
 };
 
 struct hf_etcd_event {
-    bool deleted; /* else put */
-    /* Of a deletion: the key alone, and the revision of the deletion as
+    bool deleted; /* false: put */
+    /* Of a deletion: only the key, and the revision of the deletion as
      * .mod_revision. */
     struct hf_etcd_key_value kv;
 };
@@ -287,17 +295,18 @@ bool hf_etcd_next_event(struct hf_etcd_list *list, struct hf_etcd_event *event);
 bool hf_etcd_read_authenticate(struct hf_etcd_bytes message,
                                struct hf_etcd_bytes *token);
 
-/* StatusResponse: one member of itself. */
+/* StatusResponse: what one member says of itself. */
 struct hf_etcd_status_answer {
     struct hf_etcd_header header;
     struct hf_etcd_bytes version; /* "3.4.23" */
-    int64_t db_size;              /* bytes on the disk */
-    int64_t db_size_in_use;       /* 0: not known, before 3.4 */
-    uint64_t leader;              /* its number; 0: none */
+    int64_t db_size;              /* bytes on disk */
+    int64_t db_size_in_use;       /* bytes in use; 0: not known (before 3.4) */
+    uint64_t leader;              /* the leader's member id; 0: no leader is
+                                     known */
     uint64_t raft_index;
     uint64_t raft_term;
     uint64_t raft_applied_index;
-    struct hf_etcd_list errors; /* hf_etcd_next_text() */
+    struct hf_etcd_list errors; /* walk with hf_etcd_next_text() */
     bool is_learner;
 };
 
@@ -307,9 +316,9 @@ bool hf_etcd_read_status(struct hf_etcd_bytes message,
 /* MemberListResponse. */
 struct hf_etcd_member {
     uint64_t id;
-    struct hf_etcd_bytes name;       /* empty: it has not started yet */
-    struct hf_etcd_list peer_urls;   /* hf_etcd_next_text() */
-    struct hf_etcd_list client_urls; /* hf_etcd_next_text() */
+    struct hf_etcd_bytes name;       /* empty: the member has not started yet */
+    struct hf_etcd_list peer_urls;   /* walk with hf_etcd_next_text() */
+    struct hf_etcd_list client_urls; /* walk with hf_etcd_next_text() */
     bool is_learner;
 };
 
@@ -346,11 +355,11 @@ bool hf_etcd_next_alarm(struct hf_etcd_list *list, struct hf_etcd_alarm *alarm);
 
 /* ------------------------------------------------------------------ keys -- */
 
-/* The end of the range of all keys that begin with ${prefix}: the prefix
- * without bytes 0xff at its end, and with its last byte one higher.  It is
- * written to ${end}, which must have room for as many bytes as the prefix has.
- * An empty prefix, or one of bytes 0xff only, has the end "\0", which etcd
- * takes for no end; nothing is written then. */
+/* Return the end of the range of all keys that begin with ${prefix}: the prefix
+ * without the bytes 0xff at its end, and with its last byte one higher.  The
+ * end is written to ${end}, which must have room for as many bytes as the
+ * prefix has.  If the prefix is empty or has only bytes 0xff, nothing is
+ * written, and the end is "\0", which stands for "no end" in etcd. */
 struct hf_etcd_bytes hf_etcd_prefix_end(struct hf_etcd_bytes prefix, void *end);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads answers about keys, leases and events.  A repeated field is counted and
- * checked by the function that its list is walked with, so a walk sees nothing
- * that was not checked. */
+/* Reads answers about keys, leases and events.  Each message of a repeated
+ * field is counted and checked by the same function that later walks through
+ * the list, so a walk sees only messages that were checked. */
 #include "etcd/message_fields.h"
 
 /* The type of an Event. */
@@ -38,7 +38,7 @@ static void kv_field(struct hf_etcd_reader *reader,
     }
 }
 
-/* A pair of ${list}, whose content is not kept. */
+/* Check and count one key and value of ${list}, without keeping it. */
 static void check_kv(struct hf_etcd_reader *reader,
                      const struct hf_etcd_field *field,
                      struct hf_etcd_list *list)
@@ -129,8 +129,8 @@ bool hf_etcd_read_delete(struct hf_etcd_bytes message,
 
 /* ---------------------------------------------------------- transactions -- */
 
-/* ResponseOp is a oneof: if it has several fields the last one counts.  A field
- * of a kind that we do not ask for makes the message fail. */
+/* ResponseOp is a oneof: if it has several fields, the last one counts.  A
+ * field of a kind that we do not ask for is an error. */
 static void response_field(struct hf_etcd_reader *reader,
                            const struct hf_etcd_field *field, void *to)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A list is walked from the beginning of the message that has it.  Fields that
- * are not of the list are skipped, because a message has few of them. */
+/* A list is walked from the beginning of the message that contains it.  The
+ * other fields are skipped, of which a message has few. */
 #include "etcd/message_fields.h"
 
 bool hf_etcd_read_message(struct hf_etcd_bytes message,

@@ -53,9 +53,8 @@ void hf_etcd_write_delete(struct hf_etcd_buffer *request,
 
 /* --------------------------------------------------------- a transaction -- */
 
-/* The number is written even if it is 0, because the field is of a oneof.
- * Servers would take a comparison without a number for one with 0, but nothing
- * says that they must. */
+/* The number is written even if it is 0, because the field is part of a oneof.
+ * Servers take a missing number for 0, but nothing says that they must. */
 void hf_etcd_txn_compare(struct hf_etcd_buffer *request,
                          const struct hf_etcd_comparison *comparison)
 {
@@ -173,7 +172,7 @@ void hf_etcd_write_authenticate(struct hf_etcd_buffer *request,
     hf_etcd_put_bytes(request, 2, hf_etcd_bytes_of(password));
 }
 
-/* The action GET and the type NONE, which are 0. */
+/* The action GET and the type NONE are 0, so nothing is written. */
 void hf_etcd_write_alarm_get(struct hf_etcd_buffer *request)
 {
     (void)request;

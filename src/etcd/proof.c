@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decides which keep-alives count and what a write proves; proof.h has the
- * argument. */
+/* Decides which keep-alives count and what a write proves.  proof.h has the
+ * reasons. */
 #include "etcd/proof.h"
 
 #include <assert.h>
@@ -18,7 +18,7 @@ void hf_etcd_proof_granted(struct hf_etcd_proof *proof, uint64_t sent_ms,
                                     .counting = {sent_ms, raft_term}};
 }
 
-/* Had a lease that was renewed at ${anchor_ms} certainly not expired at
+/* A lease was renewed at ${anchor_ms}.  Had it certainly not expired at
  * ${now_ms}, by the clock of any leader? */
 static bool had_not_expired(const struct hf_etcd_proof *proof,
                             uint64_t anchor_ms, uint64_t now_ms)
@@ -29,7 +29,7 @@ static bool had_not_expired(const struct hf_etcd_proof *proof,
                                                       proof->clock_drift));
 }
 
-/* Is ${renewal} of the term ${raft_term}, and had a lease that it renewed
+/* Is ${renewal} of the term ${raft_term}, and had the lease that it renewed
  * certainly not expired at ${now_ms}? */
 static bool continues(const struct hf_etcd_proof *proof,
                       const struct hf_etcd_renewal *renewal, uint64_t raft_term,

@@ -9,7 +9,7 @@
 
 #include "base/memory.h"
 
-#define VARINT_BYTES 10 /* of 64 bits */
+#define VARINT_BYTES 10 /* of a number with 64 bits */
 #define NUMBER_MAX ((1u << 29) - 1)
 
 enum wire_type {
@@ -44,7 +44,8 @@ void hf_etcd_buffer_clear(struct hf_etcd_buffer *buffer)
         (struct hf_etcd_buffer){.bytes = buffer->bytes, .room = buffer->room};
 }
 
-/* Room for ${count} bytes at the end; NULL: the buffer has failed. */
+/* Make room for ${count} bytes at the end and return where they begin; NULL if
+ * the buffer has failed. */
 static unsigned char *append(struct hf_etcd_buffer *buffer, size_t count)
 {
     if (buffer->failed || count > SIZE_MAX - buffer->used ||
@@ -65,7 +66,7 @@ void hf_etcd_put_raw(struct hf_etcd_buffer *buffer, const void *bytes,
         memcpy(at, bytes, count);
 }
 
-/* Write ${value} to ${bytes}; returns how many there are. */
+/* Write ${value} to ${bytes} and return the number of bytes written. */
 static size_t encode(uint64_t value, unsigned char bytes[VARINT_BYTES])
 {
     size_t count = 0;
@@ -133,8 +134,8 @@ size_t hf_etcd_put_begin(struct hf_etcd_buffer *buffer, unsigned number)
     return buffer->used;
 }
 
-/* The length stands in front of the message, and is known only at its end, so
- * the message is moved to make room. */
+/* The length is written in front of the message but is known only at its end.
+ * So the message is moved to make room. */
 void hf_etcd_put_end(struct hf_etcd_buffer *buffer, size_t begin)
 {
     unsigned char length[VARINT_BYTES];
@@ -164,7 +165,7 @@ static bool fail(struct hf_etcd_reader *reader)
     return false;
 }
 
-/* A varint of more than 64 bits is no number. */
+/* Read a varint.  One with more than 64 bits is an error. */
 static bool get_varint(struct hf_etcd_reader *reader, uint64_t *value)
 {
     unsigned shift = 0;
@@ -183,7 +184,7 @@ static bool get_varint(struct hf_etcd_reader *reader, uint64_t *value)
     return true;
 }
 
-/* The next ${count} bytes. */
+/* Read the next ${count} bytes. */
 static bool get_bytes(struct hf_etcd_reader *reader, uint64_t count,
                       struct hf_etcd_bytes *bytes)
 {

@@ -2,14 +2,14 @@
 /*
  * The wire format of Protocol Buffers, as far as etcd's messages need it: a
  * message is a sequence of fields, and each field is a tag (number and wire
- * type) and a value.  Fields may come in any order, and those that are not
- * known are skipped.  A field whose value is 0, false or empty is not written,
- * as proto3 has it.  The encoding is described at
+ * type) and a value.  Fields may come in any order, and unknown fields are
+ * skipped.  As in proto3, a field whose value is 0, false or empty is not
+ * written.  The encoding is described at
  * https://protobuf.dev/programming-guides/encoding/.
  *
- * A writer appends to a buffer that grows.  It fails for lack of memory only,
- * and then stays so: the user looks at .failed once, at the end.  A reader
- * never reads outside of its bytes, whatever they are, and never allocates.
+ * A writer appends to a buffer that grows.  It fails only for lack of memory,
+ * and stays failed: the user looks at .failed once, at the end.  A reader never
+ * reads outside of its bytes, whatever they are, and never allocates.
  */
 #ifndef HF_ETCD_PROTOBUF_H
 #define HF_ETCD_PROTOBUF_H
@@ -18,14 +18,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A piece of memory of somebody else: a key, a value, a nested message.  May
- * have any bytes in it; .bytes may be NULL if .count is 0. */
+/* A key, a value or a nested message in memory that belongs to somebody else.
+ * It may contain any bytes; .bytes may be NULL if .count is 0. */
 struct hf_etcd_bytes {
     const void *bytes;
     size_t count;
 };
 
-/* Are they the same bytes? */
+/* Are ${a} and ${b} the same bytes? */
 bool hf_etcd_bytes_equal(struct hf_etcd_bytes a, struct hf_etcd_bytes b);
 
 /* The bytes of ${text}, without the NUL at its end. */
@@ -33,22 +33,21 @@ struct hf_etcd_bytes hf_etcd_bytes_of(const char *text);
 
 /* --------------------------------------------------------------- writing -- */
 
-/* A message that is being written.  Zeros: empty. */
+/* A message that is being written.  All bytes zero: it is empty. */
 struct hf_etcd_buffer {
     unsigned char *bytes;
     size_t used;
     size_t room;
-    bool failed; /* there was no memory: the message is not complete */
-    /* The request has an operation that changes the store if it is carried out,
-     * so a majority of the members has to accept it.  Set by the functions of
-     * message.h. */
+    bool failed; /* memory was lacking: the message is not complete */
+    /* The request has an operation that changes the store, so a majority of the
+     * members must accept it.  Set by the functions of message.h. */
     bool writes;
-    /* The request compares the epoch of the session: hf_etcd_epoch_compare().
-     */
+    /* The request compares the epoch of the session: see
+     * hf_etcd_epoch_compare(). */
     bool compares_epoch;
 };
 
-/* Free the bytes; ${buffer} is empty again. */
+/* Free the bytes.  ${buffer} is empty afterwards. */
 void hf_etcd_buffer_free(struct hf_etcd_buffer *buffer);
 
 /* Empty ${buffer}, and keep its memory for the next message. */
@@ -64,13 +63,13 @@ void hf_etcd_put_bool(struct hf_etcd_buffer *buffer, unsigned number,
 void hf_etcd_put_bytes(struct hf_etcd_buffer *buffer, unsigned number,
                        struct hf_etcd_bytes value);
 
-/* The same, but written even if ${value} is 0: for a field of a oneof, which
- * says by its presence that it is the one. */
+/* Append the field ${number} even if ${value} is 0.  For a field of a oneof,
+ * whose presence says which one it is. */
 void hf_etcd_put_signed_always(struct hf_etcd_buffer *buffer, unsigned number,
                                int64_t value);
 
-/* Begin the field ${number}, a message, whose fields are appended next.
- * Returns the ${begin} for hf_etcd_put_end().  Messages nest. */
+/* Begin the field ${number}, which is a message; its fields are appended next.
+ * Returns the ${begin} for hf_etcd_put_end().  Messages may be nested. */
 size_t hf_etcd_put_begin(struct hf_etcd_buffer *buffer, unsigned number);
 void hf_etcd_put_end(struct hf_etcd_buffer *buffer, size_t begin);
 
@@ -80,32 +79,32 @@ void hf_etcd_put_raw(struct hf_etcd_buffer *buffer, const void *bytes,
 
 /* --------------------------------------------------------------- reading -- */
 
-/* What is left of a message. */
+/* The rest of a message. */
 struct hf_etcd_reader {
     const unsigned char *at;
     const unsigned char *end;
-    bool failed; /* the bytes are no message */
+    bool failed; /* the bytes are not a message */
 };
 
 /* One field.  A field of fixed size, which etcd's messages do not have, is
- * shown as .bytes. */
+ * returned as .bytes. */
 struct hf_etcd_field {
     unsigned number;
-    bool is_number;             /* .value is set, otherwise .bytes */
+    bool is_number;             /* true: .value is set; false: .bytes is set */
     uint64_t value;             /* a signed number is its two's complement */
-    struct hf_etcd_bytes bytes; /* in the message */
+    struct hf_etcd_bytes bytes; /* points into the message */
 };
 
 struct hf_etcd_reader hf_etcd_reader_of(struct hf_etcd_bytes message);
 
-/* The next field.  False at the end; also if the rest is no sequence of fields,
- * and .failed is set then. */
+/* Set ${field} to the next field.  Returns false at the end, and also if the
+ * rest is malformed; then .failed is set. */
 bool hf_etcd_reader_next(struct hf_etcd_reader *reader,
                          struct hf_etcd_field *field);
 
-/* The value of ${field}, which the caller knows to have this type.  If its wire
- * type is another one the value is 0 or no bytes, and .failed of ${reader} is
- * set. */
+/* Return the value of ${field} as the type that the caller expects.  If the
+ * field has another wire type, 0 or no bytes are returned, and .failed of
+ * ${reader} is set. */
 int64_t hf_etcd_field_signed(struct hf_etcd_reader *reader,
                              const struct hf_etcd_field *field);
 uint64_t hf_etcd_field_unsigned(struct hf_etcd_reader *reader,

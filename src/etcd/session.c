@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The life of a session: how it begins and is freed, how a connection ends, how
- * the session is lost and how it is closed.  The ends are one matter: a lost
- * session ends the connection that carried it, and a close that was asked for
- * meanwhile follows them.
+ * the session is lost and how it is closed.  These ends depend on each other: a
+ * lost session ends the connection that carried it, and a close that was asked
+ * for meanwhile follows.
  *
  * The user may call back into the session from any notification, so each
  * function leaves the session in a valid state before it notifies. */
@@ -23,7 +23,8 @@
 #define STATE(name) HF_ETCD_END_##name
 #define TO(name) (1u << HF_ETCD_END_##name)
 
-/* The legal moves.  While one loss is notified another one may happen. */
+/* The legal moves.  While one loss is being notified, another one may happen.
+ */
 static const struct hf_state_machine_state states[] = {
     [STATE(NONE)] = {"NONE", TO(NOTIFYING) | TO(BEGUN)},
     [STATE(NOTIFYING)] = {"NOTIFYING", TO(NONE) | TO(NOTIFYING) | TO(DEFERRED)},
@@ -103,9 +104,9 @@ void hf_etcd_session_reconnect(struct hf_etcd_session *session, uint64_t now_ms)
 
 /* -------------------------------------------------------- taking it down -- */
 
-/* Nothing is carried any more: calls are cut, streams closed.  The connection
- * is freed here or, if one of its functions is running, when that has
- * returned. */
+/* Take everything off the connection: calls are cut, streams closed.  The
+ * connection is freed here or, if one of its functions is running, when that
+ * function has returned. */
 static void drop_connection(struct hf_etcd_session *session)
 {
     session->handshake = HF_ETCD_HANDSHAKE_OFF;
@@ -148,7 +149,7 @@ static void notify_connection_error(struct hf_etcd_session *session,
 }
 
 /* Notify the listener that no further attempt is made.  disconnect() must do
- * this last, because the listener may begin again. */
+ * this last, because the listener may connect again. */
 static void notify_gave_up(struct hf_etcd_session *session)
 {
     uint64_t elapsed_ms;
@@ -177,7 +178,7 @@ static void closed(struct hf_etcd_session *session)
     HF_ETCD_NOTIFY(session, closed, session->listener.user);
 }
 
-/* Close where the lease cannot be revoked.  It expires later. */
+/* Close without revoking the lease, which expires later. */
 static void close_without_request(struct hf_etcd_session *session)
 {
     if (session->lease != 0 || session->lost_lease != 0)
@@ -188,7 +189,7 @@ static void close_without_request(struct hf_etcd_session *session)
     closed(session);
 }
 
-/* A loss of the connection or the session begins. */
+/* A loss of the connection or of the session begins. */
 static void begin_loss(struct hf_etcd_session *session)
 {
     assert(session->connectivity.state != HF_CONNECTIVITY_CLOSING &&
@@ -197,8 +198,8 @@ static void begin_loss(struct hf_etcd_session *session)
         move(session, HF_ETCD_END_NOTIFYING);
 }
 
-/* The loss was notified.  If another one began meanwhile, that one has ended
- * already and has carried out a deferred close; nothing is left to do then. */
+/* The loss was notified.  If another loss began meanwhile, it has ended already
+ * and has carried out a deferred close; then nothing is left to do. */
 static void end_loss(struct hf_etcd_session *session)
 {
     if (session->end == HF_ETCD_END_NOTIFYING) {
@@ -211,7 +212,8 @@ static void end_loss(struct hf_etcd_session *session)
 
 /* ----------------------------------------------- the end of a connection -- */
 
-/* Begin the next attempt now if it is due, without waiting for a tick. */
+/* Begin the next attempt now if it is due, without waiting for the next tick.
+ */
 static void connect_if_due(struct hf_etcd_session *session)
 {
     if (hf_connectivity_due(&session->connectivity, session->now_ms) ==
@@ -219,10 +221,10 @@ static void connect_if_due(struct hf_etcd_session *session)
         hf_etcd_session_connect_next(session);
 }
 
-/* The connection is of no use any more: report why, schedule the next attempt,
- * notify .suspended and end all calls.  While closing it completes the close
- * instead.  ${refused}: the server refuses who we are, or what each session
- * needs. */
+/* End the connection: report why, schedule the next attempt, notify .suspended
+ * and end all calls.  While the session is being closed, complete the close
+ * instead.  ${refused}: the server refuses the user, or a request that every
+ * session makes. */
 static void disconnect(struct hf_etcd_session *session, bool refused,
                        hf_status status, const char *why)
 {
@@ -256,9 +258,9 @@ static void disconnect(struct hf_etcd_session *session, bool refused,
 /* ----------------------------------------------- the loss of the session -- */
 
 /* Clear everything that belongs to the session that has ended.  Its lease is
- * revoked on the next connection, because it may still live: a server that says
- * that it is gone may be an old leader; and if no server has answered, a new
- * leader may have prolonged it. */
+ * revoked on the next connection, because it may still live: the server that
+ * says that it is gone may be an old leader, and if no server has answered, a
+ * new leader may have prolonged it. */
 static void forget_session(struct hf_etcd_session *session)
 {
     session->lost_lease = session->lease;
@@ -292,7 +294,7 @@ static void lose(struct hf_etcd_session *session, const char *why)
 
 /* --------------------------------------------------------------- closing -- */
 
-/* The answer to the revocation. */
+/* The answer to the revocation: the close is complete. */
 static void close_answered(struct hf_etcd_call *call,
                            const struct hf_etcd_result *result)
 {
@@ -300,7 +302,7 @@ static void close_answered(struct hf_etcd_call *call,
         container_of(call, struct hf_etcd_session, lease_call);
 
     (void)result;
-    /* If the connection has ended, the function that has ended it completes the
+    /* If the connection has ended, the function that ended it completes the
      * close. */
     if (session->connectivity.state == HF_CONNECTIVITY_CLOSING &&
         session->grpc != NULL)
@@ -344,7 +346,7 @@ void hf_etcd_session_free(struct hf_etcd_session *session)
 
 /* ------------------------------------------------------------- beginning -- */
 
-/* For the files below this one. */
+/* The functions that lower files call by way of session_upward.c. */
 static const struct hf_etcd_session_ops ops = {
     .disconnect = disconnect,
     .lose = lose,
@@ -354,9 +356,9 @@ static const struct hf_etcd_session_ops ops = {
     .unsure = hf_etcd_epoch_unsure,
 };
 
-/* The user's policy of reconnecting.  If it has no limit of retries, pauses are
- * kept so short that a lease does not expire in one of them after a leader has
- * come back. */
+/* Return the user's policy of reconnecting.  If it has no limit of retries, its
+ * pauses are kept so short that a lease does not expire during a pause after a
+ * leader has come back. */
 static struct hf_reconnect
 policy_of(const struct hf_etcd_session_config *config)
 {

@@ -2,40 +2,42 @@
 /*
  * A session with an etcd cluster and the connections that carry it, without
  * I/O: bytes and time go in, bytes and notifications to a listener come out.
- * It chooses the server, authenticates, has one lease, keeps it alive, knows
- * the two clocks (is the lease being renewed; until when does the cluster
- * certainly keep it, proof.h), and revokes the lease at the end.  It knows
- * nothing of locks.  It makes no system call and has no clock, thread or
- * descriptor, so the simulator, the fuzzers and the real transport drive the
- * same code.
+ * The session chooses the server, authenticates, has one lease, keeps it alive,
+ * and revokes it at the end.  It has two clocks: until when keep-alives show
+ * that the lease is being renewed, and until when the cluster certainly keeps
+ * the lease (proof.h).  It knows nothing of locks.  It makes no system call and
+ * has no clock, thread or descriptor, so the simulator, the fuzzers and the
+ * real transport drive the same code.
  *
  * The driver does this after each call:
  *
- *     hf_etcd_session_wanted_server()  another number than before: close the
- *                                      old connection; not NULL: connect
- *     hf_etcd_session_output()         write it, then
+ *     hf_etcd_session_wanted_server()  if the number differs from before, close
+ *                                      the old connection; if the server is not
+ *                                      NULL, connect to it
+ *     hf_etcd_session_output()         write the bytes, then call
  *                                      hf_etcd_session_written()
  *     hf_etcd_session_wake_at_ms()     set a timer for hf_etcd_session_tick()
  *
  * All functions are called by one thread at a time.
  *
- * On each connection, in this order:
+ * The session sends on each connection, in this order:
  *
- *     Status         a member that has no leader, or is a learner, is of no use
- *     Authenticate   if there is a user; at the same time
- *     LeaseRevoke    of a session that was lost, so that its tickets go before
+ *     Status         a member is of no use if it has no leader or is a learner
+ *     Authenticate   if there is a user; at the same time as Status
+ *     LeaseRevoke    for a session that was lost, so that its tickets go before
  *                    its lease expires
- *     LeaseGrant     a new session; or, if there is a lease, a keep-alive for
- *                    it, whose answer resumes the session
+ *     LeaseGrant     for a new session; or, if there is a lease, a keep-alive
+ *                    for it, whose answer resumes the session
  *
- * Then it is usable.  The users make calls (call.h) and add watches
- * (watches.h); the key of the session is put at the same time (epoch.h).
+ * Then the session is usable: its users make calls (call.h) and add watches
+ * (watches.h).  At the same time the key of the session is put (epoch.h).
  *
- * A connection is left for another server when nothing answers: keep-alives
- * (keep_alive.h), or calls for a third of the TTL (at least
- * HF_ETCD_CALLS_LEAST_MS); when keep-alives show that there is another leader,
- * and a call hangs that may have been forwarded to the one before; when the
- * member says that it has no leader; and when it says that it ends the
+ * The session leaves a connection for another server
+ *  - when keep-alives are not answered (keep_alive.h), or no call for a third
+ *    of the TTL (at least HF_ETCD_CALLS_LEAST_MS);
+ *  - when keep-alives show that there is another leader, and a call hangs that
+ *    may have been forwarded to the leader before it;
+ *  - when the member says that it has no leader, or that it ends the
  * connection.
  */
 #ifndef HF_ETCD_SESSION_H
@@ -56,23 +58,24 @@
 #include "grpc/grpc.h"
 
 #define HF_ETCD_SERVERS_MAX (HF_CONNECTIVITY_SERVERS_MAX - 1)
-#define HF_ETCD_HOST_BYTES 256 /* RFC 1035: 253 bytes and a zero */
+#define HF_ETCD_HOST_BYTES 256 /* RFC 1035: 253 bytes; and a NUL */
 #define HF_ETCD_ADDRESS_TEXT_BYTES                                             \
     (HF_ETCD_HOST_BYTES + 8) /* with brackets, a colon and the port */
 #define HF_ETCD_USER_BYTES 256
 #define HF_ETCD_PASSWORD_BYTES 512
-#define HF_ETCD_TOKEN_BYTES 4096 /* a JWT of a few hundred bytes, usually */
+#define HF_ETCD_TOKEN_BYTES 4096 /* usually a JWT of a few hundred bytes */
 #define HF_ETCD_VERSION_BYTES 32
 
-/* The longest answer, and what waits to be sent. */
+/* The longest answer, and the most bytes that wait to be sent. */
 #define HF_ETCD_ANSWER_BYTES (64u << 20)
 #define HF_ETCD_WAITING_BYTES (64u << 20)
-/* Calls at the same time; the streams of watches and keep-alives count too. */
+/* The most calls at the same time.  The streams of watches and keep-alives
+ * count as calls. */
 #define HF_ETCD_CALLS_MAX (1u << 18)
 
 /* If calls are under way and none is answered for a third of the TTL, the
- * session takes another server.  It waits at least this long, because an
- * election of a leader may take as much. */
+ * session takes another server.  It waits at least this long, because the
+ * election of a leader may take that long. */
 #define HF_ETCD_CALLS_LEAST_MS 1500
 
 /* A server of the cluster, as the URL names it. */
@@ -82,30 +85,31 @@ struct hf_etcd_server {
     uint16_t port;
 };
 
-/* When the session is proven: the option proof=. */
+/* When the session makes proofs (proof.h): the option proof=. */
 enum hf_etcd_proof_mode {
     HF_ETCD_PROOF_EAGER,
-    HF_ETCD_PROOF_LAZY, /* proofs are made when they are asked for */
+    HF_ETCD_PROOF_LAZY, /* only when they are asked for */
 };
 
-/* Whether there is a lease. */
+/* Whether the session has a lease. */
 enum hf_etcd_lease_mode {
     HF_ETCD_LEASE_FOR_TICKETS,
-    HF_ETCD_NO_LEASE, /* only reads, and removals of others' tickets: nothing is
-                         created, and the session is never lost */
+    HF_ETCD_NO_LEASE, /* no lease: the session only reads and removes tickets
+                         of others, creates nothing, and is never lost */
 };
 
-/* What the URL says.  The session changes nothing but .random. */
+/* What the URL says.  The session changes only .random. */
 struct hf_etcd_session_config {
     struct hf_etcd_server servers[HF_ETCD_SERVERS_MAX];
-    size_t server_count; /* at least 1 */
-    char
-        user[HF_ETCD_USER_BYTES]; /* "": no authentication, or by certificate */
+    size_t server_count;           /* at least 1 */
+    char user[HF_ETCD_USER_BYTES]; /* "": no authentication, or by a
+                                      certificate */
     char password[HF_ETCD_PASSWORD_BYTES];
-    char prefix[HF_ETCD_PREFIX_BYTES]; /* of all keys: "" or "a/b/" */
+    char prefix[HF_ETCD_PREFIX_BYTES]; /* beginning of all keys: "" or "a/b/" */
     struct hf_reconnect reconnect;
-    uint64_t ttl_ms;      /* to ask for; servers count whole seconds */
-    uint64_t clock_drift; /* of the servers, in percent: hf_margin_ms() */
+    uint64_t ttl_ms;      /* TTL to ask for; servers count whole seconds */
+    uint64_t clock_drift; /* drift of the servers' clocks, in percent:
+                             hf_margin_ms() */
     enum hf_etcd_proof_mode proof;
     enum hf_etcd_lease_mode lease_mode;
     size_t max_answer_bytes; /* 0: HF_ETCD_ANSWER_BYTES */
@@ -120,51 +124,54 @@ struct hf_etcd_connection_error {
     bool final; /* no later attempt can succeed */
 };
 
-/* The session is usable. */
+/* What the listener gets when the session has become usable. */
 struct hf_etcd_connected {
-    uint64_t timeout_ms; /* the TTL that was granted; HF_FOREVER: NO_LEASE */
-    uint64_t anchor_ms;  /* the latest that is proven; of a new session the
-                            sending of LeaseGrant; NO_LEASE: now */
-    bool resumed;        /* the same lease as before */
+    uint64_t timeout_ms; /* the TTL that was granted; HF_FOREVER with
+                            NO_LEASE */
+    uint64_t anchor_ms;  /* the latest anchor that is proven: for a new
+                            session when LeaseGrant was sent; with NO_LEASE
+                            now */
+    bool resumed;        /* the lease is the same as before */
 };
 
-/* What a session notifies its user of.  A callback that is NULL is not called.
- * Each may close the session, start calls while hf_etcd_session_is_usable(),
- * and add and remove watches.  None may free the session or call a function of
- * the connection.  No callback follows .closed. */
+/* The callbacks of a session.  A callback that is NULL is not called.  Each may
+ * close the session, start calls while hf_etcd_session_is_usable(), and add and
+ * remove watches.  None may free the session or call a function of the
+ * connection.  No callback follows .closed. */
 struct hf_etcd_listener {
     void *user;
-    /* An attempt to connect failed or the connection ended.  Once for each,
-     * before .suspended.  Not if the connection ends because the session was
-     * lost or is being closed. */
+    /* An attempt to connect has failed, or the connection has ended.  Called
+     * once for each, before .suspended.  Not called if the connection ends
+     * because the session was lost or is being closed. */
     void (*connection_error)(void *user,
                              const struct hf_etcd_connection_error *error);
-    /* The policy of reconnecting allows no further attempt, or all servers
-     * fail for reasons that waiting does not mend, as .connection_error has
-     * said (.final).  ${retries}: rounds of attempts that failed after the
-     * first round; ${elapsed_ms}: since the first round has failed. */
+    /* No further attempt to connect is made: the policy of reconnecting allows
+     * none, or all servers fail for reasons that waiting does not mend (.final
+     * of .connection_error).  ${retries} is the number of rounds of attempts
+     * that failed after the first round, ${elapsed_ms} the time since the first
+     * round failed. */
     void (*gave_up)(void *user, uint32_t retries, uint64_t elapsed_ms);
     /* A keep-alive that resumes the session is sent now, at ${sent_ms}.  Until
-     * something is proven again, it is only known that the lease lives for
-     * ${least_timeout_ms} from then if a leader has seen it. */
+     * something is proven again, only this is known: if a leader has seen the
+     * keep-alive, the lease lives for ${least_timeout_ms} from ${sent_ms}. */
     void (*resuming)(void *user, uint64_t sent_ms, uint64_t least_timeout_ms);
     void (*connected)(void *user, const struct hf_etcd_connected *connected);
     /* A usable connection has ended, and the session goes on.  Calls under way
      * end after this. */
     void (*suspended)(void *user);
-    /* The lease has ended or was given up, and its keys are gone or will be
-     * deleted.  All calls have ended and no watch is in the session. */
+    /* The lease has ended or was given up; its keys are deleted or will be.
+     * All calls have ended and no watch is in the session. */
     void (*lost)(void *user, const char *why);
     /* The session is closed, as hf_etcd_session_close() asked. */
     void (*closed)(void *user);
-    /* A keep-alive was answered, and counts: a write that is sent now proves
-     * it, see proof.h.  The session is usable. */
+    /* A keep-alive was answered, and counts: a write that is sent now proves it
+     * (proof.h).  The session is usable. */
     void (*renewed)(void *user);
-    /* The cluster keeps the lease for at least one TTL from ${anchor_ms}, see
-     * proof.h.  Anchors only rise within a session. */
+    /* The cluster keeps the lease for at least one TTL after ${anchor_ms}
+     * (proof.h).  Within a session anchors only rise. */
     void (*proven)(void *user, uint64_t anchor_ms);
-    /* The epoch is known, see epoch.h: calls that compared an earlier one and
-     * ended UNSURE can take effect no more, and tickets can be made. */
+    /* The epoch is known (epoch.h).  Calls that compared an earlier epoch and
+     * ended UNSURE cannot take effect any more, and tickets can be made. */
     void (*epoch_moved)(void *user);
 };
 
@@ -175,27 +182,28 @@ struct hf_etcd_log {
         __attribute__((format(printf, 3, 4)));
 };
 
-/* What is under way on a connection that is not usable yet. */
+/* The step of the handshake on a connection that is not usable yet. */
 enum hf_etcd_handshake {
     HF_ETCD_HANDSHAKE_OFF,
     HF_ETCD_HANDSHAKE_ASKING,   /* Status and Authenticate */
-    HF_ETCD_HANDSHAKE_REVOKING, /* LeaseRevoke, of the lost session */
+    HF_ETCD_HANDSHAKE_REVOKING, /* LeaseRevoke, for the lost session */
     HF_ETCD_HANDSHAKE_GRANTING, /* LeaseGrant */
-    HF_ETCD_HANDSHAKE_RESUMING, /* a keep-alive */
+    HF_ETCD_HANDSHAKE_RESUMING, /* a keep-alive that resumes the session */
 };
 
-/* Are bytes being handled?  The connection cannot be freed then. */
+/* Whether a function of .grpc is running, which may call back.  Meanwhile the
+ * connection cannot be freed. */
 enum hf_etcd_inside {
     HF_ETCD_OUTSIDE,
     HF_ETCD_INSIDE_GRPC,
 };
 
-/* The token. */
+/* The state of the token. */
 enum hf_etcd_authentication_state {
     HF_ETCD_NOT_AUTHENTICATED,
     HF_ETCD_AUTHENTICATING, /* calls wait for the answer */
-    HF_ETCD_AUTHENTICATED,  /* .token is that of the user; "" if the servers
-                               want none */
+    HF_ETCD_AUTHENTICATED,  /* .token is that of the user; or "" if the
+                               servers want none */
 };
 
 enum hf_etcd_warning {
@@ -204,20 +212,21 @@ enum hf_etcd_warning {
 };
 
 /* How far the session is from its end; session.c has the legal moves.  A close
- * that is asked for while a loss of the connection or the session is notified
- * has to wait until the user is notified and all calls have ended. */
+ * that is asked for while the loss of the connection or of the session is being
+ * notified must wait until the user is notified and all calls have ended. */
 enum hf_etcd_session_end {
     HF_ETCD_END_NONE,
-    HF_ETCD_END_NOTIFYING, /* a loss is notified */
-    HF_ETCD_END_DEFERRED,  /* meanwhile a close was asked for */
-    HF_ETCD_END_BEGUN,     /* the close goes on, or is complete */
+    HF_ETCD_END_NOTIFYING, /* a loss is being notified */
+    HF_ETCD_END_DEFERRED,  /* a loss is being notified, and a close was asked
+                              for */
+    HF_ETCD_END_BEGUN,     /* the close is under way, or complete */
 };
 
 struct hf_etcd_session_ops;
 
-/* A session.  Others read the fields; unless noted otherwise only session.c,
- * the other files session_....c, handshake.c and authentication.c write them.
- * Times are of the driver's monotonic clock. */
+/* A session.  Other files may read the fields.  Unless noted otherwise only
+ * session.c, the other files session_....c, handshake.c and authentication.c
+ * write them.  Times are those of the driver's monotonic clock. */
 struct hf_etcd_session {
     struct hf_etcd_session_config *config;
     struct hf_etcd_log log;
@@ -227,68 +236,74 @@ struct hf_etcd_session {
 
     /* The lease; .lease is 0 while there is none. */
     int64_t lease;
-    uint64_t ttl_ms; /* the shortest that was granted for it */
-    /* First clock: one TTL after the last keep-alive that was answered was
+    uint64_t ttl_ms; /* the shortest TTL that was granted for the lease */
+    /* The first clock: one TTL after the last keep-alive that was answered was
      * sent; with lazy proofs a margin earlier.  From this time on the client
      * treats the session as lost. */
     uint64_t alive_until_ms;
     struct hf_etcd_proof proof;
     struct hf_etcd_epoch epoch;
     struct hf_etcd_watches watches;
-    int64_t lost_lease; /* to be revoked on the next connection; 0: none */
+    int64_t lost_lease; /* a lease to be revoked on the next connection; 0:
+                           none */
 
-    /* The connection: its state and when it is made again, which is not the
-     * state of the session. */
+    /* The connection: its state, and when it is made again.  The session goes
+     * on while there is no connection. */
     struct hf_connectivity connectivity;
     uint64_t connection_number; /* a new one for each attempt */
     size_t server;              /* index of the current server */
     struct hf_grpc *grpc;       /* NULL: there is no connection */
-    /* A connection that ended while its bytes were handled: freed when that is
-     * done. */
+    /* A connection that ended while one of its functions was running.  It is
+     * freed when that function has returned. */
     struct hf_grpc *ended_grpc;
     enum hf_etcd_inside inside;
-    /* Why the connection is of no use any more, for example because a call
-     * could not be written; the next tick ends it.  NULL: no reason is
-     * known. */
+    /* Why the connection cannot be used any more, for example because a call
+     * could not be written; the next tick ends it.  NULL: there is no such
+     * reason. */
     const char *broken;
     unsigned handshake; /* enum hf_etcd_handshake */
     struct hf_etcd_keep_alive keep_alive;
     struct {
-        struct hf_etcd_call *first; /* all that are not idle */
+        struct hf_etcd_call *first; /* all calls that are not idle */
         struct hf_etcd_call *last;
     } calls;
-    size_t calls_under_way;      /* of them, those on the connection */
-    uint64_t call_answered_ms;   /* when the last answer came, or the first of
-                                    these calls was sent */
-    uint64_t leader_seen_ms;     /* when a keep-alive of another raft term than
-                                    before began to count */
-    struct hf_etcd_call *ending; /* answered; .proven is being notified */
+    size_t calls_under_way;      /* number of those that are on the
+                                    connection */
+    uint64_t call_answered_ms;   /* when the last call was answered; or when
+                                    the first of these was sent */
+    uint64_t leader_seen_ms;     /* when a keep-alive with another raft term
+                                    than before began to count */
+    struct hf_etcd_call *ending; /* a call that was answered, while .proven
+                                    is being notified because of it; NULL:
+                                    none */
     unsigned authentication;     /* enum hf_etcd_authentication_state */
     uint64_t token_number;       /* a new one for each token */
     char token[HF_ETCD_TOKEN_BYTES];
-    /* What the last Status says. */
+    /* The answer to the last Status. */
     char version[HF_ETCD_VERSION_BYTES]; /* "": not known */
     uint64_t member_id;                  /* of the current server; 0: unknown */
     uint64_t cluster_id;
-    int64_t member_revision;   /* that this member had applied; 0: unknown */
-    uint64_t lease_cluster_id; /* of the cluster that granted the lease */
-    /* The highest revision that the grant of the lease or a write since was
-     * answered with.  Later writes are answered with a lower one only if a
-     * snapshot was restored. */
+    int64_t member_revision;   /* revision that this member had applied; 0:
+                                  unknown */
+    uint64_t lease_cluster_id; /* cluster that granted the lease */
+    /* The highest revision in the answers to LeaseGrant and to the writes since
+     * then.  A later write is answered with a lower revision only if a snapshot
+     * of the store was restored. */
     int64_t revision;
 
     unsigned end;                /* enum hf_etcd_session_end */
-    int64_t granting_lease;      /* GRANTING: what was asked for */
-    uint64_t granting_sent_ms;   /* and when */
-    enum hf_etcd_warning warned; /* of the servers' version */
+    int64_t granting_lease;      /* GRANTING: the number that was asked for */
+    uint64_t granting_sent_ms;   /* GRANTING: when it was asked for */
+    enum hf_etcd_warning warned; /* whether the user was warned of the
+                                    servers' version */
     struct hf_etcd_call status_call;
     struct hf_etcd_call authenticate_call;
-    struct hf_etcd_call lease_call; /* grant, revoke */
+    struct hf_etcd_call lease_call; /* LeaseGrant or LeaseRevoke */
 };
 
-/* Start a session.  ${config} must stay valid as long as the session; .random
- * of it is drawn from.  ${listener} and ${log} are copied.  The first
- * connection is wanted at once. */
+/* Start a session.  ${config} must stay valid as long as the session; random
+ * numbers are drawn from its .random.  ${listener} and ${log} are copied.  The
+ * first connection is wanted at once. */
 void hf_etcd_session_begin(struct hf_etcd_session *session,
                            struct hf_etcd_session_config *config,
                            const struct hf_etcd_listener *listener,
@@ -298,67 +313,68 @@ void hf_etcd_session_begin(struct hf_etcd_session *session,
  * Must not be called from a notification. */
 void hf_etcd_session_free(struct hf_etcd_session *session);
 
-/* Start connecting again after .gave_up of the listener; does nothing in other
+/* Start connecting again after .gave_up of the listener.  Does nothing in other
  * states. */
 void hf_etcd_session_reconnect(struct hf_etcd_session *session,
                                uint64_t now_ms);
 
-/* True while calls can be made. */
+/* Can calls be made now? */
 bool hf_etcd_session_is_usable(const struct hf_etcd_session *session);
 
-/* True once hf_etcd_session_close() was called. */
+/* Was hf_etcd_session_close() called? */
 bool hf_etcd_session_close_requested(const struct hf_etcd_session *session);
 
-/* Set the time.  Call it before calls or a close that do not come from within
- * a notification. */
+/* Set the time.  Call this before starting calls or closing the session, unless
+ * that is done from within a notification. */
 void hf_etcd_session_set_now(struct hf_etcd_session *session, uint64_t now_ms);
 
-/* Where the session is, for the log: its lease as etcdctl prints it ("" if
- * there is none), and the server of the connection. */
+/* Write for the log: the lease as etcdctl prints it ("" if there is none), and
+ * the server of the connection. */
 void hf_etcd_session_origin(const struct hf_etcd_session *session,
                             char lease[HF_ETCD_LEASE_TEXT_BYTES],
                             char server[HF_ETCD_ADDRESS_TEXT_BYTES]);
 
 /* ------------------------------------------------------------ connection -- */
 
-/* The server that the driver should be connected to, or NULL for none.  Sets
- * ${number} to the connection's number, which is a new one for each
+/* Return the server that the driver should be connected to; NULL: none.  Sets
+ * ${number} to the number of the connection, which changes with each
  * connection. */
 const struct hf_etcd_server *
 hf_etcd_session_wanted_server(const struct hf_etcd_session *session,
                               uint64_t *number);
 
-/* The connection ${number} is established: bytes can be sent.  Calls about
- * another connection than the current one do nothing, here and below. */
+/* The connection ${number} is established: bytes can be sent.  This function
+ * and those below do nothing if ${number} is not the current connection. */
 void hf_etcd_session_connection_up(struct hf_etcd_session *session,
                                    uint64_t number, uint64_t now_ms);
 
-/* The connection could not be made or has ended.  ${status} and ${why}, a text
- * without the server's name, come from the transport.  ${why} is NULL if the
- * server closed it. */
+/* The connection could not be made or has ended.  ${status} and ${why} come
+ * from the transport; ${why} is without the server's name, and NULL if the
+ * server closed the connection. */
 void hf_etcd_session_connection_down(struct hf_etcd_session *session,
                                      uint64_t number, uint64_t now_ms,
                                      hf_status status, const char *why);
 
-/* ${count} bytes have arrived on the connection.  Calls end, watches report and
- * the listener is notified from within. */
+/* ${count} bytes have arrived on the connection.  From within this function
+ * calls end, watches report events, and the listener is notified. */
 void hf_etcd_session_receive(struct hf_etcd_session *session, uint64_t number,
                              uint64_t now_ms, const void *bytes, size_t count);
 
-/* The bytes to be sent on the connection; valid until the next call of any of
- * these functions.  Report with hf_etcd_session_written() how many of them were
- * taken, and ask again until there are none. */
+/* Return the bytes to be sent on the connection.  They are valid until the next
+ * call of any of these functions.  Report by hf_etcd_session_written() how many
+ * of them were taken, and ask again until there are none. */
 const void *hf_etcd_session_output(struct hf_etcd_session *session,
                                    size_t *count);
 void hf_etcd_session_written(struct hf_etcd_session *session, size_t count);
 
 /* --------------------------------------------------------------- closing -- */
 
-/* Close the session: revoke the lease.  .closed of the listener follows when
+/* Close the session: revoke the lease.  .closed of the listener is called when
  * the server has answered, when that times out, or when the connection or the
- * lease ends before.  It follows at once if there is no lease or no usable
- * connection, or for lack of memory; during a loss of the connection or the
- * session, when that was notified.  May be called once. */
+ * lease ends before.  It is called at once if there is no lease, no usable
+ * connection or no memory.  If the close is asked for while a loss of the
+ * connection or the session is being notified, .closed is called after that.
+ * May be called once. */
 void hf_etcd_session_close(struct hf_etcd_session *session);
 
 /* ------------------------------------------------------------------ time -- */
@@ -366,8 +382,8 @@ void hf_etcd_session_close(struct hf_etcd_session *session);
 /* Do what is due at ${now_ms}. */
 void hf_etcd_session_tick(struct hf_etcd_session *session, uint64_t now_ms);
 
-/* When hf_etcd_session_tick() should be called next; HF_FOREVER for never.  May
- * lie in the past. */
+/* Return when hf_etcd_session_tick() should be called next; HF_FOREVER: never.
+ * The instant may be in the past. */
 uint64_t hf_etcd_session_wake_at_ms(const struct hf_etcd_session *session);
 
 #endif

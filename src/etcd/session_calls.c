@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls on the connection of a session: how they are sent, repeated because of
- * a token, and ended. */
+/* Calls on the connection of a session: sending them, repeating them because of
+ * a token, and ending them. */
 #include "etcd/call.h"
 
 #include <assert.h>
@@ -14,11 +14,11 @@
 #include "etcd/call_result.h"
 #include "etcd/session_private.h"
 
-/* The text of a failure: that of the server, the name of the status, and what
- * to do. */
+/* The text of a failure: the server's text, the name of the status, and advice.
+ */
 #define DETAIL_BYTES (HF_ETCD_TEXT_BYTES + 192)
 
-/* How many times a call is repeated because of its token. */
+/* How often a call is repeated because of its token. */
 #define REPETITIONS_MAX 2
 
 bool hf_etcd_call_is_idle(const struct hf_etcd_call *call)
@@ -28,7 +28,7 @@ bool hf_etcd_call_is_idle(const struct hf_etcd_call *call)
 
 /* --------------------------------------------------------------- its end -- */
 
-/* Take ${call} off the session's list; it is idle afterwards. */
+/* Remove ${call} from the session's list.  It is idle afterwards. */
 static void leave(struct hf_etcd_call *call)
 {
     struct hf_etcd_session *session = call->session;
@@ -43,11 +43,13 @@ static void leave(struct hf_etcd_call *call)
     call->state = HF_ETCD_CALL_IDLE;
 }
 
-/* Call .ended.  Nothing of ${call} is touched afterwards. */
+/* Call .ended.  Afterwards ${call} is not touched, because the user may have
+ * freed it. */
 static void notify(struct hf_etcd_call *call,
                    const struct hf_etcd_result *result)
 {
-    /* The message may be the answer, and the call may be started again. */
+    /* The message may contain the answer, and .ended may start the call again.
+     */
     struct hf_etcd_buffer message = call->message;
 
     call->message = (struct hf_etcd_buffer){0};
@@ -55,11 +57,10 @@ static void notify(struct hf_etcd_call *call,
     hf_etcd_buffer_free(&message);
 }
 
-/* If somebody has to see to the reason of the failure (there is advice), log
- * it, unless it was also the last reason that was logged about this server on
- * this connection.  Before the session is usable nothing is logged here,
- * because the failure is then logged as the reason why there is no
- * connection. */
+/* Log the reason of a failure if it has advice for somebody, unless it was also
+ * the last reason logged about this server on this connection.  Before the
+ * session is usable nothing is logged here, because the failure is then logged
+ * as the reason why there is no connection. */
 static void warn_of_refusal(struct hf_etcd_session *session, const char *detail)
 {
     const struct hf_etcd_cause *cause = hf_etcd_cause_of(detail);
@@ -75,7 +76,8 @@ static void warn_of_refusal(struct hf_etcd_session *session, const char *detail)
                       detail);
 }
 
-/* What the server has said, the name of the status, and what to do. */
+/* Write ${text}, which is the server's, the name of ${status}, and advice to
+ * ${detail}. */
 static void describe_failure(enum hf_grpc_status status, const char *text,
                              char detail[DETAIL_BYTES])
 {
@@ -93,8 +95,8 @@ static void describe_failure(enum hf_grpc_status status, const char *text,
                        cause->advice);
 }
 
-/* ${call} ends with ${result}, which is not DONE.  Its text is what the server
- * has said. */
+/* End ${call} with ${result}, which is not DONE.  .text of ${result} is the
+ * server's. */
 static void end_failed(struct hf_etcd_call *call, struct hf_etcd_result result)
 {
     struct hf_etcd_session *session = call->session;
@@ -111,17 +113,18 @@ static void end_failed(struct hf_etcd_call *call, struct hf_etcd_result result)
     notify(call, &result);
 }
 
-/* ${call}, a write, was answered at ${revision}.  A write is behind all that
- * was answered before it was sent, so the revision is not lower, unless a
- * snapshot was restored: tickets that we have removed may be back then, on a
- * lease that we keep alive.  False: the session is lost for that, and the call
- * has ended. */
+/* Note that ${call}, a write, was answered at ${revision}.  A write follows all
+ * that was answered before it was sent, so the revision cannot be lower, unless
+ * a snapshot of the store was restored.  Then tickets that we have removed may
+ * be back, on a lease that we keep alive.  In that case the session is lost,
+ * the call has ended, and false is returned. */
 static bool note_revision(struct hf_etcd_call *call, int64_t revision)
 {
     struct hf_etcd_session *session = call->session;
 
     if (revision < call->known_revision) {
-        call->state = HF_ETCD_CALL_CUT; /* it was carried out */
+        call->state = HF_ETCD_CALL_CUT; /* the call was carried out, so it
+                                           ends UNSURE */
         hf_etcd_session_lose(session,
                              "the servers are at revision %" PRId64
                              " and were at %" PRId64
@@ -134,9 +137,9 @@ static bool note_revision(struct hf_etcd_call *call, int64_t revision)
     return true;
 }
 
-/* What the answer of ${call} proves.  Notifies the listener of a new anchor.
- * False if the call has ended by that: the listener has cancelled it, or the
- * session was closed or lost. */
+/* Find out what the answer of ${call} proves, and notify the listener of a new
+ * anchor.  Returns false if the call has ended by that: the listener has
+ * cancelled it, or the session was closed or lost. */
 static bool prove(struct hf_etcd_call *call, struct hf_etcd_result *result)
 {
     struct hf_etcd_session *session = call->session;
@@ -161,7 +164,7 @@ static bool prove(struct hf_etcd_call *call, struct hf_etcd_result *result)
     return true;
 }
 
-/* ${call} is answered. */
+/* End ${call}, which was answered. */
 static void end_done(struct hf_etcd_call *call)
 {
     struct hf_etcd_result result = {
@@ -177,7 +180,7 @@ static void end_done(struct hf_etcd_call *call)
 
 /* ----------------------------------------------------- on the connection -- */
 
-/* The answer takes the place of the request, which is not sent again. */
+/* Keep the answer in place of the request, which is not sent again. */
 static void on_message(struct hf_grpc_call *grpc, const void *bytes,
                        size_t count)
 {
@@ -198,8 +201,9 @@ static void on_message(struct hf_grpc_call *grpc, const void *bytes,
 
 static bool send_call(struct hf_etcd_call *call);
 
-/* The token of ${call} is old: send it again, now or when there is a new token.
- * False if it was repeated too often, or cannot get another token. */
+/* The token of ${call} is old: send the call again, now or when there is a new
+ * token.  Returns false if it was repeated too often, or if no other token can
+ * be had. */
 static bool repeat(struct hf_etcd_call *call)
 {
     struct hf_etcd_session *session = call->session;
@@ -255,8 +259,8 @@ static void on_ended(struct hf_grpc_call *grpc,
 
 static const struct hf_grpc_call_ops ops = {on_message, on_ended};
 
-/* Send ${call}, which waits, on the connection.  False if that fails; the call
- * then still waits. */
+/* Send ${call}, which is WAITING, on the connection.  If that fails, the call
+ * is still WAITING, and false is returned. */
 static bool send_call(struct hf_etcd_call *call)
 {
     struct hf_etcd_session *session = call->session;
@@ -318,8 +322,8 @@ bool hf_etcd_call_start(struct hf_etcd_session *session,
 }
 
 /* Take ${call} off the connection.  Returns whether the server may have seen
- * it: it has answered one that has left the connection already, and is about to
- * end (prove()). */
+ * it.  It has if the call left the connection because it was answered and is
+ * about to end (prove()). */
 static bool take_off(struct hf_etcd_call *call)
 {
     struct hf_etcd_session *session = call->session;
@@ -353,8 +357,8 @@ void hf_etcd_call_cancel(struct hf_etcd_call *call)
 
 /* ------------------------------------------------------- for the session -- */
 
-/* If a call cannot be sent it stays, and the next tick gives the connection
- * up. */
+/* If a call cannot be sent it stays in the list, and the next tick gives the
+ * connection up. */
 void hf_etcd_calls_repeat(struct hf_etcd_session *session)
 {
     struct hf_etcd_call *call;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the driver asks about the current connection and reports of it, and what
- * is due in time: keep-alives, the put of the session's key, the end of a
- * connection or an attempt without an answer, and the loss of the session. */
+/* What the driver asks and reports about the current connection.  Also what is
+ * due at some time: keep-alives, the put of the session's key, the end of a
+ * connection or attempt without an answer, and the loss of the session. */
 #include <assert.h>
 #include <inttypes.h>
 
@@ -50,7 +50,8 @@ void hf_etcd_session_connection_up(struct hf_etcd_session *session,
         hf_etcd_handshake_begin(session);
 }
 
-/* The likely causes when the first thing that a server does is to close. */
+/* The likely causes if the server closes the connection before it has sent
+ * anything. */
 static const char *why_closed(const struct hf_etcd_session *session)
 {
     if (session->handshake != HF_ETCD_HANDSHAKE_ASKING)
@@ -78,7 +79,7 @@ void hf_etcd_session_connection_down(struct hf_etcd_session *session,
 
 /* ----------------------------------------------------------------- bytes -- */
 
-/* A function of the connection is about to run, which may end calls. */
+/* Must be called before a function of .grpc that may end calls. */
 static struct hf_grpc *enter(struct hf_etcd_session *session)
 {
     assert(session->inside == HF_ETCD_OUTSIDE && session->grpc != NULL);
@@ -86,8 +87,8 @@ static struct hf_grpc *enter(struct hf_etcd_session *session)
     return session->grpc;
 }
 
-/* That function has returned.  False if the connection was given up
- * meanwhile. */
+/* Must be called after the function of .grpc has returned.  Returns false if
+ * the connection was given up meanwhile. */
 static bool leave(struct hf_etcd_session *session)
 {
     bool ended = session->ended_grpc != NULL;
@@ -98,8 +99,8 @@ static bool leave(struct hf_etcd_session *session)
     return !ended;
 }
 
-/* Give the connection up if it has failed, if .broken says so, or if the server
- * ends it and nothing has to be waited for. */
+/* Give the connection up if it has failed, if .broken has a reason, or if the
+ * server ends it and no call is left to wait for. */
 static void end_if_failed(struct hf_etcd_session *session)
 {
     const char *failure = hf_grpc_failure(session->grpc);
@@ -135,7 +136,7 @@ void hf_etcd_session_receive(struct hf_etcd_session *session, uint64_t number,
         end_if_failed(session);
 }
 
-/* What has failed is left to the next tick, which is due at once. */
+/* A failure is left to the next tick, which is due at once. */
 const void *hf_etcd_session_output(struct hf_etcd_session *session,
                                    size_t *count)
 {
@@ -159,7 +160,7 @@ void hf_etcd_session_written(struct hf_etcd_session *session, size_t count)
 
 /* ----------------------------------------------------------------- time -- */
 
-/* How long calls may go without any answer. */
+/* How long calls may be under way without any answer. */
 static uint64_t unanswered_ms(const struct hf_etcd_session *session)
 {
     uint64_t ttl_ms =
@@ -168,8 +169,8 @@ static uint64_t unanswered_ms(const struct hf_etcd_session *session)
     return hf_max_ms(ttl_ms / 3, HF_ETCD_CALLS_LEAST_MS);
 }
 
-/* When calls have gone that long without any answer; HF_FOREVER: no call is
- * under way. */
+/* When calls have been under way that long without any answer; HF_FOREVER: no
+ * call is under way. */
 static uint64_t unanswered_at_ms(const struct hf_etcd_session *session)
 {
     return session->calls_under_way > 0
@@ -177,10 +178,10 @@ static uint64_t unanswered_at_ms(const struct hf_etcd_session *session)
                : HF_FOREVER;
 }
 
-/* When the connection is given up because a call may hang; HF_FOREVER: none
- * may.  A call that was sent before the leader changed may hang for seconds in
- * a forward to the old leader, while others are answered.  The first call of
- * the list is the oldest. */
+/* When the connection is given up because a call may hang; HF_FOREVER: no call
+ * may.  A call that was sent before the leader changed may hang for seconds
+ * while it is forwarded to the old leader; meanwhile other calls are answered.
+ * The first call of the list is the oldest. */
 static uint64_t hangs_at_ms(const struct hf_etcd_session *session)
 {
     const struct hf_etcd_call *oldest = session->calls.first;
@@ -193,7 +194,7 @@ static uint64_t hangs_at_ms(const struct hf_etcd_session *session)
 }
 
 /* An attempt, or the revocation that closes the session, got no answer in time.
- * The text is about an attempt, because a close reports none. */
+ * The text describes an attempt, because a close reports no error. */
 static void attempt_timed_out(struct hf_etcd_session *session)
 {
     uint64_t timeout_ms = hf_connectivity_timed_out(&session->connectivity);
@@ -231,7 +232,7 @@ static void tick_connection(struct hf_etcd_session *session)
         hf_etcd_watches_tick(session);
 }
 
-/* The first clock: nobody has renewed the lease. */
+/* Lose the session by its first clock: nobody has renewed the lease. */
 static void lose_for_silence(struct hf_etcd_session *session)
 {
     hf_etcd_session_lose(session,
@@ -240,7 +241,7 @@ static void lose_for_silence(struct hf_etcd_session *session)
                          session->proof.ttl_ms);
 }
 
-/* Lose the session, keep it alive, connect, or time out. */
+/* Do what is due: lose the session, keep it alive, connect, or time out. */
 void hf_etcd_session_tick(struct hf_etcd_session *session, uint64_t now_ms)
 {
     enum hf_connectivity_action due;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Puts the session's key and knows at which revision that was done.  The put
- * also reads the key, in both branches, so one answer says what the epoch is:
+/* Puts the session's key and learns at which revision.  The transaction also
+ * reads the key, in both branches, so one answer says what the epoch is:
  *
- *     if mod_revision(key) = what we know
+ *     if mod_revision(key) = the epoch that we know
  *         put(key, lease); get(key)
  *     else
  *         get(key)
  *
- * A revision that is greater than what we know is an epoch, whoever put the
- * key: none of our requests has compared it yet. */
+ * A revision that is greater than the known one is a new epoch, even if
+ * somebody else has put the key, because none of our requests has compared it
+ * yet. */
 #include "etcd/epoch.h"
 
 #include <assert.h>
@@ -21,7 +22,7 @@
 #include "base/time_math.h"
 #include "etcd/session_private.h"
 
-/* The pause before the put is repeated on a connection that has not ended. */
+/* The pause before the put is repeated while the connection lasts. */
 #define AGAIN_MS 100
 
 #define STATE(name) HF_ETCD_EPOCH_##name
@@ -60,8 +61,8 @@ struct hf_etcd_bytes hf_etcd_epoch_key(const struct hf_etcd_session *session)
     return hf_etcd_bytes_of(session->epoch.key);
 }
 
-/* Append the comparison.  The put appends it without .compares_epoch, because a
- * put that ends UNSURE is only repeated. */
+/* Append the comparison of the epoch.  The put appends it without setting
+ * .compares_epoch, because a put that ends UNSURE is only repeated. */
 static void compare(const struct hf_etcd_session *session,
                     struct hf_etcd_buffer *request)
 {
@@ -94,9 +95,9 @@ bool hf_etcd_epoch_check(struct hf_etcd_session *session, int64_t revision)
 
 /* --------------------------------------------------------------- the put -- */
 
-/* Set ${revision} to the one at which the key was put last, 0 if the key is not
- * there.  The last operation of the transaction has read it.  False if the
- * answer makes no sense. */
+/* Set ${revision} to that of the last put of the key; 0 if the key is not
+ * there.  The last operation of the transaction has read it.  Returns false if
+ * the answer makes no sense. */
 static bool read_revision(struct hf_etcd_bytes message, int64_t *revision)
 {
     struct hf_etcd_txn_answer answer;
@@ -115,7 +116,7 @@ static bool read_revision(struct hf_etcd_bytes message, int64_t *revision)
 static void put_ended(struct hf_etcd_call *call,
                       const struct hf_etcd_result *result);
 
-/* Send the put.  Without memory, or without a connection, it stays due. */
+/* Send the put.  If memory or a connection is lacking, the put stays due. */
 static void put(struct hf_etcd_session *session)
 {
     struct hf_etcd_epoch *epoch = &session->epoch;
@@ -135,8 +136,8 @@ static void put(struct hf_etcd_session *session)
         make_due(session, AGAIN_MS);
 }
 
-/* The key was put at ${revision}.  Every request that compares what we knew
- * before fails from now on, whenever it was sent. */
+/* Note that the key was put at ${revision}.  From now on every request that
+ * compares an earlier epoch fails, whenever it was sent. */
 static void note_revision(struct hf_etcd_session *session, int64_t revision)
 {
     struct hf_etcd_epoch *epoch = &session->epoch;
@@ -144,14 +145,14 @@ static void note_revision(struct hf_etcd_session *session, int64_t revision)
 
     epoch->revision = revision;
     if (!moved) {
-        make_due(session, AGAIN_MS); /* somebody has deleted it */
+        make_due(session, AGAIN_MS); /* somebody has deleted the key */
         return;
     }
     move(epoch, HF_ETCD_EPOCH_KNOWN);
     HF_ETCD_NOTIFY(session, epoch_moved, session->listener.user);
 }
 
-/* The put is refused.  A session that may not put its key is of no use, so a
+/* The put was refused.  A session that cannot put its key is of no use, so a
  * refusal that no retry mends counts as a refusal of the session. */
 static void refused(struct hf_etcd_session *session,
                     const struct hf_etcd_result *result)
@@ -235,7 +236,8 @@ void hf_etcd_epoch_begin(struct hf_etcd_session *session)
 void hf_etcd_epoch_unsure(struct hf_etcd_session *session)
 {
     if (session->epoch.state != HF_ETCD_EPOCH_KNOWN)
-        return; /* the put that is due or under way ends that epoch, too */
+        return; /* the put that is due or under way ends the earlier epoch as
+                   well */
     make_due(session, 0);
     hf_etcd_epoch_tick(session);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Several keep-alives may be under way, each on a stream of its own.  So an
- * answer is always to the last keep-alive of its stream.  No answer comes from
- * a stream that was closed. */
+ * answer always belongs to the last keep-alive of its stream, and a stream that
+ * was closed brings no answer. */
 #include "etcd/keep_alive.h"
 
 #include <assert.h>
@@ -12,8 +12,8 @@
 #include "base/time_math.h"
 #include "etcd/session_private.h"
 
-#define PER_TTL 3      /* keep-alives */
-#define PER_TTL_SOON 8 /* the second one of a chain of proofs, see proof.h */
+#define PER_TTL 3      /* keep-alives in one TTL */
+#define PER_TTL_SOON 8 /* the same after a chain of proofs began: proof.h */
 
 #define STATE(name) HF_ETCD_KEEP_ALIVE_##name
 #define TO(name) (1u << HF_ETCD_KEEP_ALIVE_##name)
@@ -34,8 +34,9 @@ static void move(struct hf_etcd_keep_alive *keep_alive,
     hf_state_machine_move(&table, &keep_alive->state, state);
 }
 
-/* SENT: when the last keep-alive was sent.  IDLE: when the last one that was
- * answered was sent, or LeaseGrant if there was none yet. */
+/* Return in SENT when the last keep-alive was sent; in IDLE when the last one
+ * that was answered was sent, or LeaseGrant if no keep-alive was answered yet.
+ */
 static uint64_t sent_ms(const struct hf_etcd_keep_alive *keep_alive)
 {
     size_t last = keep_alive->count > 0 ? keep_alive->count - 1 : 0;
@@ -54,7 +55,7 @@ static void close_stream(struct hf_etcd_session *session,
         hf_grpc_cancel(session->grpc, &try->stream);
 }
 
-/* Close all streams but that of ${kept}; NULL: all. */
+/* Close all streams but the one of ${kept}; with NULL close all. */
 static void close_others(struct hf_etcd_session *session,
                          const struct hf_etcd_keep_alive_try *kept)
 {
@@ -65,7 +66,7 @@ static void close_others(struct hf_etcd_session *session,
 
 /* --------------------------------------------------------------- answers -- */
 
-/* The answer to ${try}. */
+/* Handle the answer to ${try}. */
 static void answered(struct hf_etcd_session *session,
                      struct hf_etcd_keep_alive_try *try,
                      const struct hf_etcd_lease_answer *answer)
@@ -113,7 +114,7 @@ static void on_ended(struct hf_grpc_call *stream,
     if (result->answered &&
         hf_etcd_is_token_error(result->status, result->text) &&
         hf_etcd_session_renew_token(session, session->token_number))
-        return; /* goes on with the new one: hf_etcd_keep_alive_renew() */
+        return; /* it goes on with the new token: hf_etcd_keep_alive_renew() */
     hf_etcd_clean_text(result->text, text);
     hf_etcd_session_disconnect(session, HF_EUNREACHABLE,
                                "the server has ended the keep-alives: %s (%s)",
@@ -134,7 +135,8 @@ void hf_etcd_keep_alive_init(struct hf_etcd_session *session)
     }
 }
 
-/* Send ${try}, on the stream that it has or on a new one. */
+/* Send a keep-alive as ${try}, on the stream that it has or on a new one.
+ * Returns false if that fails. */
 static bool send_try(struct hf_etcd_session *session,
                      struct hf_etcd_keep_alive_try *try)
 {
@@ -156,7 +158,8 @@ static bool send_try(struct hf_etcd_session *session,
     return sent;
 }
 
-/* Send one more; false: the connection is to be given up. */
+/* Send one more keep-alive.  Returns false if that fails; then the connection
+ * must be given up. */
 static bool send_next(struct hf_etcd_session *session)
 {
     struct hf_etcd_keep_alive *keep_alive = &session->keep_alive;
@@ -215,7 +218,7 @@ void hf_etcd_keep_alive_end(struct hf_etcd_session *session)
 
 /* ------------------------------------------------------------------ time -- */
 
-/* A new token begins the count of tries anew: hf_etcd_keep_alive_renew(). */
+/* After a new token the tries are counted anew: hf_etcd_keep_alive_renew(). */
 void hf_etcd_keep_alive_tick(struct hf_etcd_session *session)
 {
     struct hf_etcd_keep_alive *keep_alive = &session->keep_alive;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the lower files of a session ask of those above them, by way of the
- * table of functions that session.c passes down; and the questions that all of
- * them have about its state. */
+/* Functions by which the lower files of a session call those above them,
+ * through the table that session.c provides; and questions about the state of
+ * the session that all files have. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The watches of a session and their stream.
  *
- * For a server the number of a watch is one of its stream; ours go on from one
- * stream to the next.  A server answers the requests to create watches in their
- * order, but a refusal may come without the number.  So the answers are
- * counted. */
+ * A server identifies a watch by a number that holds for one stream.  Our
+ * numbers go on from one stream to the next.  A server answers the requests to
+ * create watches in the order in which they were sent, but a refusal may come
+ * without the number.  So the answers are counted. */
 #include "etcd/watches.h"
 
 #include <assert.h>
@@ -15,8 +15,8 @@
 #include "base/time_math.h"
 #include "etcd/session_private.h"
 
-/* How many times in a row the server may refuse to create a watch because of
- * the token. */
+/* How often in a row the server may refuse to create a watch because of the
+ * token. */
 #define CANCELS_MAX 3
 
 static struct hf_etcd_session *session_of(struct hf_grpc_call *stream)
@@ -42,8 +42,8 @@ static struct hf_etcd_watch *find(const struct hf_etcd_watches *watches,
                                 struct hf_etcd_watch, by_id);
 }
 
-/* Set the state of ${watch}.  A watch that is BEGUN leaves the list of those
- * whose keys will be read. */
+/* Set the state of ${watch}.  If it was BEGUN, remove it from the list of
+ * watches whose keys will be read. */
 static void set_state(struct hf_etcd_watches *watches,
                       struct hf_etcd_watch *watch,
                       enum hf_etcd_watch_state state)
@@ -53,7 +53,7 @@ static void set_state(struct hf_etcd_watches *watches,
     watch->state = state;
 }
 
-/* The server does not have ${watch} any more: it waits for a stream. */
+/* The server has dropped ${watch}: make it WAITING for a stream. */
 static void wait(struct hf_etcd_watches *watches, struct hf_etcd_watch *watch)
 {
     if (watch->state == HF_ETCD_WATCH_WAITING)
@@ -64,7 +64,7 @@ static void wait(struct hf_etcd_watches *watches, struct hf_etcd_watch *watch)
     watch->start = HF_ETCD_WATCH_FROM_REVISION;
 }
 
-/* Take ${watch} out of the session. */
+/* Remove ${watch} from the session. */
 static void leave(struct hf_etcd_watches *watches, struct hf_etcd_watch *watch)
 {
     wait(watches, watch);
@@ -82,7 +82,7 @@ bool hf_etcd_watch_is_in(const struct hf_etcd_watch *watch)
 
 static const struct hf_grpc_call_ops ops;
 
-/* Send ${request} on the stream, and free it. */
+/* Send ${request} on the stream, and free it.  Returns false if that fails. */
 static bool send(struct hf_etcd_session *session,
                  struct hf_etcd_buffer *request)
 {
@@ -94,7 +94,7 @@ static bool send(struct hf_etcd_session *session,
     return sent;
 }
 
-/* Open the stream, if there is none. */
+/* Open the stream, if there is none.  Returns false if that fails. */
 static bool open_stream(struct hf_etcd_session *session)
 {
     struct hf_etcd_watches *watches = &session->watches;
@@ -107,8 +107,8 @@ static bool open_stream(struct hf_etcd_session *session)
                          &metadata) == HF_OK;
 }
 
-/* Have the server create ${watch}, which waits.  False if the request cannot be
- * written; the watch then still waits. */
+/* Ask the server to create ${watch}, which is WAITING.  If the request cannot
+ * be written, the watch is still WAITING, and false is returned. */
 static bool create(struct hf_etcd_session *session, struct hf_etcd_watch *watch)
 {
     struct hf_etcd_watches *watches = &session->watches;
@@ -187,9 +187,9 @@ void hf_etcd_watch_remove(struct hf_etcd_session *session,
 
 /* --------------------------------------------------------------- answers -- */
 
-/* Report the events of ${answer} to its watch; each report may remove the
+/* Report the events of ${answer} to its watch.  Each report may remove the
  * watch.  All events of one revision come in one answer, so after an event
- * .next_revision is the one behind its revision. */
+ * .next_revision may be set to the revision behind it. */
 static void report(struct hf_etcd_session *session,
                    struct hf_etcd_watch_answer *answer)
 {
@@ -212,7 +212,7 @@ static void report(struct hf_etcd_session *session,
     }
 }
 
-/* The key was read as of ${revision}, and everything up to there is known:
+/* The key was read at ${revision}, so everything up to that revision is known:
  * report what is new.  ${kv} is NULL if the key is not there. */
 static void report_read(struct hf_etcd_watch *watch,
                         const struct hf_etcd_key_value *kv, int64_t revision)
@@ -249,7 +249,7 @@ static void read_ended(struct hf_etcd_call *call,
         watch->refused(watch, result->status, result->text);
         return;
     }
-    /* The next connection creates the watch again, from its revision. */
+    /* The next connection creates the watch again, from .next_revision on. */
     if (result->end != HF_ETCD_DONE ||
         !hf_etcd_read_range(result->answer, &answer) ||
         answer.header.revision < watch->read_revision ||
@@ -263,8 +263,8 @@ static void read_ended(struct hf_etcd_call *call,
                 answer.header.revision);
 }
 
-/* Read the key of ${watch}.  A serializable read shows the state of the member
- * itself, which has come to .read_revision at least. */
+/* Read the key of ${watch} by a serializable read.  It shows the state of the
+ * member itself, which is at .read_revision at least. */
 static void read_key(struct hf_etcd_session *session,
                      struct hf_etcd_watch *watch)
 {
@@ -281,9 +281,10 @@ static void read_key(struct hf_etcd_session *session,
         hf_etcd_session_break(session, "the key of a watch could not be read");
 }
 
-/* The server reports to ${watch} what comes after ${revision}.  If it was
- * created from now on, read its key: at once if it should have begun earlier,
- * else after HF_ETCD_WATCH_READ_MS if there was no event. */
+/* The server has created ${watch} and reports what comes after ${revision}.  If
+ * the watch was created from now on, read its key: at once if the watch should
+ * have begun earlier, else after HF_ETCD_WATCH_READ_MS if there was no event.
+ */
 static void created(struct hf_etcd_session *session,
                     struct hf_etcd_watch *watch, int64_t revision)
 {
@@ -305,8 +306,8 @@ static void created(struct hf_etcd_session *session,
 
 /* The server has cancelled ${watch} for ${reason}.  If the token is too old,
  * the other watches of the stream go on until the stream is opened again with
- * the next token.  For another reason another member is tried, because it need
- * not be true there. */
+ * the next token.  For other reasons another member is tried, where the reason
+ * need not hold. */
 static void cancelled(struct hf_etcd_session *session,
                       struct hf_etcd_watch *watch, const char *reason)
 {
@@ -320,15 +321,16 @@ static void cancelled(struct hf_etcd_session *session,
         return;
     }
     wait(&session->watches, watch);
-    /* If tokens end again and again before they are used, connect again after a
-     * pause.  The watch must not be given up, because it would never report. */
+    /* If tokens expire again and again before they are used, connect again
+     * after a pause.  The watch must not be given up, because it would never
+     * report. */
     if (!token || ++watch->cancels > CANCELS_MAX)
         hf_etcd_session_disconnect(session, HF_EUNREACHABLE,
                                    "the server has cancelled a watch: %s",
                                    reason);
 }
 
-/* Handle ${answer}, which is for the watch ${id}. */
+/* Handle ${answer}, which belongs to the watch ${id}. */
 static void watch_answered(struct hf_etcd_session *session, int64_t id,
                            struct hf_etcd_watch_answer *answer)
 {
@@ -336,7 +338,7 @@ static void watch_answered(struct hf_etcd_session *session, int64_t id,
     char reason[HF_ETCD_TEXT_BYTES];
 
     if (watch == NULL)
-        return; /* it was removed */
+        return; /* the watch was removed */
     if (!answer->canceled) {
         if (answer->created)
             created(session, watch, answer->header.revision);
@@ -352,8 +354,9 @@ static void watch_answered(struct hf_etcd_session *session, int64_t id,
     cancelled(session, watch, reason);
 }
 
-/* One message of the stream.  The answer to a request has the number of the
- * watch that was to be created, or a negative one if it is refused. */
+/* Handle one message of the stream.  The answer to a request to create a watch
+ * has the number of that watch, or a negative number if the request is refused.
+ */
 static void on_message(struct hf_grpc_call *stream, const void *bytes,
                        size_t count)
 {
@@ -381,7 +384,7 @@ static void on_message(struct hf_grpc_call *stream, const void *bytes,
     watch_answered(session, id, &answer);
 }
 
-/* The server has ended the stream.  A member without a leader does so. */
+/* The server has ended the stream, as a member without a leader does. */
 static void on_ended(struct hf_grpc_call *stream,
                      const struct hf_grpc_result *result)
 {
@@ -392,7 +395,7 @@ static void on_ended(struct hf_grpc_call *stream,
     if (result->answered &&
         hf_etcd_is_token_error(result->status, result->text) &&
         hf_etcd_session_renew_token(session, session->token_number))
-        return; /* hf_etcd_watches_begin() follows */
+        return; /* hf_etcd_watches_begin() is called when there is a token */
     hf_etcd_clean_text(result->text, text);
     hf_etcd_session_disconnect(session, HF_EUNREACHABLE,
                                "the server has ended the watches: %s (%s)",
