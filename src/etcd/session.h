@@ -38,7 +38,7 @@
  *  - when keep-alives show that there is another leader, and a call hangs that
  *    may have been forwarded to the leader before it;
  *  - when the member says that it has no leader, or that it ends the
- * connection.
+ *    connection.
  */
 #ifndef HF_ETCD_SESSION_H
 #define HF_ETCD_SESSION_H
