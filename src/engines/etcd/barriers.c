@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Generations of a double barrier.
+ * Generations of a double barrier: each time that enough participants have
+ * come, a new generation begins.
  *
- * The flag of a double barrier (flags.c) is put again by each generation, in a
+ * Each generation puts the flag of the double barrier (flags.c) again, in a
  * transaction that compares as many participants as there must be.  The token
- * of a generation is the revision of that put, so it is greater than those of
- * all participants that it compared.  etcd limits a transaction to 128
+ * of a generation is the revision of that put, so it is greater than the tokens
+ * of all participants that were compared.  etcd limits a transaction to 128
  * comparisons.
  */
 #include <assert.h>
@@ -14,8 +15,8 @@
 
 #include "engines/etcd/queue_reading.h"
 
-/* The most participants that a generation can wait for: --max-txn-ops of etcd
- * is 128 by default. */
+/* The most participants that a generation can wait for, below the limit of etcd
+ * (--max-txn-ops, 128 by default). */
 #define PARTIES_MAX 120
 
 /* ----------------------------------------------------------- generations -- */
@@ -38,7 +39,7 @@ static void generation_put(struct hf_etcd_engine_request *req,
                                     "a participant has left");
 }
 
-/* Append the comparison that the participant is there. */
+/* Append the comparison that the participant ${listed} is still there. */
 static void compare_participant(const struct hf_etcd_engine_request *req,
                                 const struct hf_etcd_engine_listed *listed,
                                 struct hf_etcd_buffer *buffer)
@@ -54,8 +55,8 @@ static void compare_participant(const struct hf_etcd_engine_request *req,
                                    listed->create_revision);
 }
 
-/* Append comparisons that our ticket and others, .limit in all, are there;
- * false if the list has fewer. */
+/* Append the comparisons that our ticket and other participants, .limit of them
+ * in all, are still there.  Returns false if the list has fewer. */
 static bool compare_participants(const struct hf_etcd_engine_request *req,
                                  struct hf_etcd_buffer *buffer)
 {
@@ -78,7 +79,7 @@ static bool compare_participants(const struct hf_etcd_engine_request *req,
     return count >= request->limit;
 }
 
-/* The participants are read. */
+/* The participants were read: put the flag, if there are enough of them. */
 static void put_generation(struct hf_etcd_engine_request *req)
 {
     struct hf_etcd_buffer buffer = {0};

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The requests that put a ticket's key again, and keep its place, its token and
- * its lease: HF_REQUEST_DOWNGRADE and HF_REQUEST_DESCRIBE of a ticket of ours,
- * and HF_REQUEST_REVOKE of any.
+ * The requests that put the key of a ticket again and keep its place, its token
+ * and its lease: HF_REQUEST_DOWNGRADE and HF_REQUEST_DESCRIBE for a ticket of
+ * ours, HF_REQUEST_REVOKE for any ticket.
  *
  * A put without .ignore_lease would detach the key from its lease, and the
- * ticket would stay for ever.  A REVOKE puts the value that is there, whatever
- * it is by now (.ignore_value).  The other two write a value, and compare the
- * revision of the last put that is known, so a REVOKE that came in between is
- * seen: own_value.h.
+ * ticket would stay for ever.  REVOKE puts the key with the value that it has
+ * at that moment (.ignore_value).  The other two write a value.  They compare
+ * the revision of the last known put, so they notice a REVOKE that came in
+ * between: own_value.h.
  */
 #include <assert.h>
 
@@ -23,7 +23,7 @@ own_of(const struct hf_etcd_engine_request *req)
 
 /* ------------------------------------------------ DOWNGRADE and DESCRIBE -- */
 
-/* Our ticket is not there. */
+/* Answer that our ticket is not there. */
 static void answer_missing(struct hf_etcd_engine_request *req)
 {
     struct hf_event event = {.kind = HF_EVENT_DESCRIBED};
@@ -39,7 +39,7 @@ static void answer_missing(struct hf_etcd_engine_request *req)
 
 static void write_value(struct hf_etcd_engine_request *req);
 
-/* The key has the value now: it was written, or was there already. */
+/* The key has the wanted value: it was written, or it was there already. */
 static void value_written(struct hf_etcd_engine_request *req)
 {
     struct hf_etcd_engine_own_ticket *own = own_of(req);
@@ -54,9 +54,9 @@ static void value_written(struct hf_etcd_engine_request *req)
     hf_etcd_engine_request_answer(req, &event);
 }
 
-/* The key is not as it was known, but as in ${kv}: another hand has put it, or
- * we have, in a transaction that got no answer.  Write again.  A request to
- * release is reported first, because the core may do anything in an answer. */
+/* The key is not as we knew it: ${kv} was put by somebody else, or by a
+ * transaction of ours that got no answer.  Write again.  A request to release
+ * is reported first, because the core may do anything from within an answer. */
 static void value_differs(struct hf_etcd_engine_request *req,
                           const struct hf_etcd_key_value *kv)
 {
@@ -74,7 +74,7 @@ static void value_differs(struct hf_etcd_engine_request *req,
         hf_etcd_engine_request_fail_busy(req);
 }
 
-/* The value that is wanted. */
+/* Write the value that the ticket shall have to ${value}. */
 static struct hf_etcd_bytes
 value_of(const struct hf_etcd_engine_request *req,
          const struct hf_etcd_engine_own_ticket *own,
@@ -121,9 +121,10 @@ static void put_answered(struct hf_etcd_engine_request *req,
     answered(req, result);
 }
 
-/* Write the value, if the key is as it is known to be.  So a transaction that
- * takes effect late cannot bring an earlier value back.  If the value is there,
- * only that is confirmed: see own_value.h. */
+/* Write the value, if the key is still as we know it.  Thanks to that
+ * comparison a transaction that takes effect late cannot bring an earlier value
+ * back.  If the key has the value already, the transaction only confirms that:
+ * see own_value.h. */
 static void write_value(struct hf_etcd_engine_request *req)
 {
     struct hf_etcd_engine_own_ticket *own = own_of(req);
@@ -192,7 +193,8 @@ static void answer_sent(struct hf_etcd_engine_request *req, bool found)
     hf_etcd_engine_request_answer(req, &event);
 }
 
-/* The key was put, or is not the one that was found. */
+/* The transaction has ended: the key was put, or it is not the key that was
+ * found. */
 static void target_put(struct hf_etcd_engine_request *req,
                        const struct hf_etcd_result *result)
 {
@@ -210,8 +212,9 @@ static void target_put(struct hf_etcd_engine_request *req,
         hf_etcd_engine_request_fail_busy(req);
 }
 
-/* The queue is read.  Another program would not listen, and may take the put
- * for something else. */
+/* The queue was read: put the key of the ticket again.  Tickets of other
+ * programs are refused, because such a program does not watch for the request
+ * and may misunderstand the put. */
 static void searched(struct hf_etcd_engine_request *req)
 {
     const struct hf_etcd_engine_listed *listed =

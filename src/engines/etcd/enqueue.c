@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HF_REQUEST_ENQUEUE: one transaction, which puts the ticket and reads the
- * queue as it is then.
+ * HF_REQUEST_ENQUEUE: one transaction puts the ticket and reads the queue as it
+ * is then.
  *
  *     if    our key is not there, and the session's epoch is still the one that
  *           we know (etcd/epoch.h)
  *     then  put the key; read the queue
  *     else  read the key and the epoch
  *
- * A repeated enqueue finds its key: the id in the value says that it is this
- * ticket.  With another id the name is in use by somebody who has written into
- * the keys of our session, or by an earlier ticket of ours whose removal got no
- * answer; then the ticket takes the next slot.
+ * A repeated enqueue finds its key: the id in the value shows that it is this
+ * ticket.  If the id is another one, the name is in use: somebody else has
+ * written into the keys of our session, or it is an earlier ticket of ours
+ * whose removal got no answer.  Then the ticket takes the next slot
+ * (key_name.h).
  *
- * A waiting removal of another ticket of ours goes into the same transaction.
- * If a comparison does not hold, or the servers refuse the enqueue, the removal
- * is carried out alone.
+ * If a removal of another ticket of ours waits, it goes into the same
+ * transaction.  If a comparison does not hold, or the servers refuse the
+ * enqueue, the removal is carried out alone.
  */
 #include <assert.h>
 
@@ -36,8 +37,8 @@ static struct enqueue *enqueue_of(struct hf_etcd_engine_request *req)
     return container_of(req, struct enqueue, base);
 }
 
-/* The ticket that is enqueued; it lives until the enqueue has ended, unless
- * another request has found that it is gone. */
+/* Return the ticket that is enqueued.  It exists until the enqueue has ended,
+ * unless another request has found that it is gone. */
 static struct hf_etcd_engine_own_ticket *
 own_of(const struct hf_etcd_engine_request *req)
 {
@@ -46,7 +47,7 @@ own_of(const struct hf_etcd_engine_request *req)
 
 static void put_ticket(struct hf_etcd_engine_request *req);
 
-/* The value that is put, written to ${value}. */
+/* Write the value that is put to ${value}. */
 static struct hf_etcd_bytes
 value_of(const struct hf_etcd_engine_request *req,
          const struct hf_etcd_engine_own_ticket *own,
@@ -57,9 +58,9 @@ value_of(const struct hf_etcd_engine_request *req,
                                            req->request->payload, value)};
 }
 
-/* The transaction has ended with ${result} and was not answered: fail the
- * removal that shares it; or carry it out alone, if it was refused or there was
- * no space for the put. */
+/* The transaction has ended with ${result}, which is not an answer.  A removal
+ * that shares it fails too; or it is carried out alone, if the transaction was
+ * refused or there was no space for the put. */
 static void fail_removal(struct hf_etcd_engine_request *req,
                          const struct hf_etcd_result *result)
 {
@@ -69,7 +70,7 @@ static void fail_removal(struct hf_etcd_engine_request *req,
     enqueue->removal = NULL;
     if (removal == NULL)
         return;
-    /* A removal may be allowed, or have space, where an enqueue has not. */
+    /* Even then the removal alone may be allowed, or have space. */
     if (result->end == HF_ETCD_REFUSED || result->decided)
         hf_etcd_engine_remove_own(removal);
     else
@@ -77,7 +78,7 @@ static void fail_removal(struct hf_etcd_engine_request *req,
                                          "remove a ticket from");
 }
 
-/* The answer makes no sense. */
+/* Fail because the answer makes no sense. */
 static void fail_answer(struct hf_etcd_engine_request *req)
 {
     const struct hf_etcd_result malformed = {
@@ -92,7 +93,7 @@ static void fail_answer(struct hf_etcd_engine_request *req)
 
 /* ---------------------------------------------------------------- answer -- */
 
-/* The queue is read: answer. */
+/* The queue was read: answer the request. */
 static void queue_read(struct hf_etcd_engine_request *req)
 {
     struct hf_event event = {.kind = HF_EVENT_ENQUEUED};
@@ -117,7 +118,8 @@ static void queue_read(struct hf_etcd_engine_request *req)
     hf_etcd_engine_request_answer(req, &event);
 }
 
-/* The ticket was put.  A removal in the same transaction has happened, too. */
+/* The ticket was put, and a removal in the same transaction was carried out,
+ * too. */
 static void ticket_put(struct hf_etcd_engine_request *req,
                        struct hf_etcd_txn_answer *answer)
 {
@@ -149,7 +151,7 @@ static void ticket_put(struct hf_etcd_engine_request *req,
 /* ---------------------------------------------------------- not put, why -- */
 
 /* The key is there already.  If it is our ticket, list the queue; otherwise put
- * the ticket with another name. */
+ * the ticket with the next slot. */
 static void key_found(struct hf_etcd_engine_request *req,
                       const struct hf_etcd_key_value *kv)
 {
@@ -167,7 +169,7 @@ static void key_found(struct hf_etcd_engine_request *req,
         hf_etcd_engine_request_fail_busy(req);
 }
 
-/* A comparison did not hold. */
+/* The ticket was not put, because a comparison did not hold. */
 static void ticket_not_put(struct hf_etcd_engine_request *req,
                            struct hf_etcd_txn_answer *answer)
 {
@@ -182,7 +184,8 @@ static void ticket_not_put(struct hf_etcd_engine_request *req,
     }
     enqueue->removal = NULL;
     if (removal != NULL)
-        hf_etcd_engine_remove_own(removal); /* may be the reason */
+        hf_etcd_engine_remove_own(removal); /* its comparison may be the
+                                               reason */
     if (hf_etcd_epoch_check(&req->engine->session, epoch.mod_revision))
         hf_etcd_engine_request_fail(
             req, HF_FAILURE_RETRY, HF_EPROTOCOL,
@@ -198,7 +201,7 @@ static void ticket_not_put(struct hf_etcd_engine_request *req,
 
 /* ------------------------------------------------------------------ call -- */
 
-/* There was no space; the key was read, and shows whether the ticket is
+/* There was no space left.  The key was read, which shows whether the ticket is
  * there. */
 static void key_read(struct hf_etcd_engine_request *req,
                      const struct hf_etcd_result *result)
@@ -225,7 +228,7 @@ static void key_read(struct hf_etcd_engine_request *req,
     }
 }
 
-/* The transaction has ended. */
+/* The transaction that puts the ticket has ended. */
 static void answered(struct hf_etcd_engine_request *req,
                      const struct hf_etcd_result *result)
 {
@@ -247,8 +250,8 @@ static void answered(struct hf_etcd_engine_request *req,
         hf_etcd_engine_read_own(req, own, key_read);
         return;
     }
-    /* A ticket that is UNSURE already stays: an earlier put may have made
-     * it. */
+    /* If the ticket is UNSURE already, it stays known, because an earlier put
+     * may have made it. */
     if (result->end == HF_ETCD_UNSURE)
         own->state = HF_ETCD_OWN_UNSURE;
     else if (own->state == HF_ETCD_OWN_ENQUEUING)
@@ -257,7 +260,7 @@ static void answered(struct hf_etcd_engine_request *req,
     hf_etcd_engine_request_fail_call(req, result, "put a ticket into");
 }
 
-/* Append the ranges of what the answer shows. */
+/* Append the ranges that read the part of the queue which the answer needs. */
 static void read_queue(struct hf_etcd_engine_request *req,
                        struct hf_etcd_buffer *buffer)
 {
@@ -271,7 +274,7 @@ static void read_queue(struct hf_etcd_engine_request *req,
                                     0, buffer);
 }
 
-/* Send the transaction. */
+/* Send the transaction that puts the ticket. */
 static void put_ticket(struct hf_etcd_engine_request *req)
 {
     const struct hf_request *request = req->request;
@@ -310,7 +313,7 @@ static void put_ticket(struct hf_etcd_engine_request *req)
     hf_etcd_engine_request_call(req, HF_ETCD_TXN, &buffer, answered);
 }
 
-/* The turn of ${req} has come. */
+/* It is the turn of ${req} in the order of its queue (queue_order.h). */
 static void begin(struct hf_etcd_engine_request *req)
 {
     struct hf_etcd_engine_own_ticket *own = own_of(req);
@@ -321,7 +324,7 @@ static void begin(struct hf_etcd_engine_request *req)
         hf_etcd_engine_request_fail_memory(req);
         return;
     }
-    if (own->state == HF_ETCD_OWN_QUEUED) { /* the core asks again */
+    if (own->state == HF_ETCD_OWN_QUEUED) { /* the core repeats the request */
         hf_etcd_engine_list_own(req, own);
         return;
     }

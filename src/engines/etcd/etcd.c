@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions by which the client uses the engine, and opening one: read the
- * URL, the environment and files, create what drives a session, and then the
- * engine with the session.  etcd_io/etcd_io.c drives it, and requests go to
- * etcd_engine.h. */
+/* The functions by which the client uses the engine.  To open one: read the
+ * URL, the environment and files; create what drives a session; then create the
+ * engine with its session.  etcd_io/etcd_io.c drives the session, and requests
+ * go to etcd_engine.h. */
 #include "engines/etcd/etcd.h"
 
 #include <assert.h>
@@ -17,7 +17,7 @@
 
 struct hf_engine {
     struct hf_engine_host host;
-    struct hf_etcd_engine *etcd; /* NULL: not made, or freed */
+    struct hf_etcd_engine *etcd; /* NULL: not made yet, or freed */
     struct hf_etcd_io io;
     struct hf_etcd_examiner examiner;
     char *description;
@@ -30,8 +30,8 @@ static uint64_t now_ms(const struct hf_engine *engine)
 
 /* -------------------------------------------------------- open and free -- */
 
-/* All steps of opening, in order.  On failure the caller frees what was made.
- */
+/* Carry out all steps of opening, in their order.  On failure the caller frees
+ * what was made. */
 static hf_status prepare(struct hf_engine *engine, const struct hf_url *url,
                          struct hf_etcd_url_config *config,
                          struct hf_error *error)
@@ -51,7 +51,7 @@ static hf_status prepare(struct hf_engine *engine, const struct hf_url *url,
                : hf_error_set(error, HF_ENOMEM, "no memory for an engine");
 }
 
-/* The output is about to be taken: begin the requests whose turn it is. */
+/* The output is about to be sent: begin the requests whose turn it is. */
 static void flush(void *arg)
 {
     struct hf_engine *engine = arg;
@@ -59,7 +59,7 @@ static void flush(void *arg)
     hf_etcd_engine_flush(engine->etcd, now_ms(engine));
 }
 
-/* The I/O has closed its handles. */
+/* The handles are closed: free the memory. */
 static void release_memory(void *arg)
 {
     struct hf_engine *engine = arg;
@@ -77,8 +77,8 @@ void hf_etcd_free(struct hf_engine *engine)
     hf_etcd_io_close(&engine->io);
 }
 
-/* The configuration, which has the password, is wiped and freed once the
- * engine has its copy. */
+/* The configuration contains the password.  It is wiped and freed once the
+ * engine has its own copy. */
 hf_status hf_etcd_open(const struct hf_url *url,
                        const struct hf_engine_host *host,
                        struct hf_engine **engine, struct hf_error *error)
@@ -88,9 +88,9 @@ hf_status hf_etcd_open(const struct hf_url *url,
     hf_status status;
 
     *engine = NULL;
-    /* A module has its own copy of these functions.  The allocator can be set
-     * only once, before anything was allocated; later it is the same
-     * allocator. */
+    /* A module has its own copy of base/memory.h.  The allocator of that copy
+     * can be set only once, before anything was allocated.  For later engines
+     * it is the same allocator, so failure does not matter. */
     if (host->allocator != NULL)
         (void)!hf_set_allocator(host->allocator);
     config = hf_alloc(sizeof *config);
@@ -123,9 +123,9 @@ free_memory:
 
 /* ------------------------------------------------------------- functions -- */
 
-/* The first three call hf_etcd_io_run_soon(), so that what was asked for is
- * sent when the loop next runs; except for an EXAMINE, which has its own
- * connections. */
+/* The next three functions call hf_etcd_io_run_soon(), so that what was asked
+ * for is sent when the loop next runs.  An EXAMINE does not need that, because
+ * it has its own connections. */
 void hf_etcd_request(struct hf_engine *engine, struct hf_request *request)
 {
     if (request->kind == HF_REQUEST_EXAMINE) {

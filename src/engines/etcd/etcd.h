@@ -19,8 +19,8 @@ void hf_etcd_origin(const struct hf_engine *engine, struct hf_origin *origin);
 void hf_etcd_after_fork(struct hf_engine *engine);
 void hf_etcd_free(struct hf_engine *engine);
 
-/* There is no .hold, because a lease lives by what its client sends, and no
- * descriptor can do that. */
+/* There is no .hold: a lease lives as long as its client sends keep-alives, so
+ * an inherited descriptor cannot keep it. */
 #define HF_ETCD_OPS                                                            \
     {                                                                          \
         .abi = HF_ENGINE_ABI, .scheme = "etcd", .traits = HF_ETCD_TRAITS,      \

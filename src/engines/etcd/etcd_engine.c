@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The top of the engine without I/O: it accepts requests of the core and passes
+/* The top of the engine without I/O: accepts requests of the core, and passes
  * the session's notifications on as events. */
 #include "engines/etcd/etcd_engine.h"
 
@@ -18,17 +18,20 @@
 /* ----------------------------------------------------------------- proof -- */
 
 /* HF_REQUEST_PROVE: a transaction that changes nothing.  It compares tickets of
- * ours, and goes through the log, so its commit proves that the session lives
- * as of the last keep-alive (etcd/proof.h).  Eager proofs are repeated all the
- * time.  A keep-alive is sent right before each, so that its age does not
- * shorten what is left of the lease when a leader fails.  A lazy proof is not
- * delayed by that, because somebody waits for it. */
+ * ours and goes through the log, so its commit proves that the session lives as
+ * of the last keep-alive (etcd/proof.h).
+ *
+ * Eager proofs are repeated all the time.  A keep-alive is sent right before
+ * each, so that the age of the keep-alive does not shorten what is left of the
+ * lease when a leader fails.  Before a lazy proof no keep-alive is sent,
+ * because somebody waits for the proof. */
 
-/* Tickets that are compared by one request.  With more they take turns. */
+/* The most tickets that one request compares.  If there are more, later
+ * requests compare the others. */
 #define COMPARED_MAX 32
 
-/* Append the comparisons, and move all tickets that were looked at behind the
- * others. */
+/* Append comparisons of tickets of ours.  Tickets that were looked at go to the
+ * end of the list. */
 static void compare_tickets(struct hf_etcd_engine *engine,
                             struct hf_etcd_buffer *buffer)
 {
@@ -51,8 +54,7 @@ static void compare_tickets(struct hf_etcd_engine *engine,
     }
 }
 
-/* The transaction has ended.  A ticket that is gone is reported by its watch.
- */
+/* The transaction has ended.  If a ticket is gone, its watch reports that. */
 static void proof_answered(struct hf_etcd_engine_request *req,
                            const struct hf_etcd_result *result)
 {
@@ -103,7 +105,8 @@ void hf_etcd_engine_prove(struct hf_etcd_engine *engine,
     }
 }
 
-/* A keep-alive was answered and counts: send the proof that waits for it. */
+/* A keep-alive was answered and counts (etcd/proof.h): send the proof that
+ * waits for it. */
 static void renewed(void *user)
 {
     struct hf_etcd_engine *engine = user;
@@ -114,7 +117,8 @@ static void renewed(void *user)
         prove(req);
 }
 
-/* The connection has ended, so the proof that waits for a keep-alive fails. */
+/* Fail the proof that waits for a keep-alive, because the connection has ended.
+ */
 static void fail_proof(struct hf_etcd_engine *engine)
 {
     struct hf_etcd_engine_request *req = engine->proof;
@@ -127,8 +131,9 @@ static void fail_proof(struct hf_etcd_engine *engine)
 
 /* -------------------------------------------------------------- requests -- */
 
-/* No answer of etcd has a time in it.  The clock of a lease begins again with
- * each leader, and the clocks of clients are not trusted. */
+/* Fail a request about the last success.  No answer of etcd contains a time:
+ * the clock of a lease begins again with each leader, and the clocks of clients
+ * are not trusted. */
 static void fail_success(struct hf_etcd_engine *engine,
                          struct hf_request *request)
 {
@@ -200,8 +205,8 @@ static void begin(struct hf_etcd_engine *engine, struct hf_request *request)
     }
 }
 
-/* Without a connection a request fails at once, because the core retries when
- * it is connected. */
+/* Without a connection a request fails at once: the core repeats it when there
+ * is a connection. */
 void hf_etcd_engine_submit(struct hf_etcd_engine *engine,
                            struct hf_request *request, uint64_t now_ms)
 {
@@ -251,7 +256,7 @@ connection_error(void *user,
     hf_etcd_engine_notify(user, &event);
 }
 
-/* The reconnect policy allows no further attempt. */
+/* No further attempt to connect is made. */
 static void gave_up(void *user, uint32_t retries, uint64_t elapsed_ms)
 {
     struct hf_event event = {.kind = HF_EVENT_GAVE_UP};
@@ -271,12 +276,12 @@ static void resuming(void *user, uint64_t sent_ms, uint64_t least_timeout_ms)
     hf_etcd_engine_notify(user, &event);
 }
 
-/* An election of a leader may take two seconds by default, and somewhat more
- * until a proof is answered.  That much should always be left of a lease, so a
- * short one is proven more often. */
+/* The election of a leader may take two seconds by default, and somewhat more
+ * until a proof is answered.  At least that much time should always be left of
+ * a lease, so a short lease is proven more often. */
 #define ELECTION_MS 2500
 
-/* How often a lease of ${ttl_ms} is proven while that is needed. */
+/* How often a lease of ${ttl_ms} is proven while a proof is needed. */
 static uint64_t proof_ms(uint64_t ttl_ms)
 {
     uint64_t rest_ms = hf_max_ms(hf_before_ms(ttl_ms, ELECTION_MS), ttl_ms / 6);
@@ -313,7 +318,7 @@ static void suspended(void *user)
 }
 
 /* Fail all requests that have not begun, and forget all tickets and watches,
- * because the session is gone. */
+ * because the session has ended. */
 static void forget_all(struct hf_etcd_engine *engine)
 {
     fail_proof(engine);
@@ -355,7 +360,8 @@ static void proven(void *user, uint64_t anchor_ms)
     hf_etcd_engine_notify(user, &event);
 }
 
-/* What waited for the epoch begins with the next flush. */
+/* The epoch is known again: requests that waited for it begin with the next
+ * flush. */
 static void epoch_moved(void *user)
 {
     hf_etcd_engine_unblock(user);

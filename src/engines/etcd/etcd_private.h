@@ -12,21 +12,22 @@
 
 struct hf_etcd_engine_watch;
 
-/* Queues of which the log has named a key that is no ticket: a ring. */
+/* Queues below which a key was found that is no ticket, and was logged: a ring
+ * of the digests of their names. */
 #define HF_ETCD_REPORTS_MAX 32
 struct hf_etcd_engine_reports {
     uint32_t digests[HF_ETCD_REPORTS_MAX];
     size_t count;
 };
 
-/* One client of a cluster: its session, of which etcd_engine.c is the listener,
- * and what the engine knows of queues, own tickets and watches. */
+/* One client of a cluster: its session, whose listener is etcd_engine.c, and
+ * what the engine knows of queues, own tickets and watches. */
 struct hf_etcd_engine {
     struct hf_etcd_url_config config;
     struct hf_engine_host host;
     struct hf_etcd_session session;
     struct hf_request *end; /* HF_REQUEST_END; NULL: not requested */
-    /* HF_REQUEST_PROVE that waits for a keep-alive; NULL: none does. */
+    /* A HF_REQUEST_PROVE that waits for a keep-alive; NULL: none does. */
     struct hf_etcd_engine_request *proof;
     struct hf_tree queues; /* by name */
     struct hf_tree own;    /* our tickets, by id */
@@ -37,15 +38,15 @@ struct hf_etcd_engine {
     struct {
         struct hf_etcd_engine_queue *first;
         struct hf_etcd_engine_queue *last;
-    } due, blocked; /* queues, see queue_order.h */
+    } due, blocked; /* queues in the state of that name, see queue_order.h */
     struct {
         struct hf_etcd_engine_watch *first;
         struct hf_etcd_engine_watch *last;
-    } watches; /* all that have not ended, see watches.h */
+    } watches; /* all watches that have not ended, see watches.h */
     struct hf_etcd_engine_reports reports;
 };
 
-/* Give ${event} to the core: the answer to a request, or what happened to the
+/* Pass ${event} to the core: the answer to a request, or what happened to the
  * session.  The core may call back into the engine. */
 static inline void hf_etcd_engine_notify(struct hf_etcd_engine *engine,
                                          struct hf_event *event)
@@ -55,10 +56,11 @@ static inline void hf_etcd_engine_notify(struct hf_etcd_engine *engine,
 
 /* -------------------------------------------------------------- requests -- */
 
-/* Each begins one kind of request and answers it later, or at once, exactly
- * once. */
+/* Each of these begins one kind of request.  The request is answered exactly
+ * once, later or at once. */
 
-/* Those that keep an order: queue_order.h.  So do some lists. */
+/* The first five keep the order of their queue (queue_order.h).  So do some
+ * lists. */
 void hf_etcd_engine_enqueue(struct hf_etcd_engine *engine,
                             struct hf_request *request);
 void hf_etcd_engine_remove_ticket(struct hf_etcd_engine *engine,

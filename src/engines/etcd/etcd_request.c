@@ -111,7 +111,7 @@ void hf_etcd_engine_request_call(struct hf_etcd_engine_request *req,
 
 /* --------------------------------------------------------------- failure -- */
 
-/* Notify of the failure, with the text of ${args}. */
+/* Answer ${request} with HF_EVENT_FAILED and the formatted text. */
 static void fail(struct hf_etcd_engine *engine, struct hf_request *request,
                  enum hf_failure failure, hf_status status, const char *format,
                  va_list args)
@@ -139,8 +139,8 @@ void hf_etcd_engine_fail(struct hf_etcd_engine *engine,
     va_end(args);
 }
 
-/* An enqueue that has put its ticket and then could not read the queue has
- * happened, whatever the reason. */
+/* If an enqueue has put its ticket and then cannot read the queue, the failure
+ * is UNSURE, whatever the reason, because the ticket is there. */
 static enum hf_failure failure_of(const struct hf_etcd_engine_request *req,
                                   enum hf_failure failure)
 {
@@ -187,8 +187,8 @@ void hf_etcd_engine_request_fail_busy(struct hf_etcd_engine_request *req)
         req->request->queue);
 }
 
-/* Does ${status} mean that no retry can succeed?  A store that is full may have
- * room later. */
+/* Does ${status} mean that no retry can succeed?  HF_EFULL does not, because
+ * the store may have room later. */
 static bool is_fatal(hf_status status)
 {
     return status != HF_EUNREACHABLE && status != HF_EFULL;
@@ -207,7 +207,7 @@ void hf_etcd_engine_request_fail_call(struct hf_etcd_engine_request *req,
         failure = HF_FAILURE_FATAL;
     else if (result->end == HF_ETCD_UNSURE)
         failure = HF_FAILURE_UNSURE;
-    /* The text is of the call, and may not outlive it. */
+    /* Copied, because the text belongs to the call and may not outlive it. */
     (void)snprintf(text, sizeof text, "%s", result->text);
     hf_etcd_engine_request_fail(
         req, failure, status, "cannot %s \"%s%.200s\": %s%s", what,

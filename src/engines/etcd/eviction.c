@@ -13,7 +13,7 @@
 
 #define ID_BYTES (HF_TICKET_ID_TEXT_BYTES - 1)
 
-/* ID, a blank and the text, with a NUL. */
+/* Room for ID, a blank, the text and a NUL. */
 #define VALUE_BYTES (HF_TICKET_ID_TEXT_BYTES + 1 + HF_EVICTED_BY_BYTES)
 
 /* ----------------------------------------------------------------- write -- */
@@ -40,8 +40,8 @@ void hf_etcd_engine_eviction_write(const struct hf_etcd_engine *engine,
 
 /* ------------------------------------------------------------------ read -- */
 
-/* Allocated for one call, and freed at its end.  The end always comes, because
- * the session ends its calls when the connection ends, and when it is freed. */
+/* Allocated for one call, and freed at its end.  The end always comes: the
+ * session ends its calls when the connection ends, and when it is freed. */
 struct reading {
     struct hf_etcd_engine *engine;
     struct hf_etcd_call call;
@@ -49,7 +49,7 @@ struct reading {
     char queue[]; /* its name */
 };
 
-/* Log what ${value} says, if it is about that candidate. */
+/* Log what ${value} says, if its ID is that of the candidate. */
 static void log_eviction(const struct reading *reading,
                          struct hf_etcd_bytes value)
 {
@@ -81,9 +81,9 @@ static void key_read(struct hf_etcd_call *call,
     hf_free(reading);
 }
 
-/* The read is linearizable: a server sends the events of a transaction before
- * its own state shows that transaction, so a serializable read that follows the
- * deletion may still find no key. */
+/* The read is linearizable.  A serializable read might find no key, because a
+ * server sends the events of a transaction before its own state shows that
+ * transaction. */
 void hf_etcd_engine_eviction_read(struct hf_etcd_engine *engine,
                                   const struct hf_etcd_engine_own_ticket *own)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See examine.h.  One call after the other; one that fails is a finding too,
- * and the next one follows. */
+/* See examine.h.  The calls are made one after the other.  A call that fails is
+ * a finding too, and the next call follows. */
 #include "engines/etcd/examine.h"
 
 #include <inttypes.h>
@@ -11,13 +11,13 @@
 #include "engines/etcd/key_name.h"
 #include "etcd/message.h"
 
-/* If more revisions than this can be read, nobody compacts. */
+/* If a revision that is this much older can still be read, nobody compacts. */
 #define HISTORY INT64_C(1000000)
 
 /* Room for names of members in a text. */
 #define NAMES_BYTES 128
 
-/* The name of a lock that nobody has, to see what the user may do. */
+/* The name of a lock that nobody uses, to see what the user may do. */
 #define LOCK "holdfast-doctor"
 
 struct examining {
@@ -44,7 +44,8 @@ static void answer(struct hf_etcd_engine_request *req)
     hf_etcd_engine_request_answer(req, &event);
 }
 
-/* Add that ${what} cannot be seen, because a call has ended with ${result}. */
+/* Add the finding that ${what} cannot be seen, because a call has ended with
+ * ${result}. */
 static void add_unseen(struct hf_etcd_engine_request *req, const char *id,
                        const char *what, const struct hf_etcd_result *result)
 {
@@ -81,7 +82,8 @@ static void history_answered(struct hf_etcd_engine_request *req,
     answer(req);
 }
 
-/* Read at an old revision, which is refused if it was compacted. */
+/* Read at an old revision.  The read is refused if that revision was compacted.
+ */
 static void ask_history(struct hf_etcd_engine_request *req, int64_t revision)
 {
     struct hf_finding_head head = {HF_SEVERITY_OK, "etcd-compaction", "", NULL};
@@ -145,8 +147,9 @@ static void rights_answered(struct hf_etcd_engine_request *req,
     answer(req);
 }
 
-/* A transaction whose first branch is never carried out, because its comparison
- * does not hold.  The server checks the rights for both all the same. */
+/* Send a transaction whose first branch is never carried out, because its
+ * comparison does not hold.  The server checks the rights for both branches all
+ * the same. */
 static void ask_rights(struct hf_etcd_engine_request *req)
 {
     const char *prefix = req->engine->config.session.prefix;
@@ -188,7 +191,7 @@ static void add_granted(struct hf_etcd_engine_request *req, uint64_t ttl_ms)
                    ttl_ms, asked_ms);
 }
 
-/* If the revocation has failed, the lease expires. */
+/* Go on even if the revocation has failed, because the lease expires. */
 static void revoke_answered(struct hf_etcd_engine_request *req,
                             const struct hf_etcd_result *result)
 {
@@ -214,7 +217,7 @@ static void grant_answered(struct hf_etcd_engine_request *req,
                                 revoke_answered);
 }
 
-/* A session that only lists has no lease: one is granted, and revoked. */
+/* A session that only lists has no lease.  So one is granted and revoked. */
 static void ask_lease(struct hf_etcd_engine_request *req)
 {
     const struct hf_etcd_session *session = &req->engine->session;

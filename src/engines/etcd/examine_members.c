@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See examine_members.h.  A timer looks every TICK_MS whether all servers have
- * answered and the client's own session is usable; after HF_EXAMINE_SERVER_MS,
- * or if no server can be used, it goes on with what is there.  Only the timer
- * goes on, so nothing is freed within a notification of a session. */
+/* See examine_members.h.  Every TICK_MS a timer checks whether all servers have
+ * answered and the client's own session is usable.  Then, or after
+ * HF_EXAMINE_SERVER_MS, or if no server can be used, the findings are made from
+ * what is known.  This is done only by the timer, so nothing is freed within a
+ * notification of a session. */
 #include "engines/etcd/examine_members.h"
 
 #include <inttypes.h>
@@ -20,8 +21,7 @@
 #define TICK_MS 20
 #define TICKS_MAX (HF_EXAMINE_SERVER_MS / TICK_MS)
 
-/* The quota that a server has by default, and the size at which it is nearly
- * used up. */
+/* The default quota of a server, and the size at which it is nearly used up. */
 #define QUOTA_BYTES (INT64_C(2) << 30)
 #define NEARLY_FULL (QUOTA_BYTES / 10 * 8)
 
@@ -30,14 +30,14 @@
 enum member_state {
     MEMBER_ASKED,
     MEMBER_ANSWERED,
-    MEMBER_FAILED, /* .why */
+    MEMBER_FAILED, /* .why has the reason */
 };
 
 /* A server of the URL. */
 struct member {
     struct hf_etcd_member_examination *examination;
     enum member_state state;
-    bool opened; /* the next three are in use */
+    bool opened; /* .session and .io are in use */
     struct hf_etcd_url_config config;
     struct hf_etcd_session session;
     struct hf_etcd_io io;
@@ -52,15 +52,15 @@ struct member {
 };
 
 struct hf_etcd_member_examination {
-    struct hf_etcd_examiner
-        *examiner;              /* not used any more once it is closing */
-    struct hf_engine_host host; /* for connections that are closing */
+    struct hf_etcd_examiner *examiner; /* must not be used once the examination
+                                          is closing */
+    struct hf_engine_host host; /* a copy, for connections that are closing */
     struct hf_request *request;
     struct hf_etcd_member_examination *next;
     struct hf_finding_list list;
     uv_timer_t timer;
     unsigned ticks;
-    size_t handles; /* that are not closed: the timer, and .io of members */
+    size_t handles; /* not closed yet: the timer, and .io of members */
     size_t count;
     struct member members[];
 };
@@ -82,8 +82,8 @@ static void on_timer_closed(uv_handle_t *handle)
     one_closed(handle->data);
 }
 
-/* Take ${examination} from the list and close all that is open; its memory is
- * freed when the loop has closed the handles. */
+/* Remove ${examination} from the list and close all that is open.  Its memory
+ * is freed when the loop has closed the handles. */
 static void close_all(struct hf_etcd_member_examination *examination)
 {
     struct hf_etcd_member_examination **link = &examination->examiner->first;
@@ -107,7 +107,7 @@ static void close_all(struct hf_etcd_member_examination *examination)
 
 /* -------------------------------------------------------------- findings -- */
 
-/* Has a member before the one at ${index} answered with its version? */
+/* Has a member before the one at ${index} answered with the same version? */
 static bool
 is_known_version(const struct hf_etcd_member_examination *examination,
                  size_t index)
@@ -121,7 +121,8 @@ is_known_version(const struct hf_etcd_member_examination *examination,
     return false;
 }
 
-/* Each version once. */
+/* Add a finding about the version of the member at ${index}, once for each
+ * version. */
 static void add_version(struct hf_etcd_member_examination *examination,
                         size_t index)
 {
@@ -161,7 +162,8 @@ static void add_leader(struct hf_etcd_member_examination *examination,
         member->id, member->cluster);
 }
 
-/* No answer of the API has the quota of a server, so the default is assumed. */
+/* Add a finding about the size of the database.  No answer of the API has the
+ * quota of a server, so the default is assumed. */
 static void add_space(struct hf_etcd_member_examination *examination,
                       const char *name, const struct member *member)
 {
@@ -192,7 +194,7 @@ static void add_failed(struct hf_etcd_member_examination *examination,
                                           : "no answer within 3 s");
 }
 
-/* Is the host of the server at ${index} different from all before it? */
+/* Is the host of the server at ${index} different from all hosts before it? */
 static bool is_new_host(const struct hf_etcd_session_config *config,
                         size_t index)
 {
@@ -232,7 +234,7 @@ static void add_member(struct hf_etcd_member_examination *examination,
     add_space(examination, name, member);
 }
 
-/* Add a finding if members are of different clusters, or name different
+/* Add a finding if members belong to different clusters, or name different
  * leaders. */
 static void add_differences(struct hf_etcd_member_examination *examination)
 {
@@ -287,7 +289,7 @@ count_members(const struct hf_etcd_member_examination *examination,
     return count;
 }
 
-/* Go on with what the session sees. */
+/* Add the findings of all members, then go on with what the session sees. */
 static void members_examined(struct hf_etcd_member_examination *examination)
 {
     struct hf_etcd_examiner *examiner = examination->examiner;
@@ -378,7 +380,7 @@ on_line(void *user, enum hf_log_level level, const char *format, ...)
 {
     (void)user;
     (void)level;
-    (void)format; /* what it would say is a finding */
+    (void)format; /* the line would repeat a finding */
 }
 
 /* --------------------------------------------------------- the beginning -- */
@@ -416,7 +418,7 @@ static void ask(struct member *member, size_t index)
     hf_etcd_io_start(&member->io, &member->session);
 }
 
-/* A new examination, with its timer; NULL if that fails. */
+/* Make an examination, with its timer.  Returns NULL if that fails. */
 static struct hf_etcd_member_examination *
 make(struct hf_etcd_examiner *examiner, struct hf_request *request)
 {
@@ -441,7 +443,7 @@ make(struct hf_etcd_examiner *examiner, struct hf_request *request)
     return examination;
 }
 
-/* Answer ${request}, which has no examination any more. */
+/* Fail ${request}, which has no examination or has lost it. */
 static void fail(const struct hf_engine_host *host, struct hf_request *request,
                  enum hf_failure failure, hf_status status, const char *text)
 {

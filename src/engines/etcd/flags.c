@@ -2,23 +2,23 @@
 /*
  * Flags, which are keys without a lease.
  *
- * The flag of a barrier has the barrier's own name, as in Go's recipe Barrier:
- * it is set while the key is there.
+ * The flag of a barrier is a key with the barrier's own name, as in Go's recipe
+ * Barrier.  The flag is set while the key is there.
  *
  * The requests that set, clear and watch the flag of a barrier are carried out
- * in order, by one transaction at a time.  So that a client with many of them
- * does not wait a round trip for each, a transaction carries out several that
- * wait, as if one came after the other at one instant.  These share a
+ * in their order, by one transaction at a time.  A client with many of them
+ * should not wait a round trip for each.  So a transaction carries out several
+ * requests that wait, as if one came right after the other.  These share a
  * transaction:
  *
- * - Settings, and then clearings.  The last request says what becomes of the
- *   key.  What each of them has found follows from whether the key was there.
- *   A setting behind a clearing is of the next transaction, so that others see
- *   the clearing.
+ * - Settings, and then clearings.  The last request decides what becomes of
+ *   the key.  What each of them has found follows from whether the key was
+ *   there.  A setting behind a clearing goes into the next transaction, so that
+ *   other clients see the clearing.
  * - With them, watches.  Each finds what the transaction leaves: the flag, or
  *   nothing.  So a watch may find a clearing that was requested after it.
- * - Watches alone, if the first request is a watch.  The core may take it back,
- *   and its call is cancelled then, so the call must not make a change.
+ * - Watches alone, if the first request is a watch.  The core may take that
+ *   watch back, which cancels the call, so the call must not change anything.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -27,23 +27,25 @@
 #include "engines/etcd/queue_order.h"
 #include "engines/etcd/watches.h"
 
-/* The most requests that join one. */
+/* The most requests that join another one. */
 #define JOINED_MAX 128
 
-/* What a transaction has found, and left. */
+/* The flag before and after a transaction. */
 struct flag_state {
     bool was_set;
     bool is_set;
-    bool next_finds;       /* what the next that has joined will find */
-    struct hf_ticket flag; /* if it is set */
-    int64_t revision;      /* of the transaction */
+    bool next_finds;       /* the flag as the next request that has joined
+                              finds it */
+    struct hf_ticket flag; /* the flag, if it is set */
+    int64_t revision;      /* revision of the transaction */
 };
 
 /* How a transaction has failed. */
 struct flag_failure {
     struct hf_etcd_result result;
-    char text[HF_ERROR_TEXT_BYTES]; /* the result's, which the call may not
-                                       keep until all are answered */
+    char text[HF_ERROR_TEXT_BYTES]; /* a copy of the text of .result, because
+                                       the call may not keep it until all
+                                       requests are answered */
 };
 
 /* --------------------------------------------------------------- sharing -- */
@@ -65,8 +67,8 @@ static bool is_of_barrier(const struct hf_etcd_engine_request *req)
             req->request->kind == HF_REQUEST_SET_FLAG);
 }
 
-/* May ${next} join ${req}?  ${cleared}: what comes before it ends with a
- * clearing. */
+/* May ${next} join ${req}?  ${cleared}: the requests in front of ${next} end
+ * with a clearing. */
 static bool may_join(const struct hf_etcd_engine_request *req,
                      const struct hf_etcd_engine_request *next, bool cleared)
 {
@@ -74,19 +76,19 @@ static bool may_join(const struct hf_etcd_engine_request *req,
         return false;
     if (is_watch(req))
         return is_watch(next);
-    if (is_watch(next)) /* once only: we may have the right to read but not to
-                           write */
+    if (is_watch(next)) /* once only, because the user may have the right to
+                           read but not to write */
         return next->attempts == 0;
     return !cleared || clears(next);
 }
 
-/* What has joined a request. */
+/* The requests that have joined one. */
 struct joined {
-    bool cleared; /* the request, or one that has joined it, clears the flag */
+    bool cleared; /* that request, or one that has joined it, clears the flag */
     bool watched; /* a watch has joined it */
 };
 
-/* Have what waits behind ${req} join it. */
+/* Let the requests that wait behind ${req} join it, as far as they may. */
 static struct joined share(const struct hf_etcd_engine_request *req)
 {
     struct joined joined = {.cleared = clears(req)};
@@ -104,7 +106,7 @@ static struct joined share(const struct hf_etcd_engine_request *req)
     return joined;
 }
 
-/* The watches that have joined the change ${req} wait again, for a call that
+/* Let the watches that have joined ${req}, a change, wait again for a call that
  * changes nothing. */
 static void part_watches(const struct hf_etcd_engine_request *req)
 {
@@ -118,9 +120,10 @@ static void part_watches(const struct hf_etcd_engine_request *req)
     }
 }
 
-/* Call ${answer}, which ends a request, for each that has joined ${req}, and
- * last for ${req}.  From within that the core may take back any watch.  If that
- * is ${req}, its turn is over, and those that were not answered wait again. */
+/* Call ${answer}, which ends a request, for each request that has joined
+ * ${req}, and last for ${req}.  From within ${answer} the core may take back
+ * any watch.  If that is ${req}, its turn is over, and the requests that were
+ * not answered wait again. */
 static void for_all(struct hf_etcd_engine_request *req,
                     void (*answer)(struct hf_etcd_engine_request *req,
                                    void *arg),
@@ -142,7 +145,8 @@ static void for_all(struct hf_etcd_engine_request *req,
 
 /* --------------------------------------------------------------- answers -- */
 
-/* Whatever happens to the key, the core lists the flag again. */
+/* End the watch, whatever has happened to the key.  The core then lists the
+ * flag again. */
 static void flag_event(struct hf_etcd_watch *of,
                        const struct hf_etcd_event *event)
 {
@@ -155,7 +159,8 @@ static void flag_compacted(struct hf_etcd_watch *of)
     hf_etcd_engine_watch_end(of->user, HF_EVENT_QUEUE_CHANGED, NULL);
 }
 
-/* The request is answered last, because the core may take it back then. */
+/* Begin to watch, and answer the request last, because from within the answer
+ * the core may take it back. */
 static void answer_watch(struct hf_etcd_engine_request *req,
                          const struct flag_state *state)
 {
@@ -203,7 +208,8 @@ static void fail_one(struct hf_etcd_engine_request *req, void *arg)
                                                    : "set the flag of");
 }
 
-/* The call of ${req} has ended with ${result}, which is not DONE. */
+/* Fail ${req} and all requests that have joined it: its call has ended with
+ * ${result}, which is not DONE. */
 static void fail_all(struct hf_etcd_engine_request *req,
                      const struct hf_etcd_result *result)
 {
@@ -229,8 +235,8 @@ static void fail_epoch_one(struct hf_etcd_engine_request *req, void *arg)
         req->engine->config.session.prefix, HF_ETCD_SESSIONS);
 }
 
-/* The flag has this ${id} (zeros if Go's recipe has set it); a
- * ${create_revision} of 0: it is not set. */
+/* Note that the flag has this ${id}, which is all zeros if Go's recipe has set
+ * the flag.  A ${create_revision} of 0: the flag is not set. */
 static void note_flag(const struct hf_etcd_engine_request *req,
                       struct hf_ticket_id id, int64_t create_revision,
                       struct flag_state *state)
@@ -245,7 +251,7 @@ static void note_flag(const struct hf_etcd_engine_request *req,
     };
 }
 
-/* The flag was read. */
+/* Note the flag as it was read. */
 static void note_flag_read(const struct hf_etcd_engine_request *req,
                            const struct hf_etcd_key_value *kv,
                            struct flag_state *state)
@@ -258,7 +264,8 @@ static void note_flag_read(const struct hf_etcd_engine_request *req,
 
 /* --------------------------------------------------------- set and clear -- */
 
-/* The comparisons did not hold: because of the flag, or the epoch. */
+/* The flag was not changed, because a comparison did not hold: that of the
+ * flag, or that of the epoch. */
 static void flag_kept(struct hf_etcd_engine_request *req,
                       struct hf_etcd_txn_answer *txn, bool cleared)
 {
@@ -276,15 +283,15 @@ static void flag_kept(struct hf_etcd_engine_request *req,
         for_all(req, fail_epoch_one, NULL);
         return;
     }
-    /* To set: it is set already.  To clear: it is not set, or participants are
-     * there. */
+    /* The flag is set already; or it was to be cleared and is not set, or
+     * participants are there. */
     note_flag_read(req, &flag, &state);
     state.was_set = !cleared && state.is_set;
     state.next_finds = !clears(req);
     for_all(req, answer_one, &state);
 }
 
-/* The transaction has ended; ${cleared}: it was to clear the flag. */
+/* The transaction has ended.  ${cleared}: it was to clear the flag. */
 static void flag_changed(struct hf_etcd_engine_request *req,
                          const struct hf_etcd_result *result, bool cleared)
 {
@@ -323,9 +330,10 @@ static void flag_cleared(struct hf_etcd_engine_request *req,
     flag_changed(req, result, true);
 }
 
-/* Append the comparison that no participant has a key: none with a byte from
- * '0' to 'f' behind "NAME/", where the digits of a lease begin.  A lock of that
- * name, or one below it, may keep the flag, too; an old flag does no harm. */
+/* Append the comparison that no participant has a key: there is none with a
+ * byte from '0' to 'f' behind "NAME/", where the digits of a lease begin.  The
+ * keys of a lock with that name, or below it, may keep the flag too; an old
+ * flag does no harm. */
 static void compare_nobody(const struct hf_etcd_engine_request *req,
                            struct hf_etcd_buffer *buffer)
 {
@@ -345,7 +353,8 @@ static void compare_nobody(const struct hf_etcd_engine_request *req,
     hf_etcd_txn_compare(buffer, &nobody);
 }
 
-/* Append that the flag ${key} is set, and the comparison that it is clear. */
+/* Append the put that sets the flag ${key}, and the comparison that it is
+ * clear. */
 static void append_setting(const struct hf_etcd_engine_request *req,
                            struct hf_etcd_bytes key,
                            struct hf_etcd_buffer *buffer)
@@ -362,7 +371,8 @@ static void append_setting(const struct hf_etcd_engine_request *req,
     hf_etcd_txn_put(buffer, HF_ETCD_SUCCESS, &put);
 }
 
-/* Append that the flag ${key} is cleared, and the comparison that it is set. */
+/* Append the deletion that clears the flag ${key}, and the comparison that it
+ * is set. */
 static void append_clearing(const struct hf_etcd_engine_request *req,
                             struct hf_etcd_bytes key,
                             struct hf_etcd_buffer *buffer)
@@ -378,9 +388,9 @@ static void append_clearing(const struct hf_etcd_engine_request *req,
     hf_etcd_txn_delete(buffer, HF_ETCD_SUCCESS, &deletion);
 }
 
-/* The turn of ${req} has come.  The transaction is of this epoch, so it cannot
- * take effect late and undo what has come since.  What a watch finds must not
- * be old, even if nothing changes. */
+/* It is the turn of ${req}.  The transaction compares the epoch, so it cannot
+ * take effect late and undo later changes.  What a watch finds must not be old,
+ * even if nothing is changed. */
 static void change_flag(struct hf_etcd_engine_request *req)
 {
     struct hf_etcd_session *session = &req->engine->session;
@@ -431,7 +441,7 @@ void hf_etcd_engine_clear_flag(struct hf_etcd_engine *engine,
 
 /* ----------------------------------------------------------------- watch -- */
 
-/* The flag is read. */
+/* The flag was read: answer all watches. */
 static void flag_read(struct hf_etcd_engine_request *req,
                       const struct hf_etcd_result *result)
 {
@@ -453,8 +463,8 @@ static void flag_read(struct hf_etcd_engine_request *req,
     for_all(req, answer_one, &state);
 }
 
-/* The turn of ${req} has come.  A waiter may know from others that the barrier
- * is set, so what is read must not be old. */
+/* It is the turn of ${req}.  A waiter may know from somebody else that the
+ * barrier is set, so what is read must not be old. */
 static void read_flag(struct hf_etcd_engine_request *req)
 {
     struct hf_etcd_buffer buffer = {0};

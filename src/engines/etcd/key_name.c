@@ -10,15 +10,15 @@
 
 #define LEASE_DIGITS_MOST 16
 #define SLOT_DIGITS_MOST 9
-#define READY "/ready" /* behind the '/' of the queue */
+#define READY "/ready" /* what follows "NAME/" */
 #define PARTICIPANT "p"
 #define MISSING "never"
 #define EVICTED "-evicted"
 
 /* ---------------------------------------------------------------- format -- */
 
-/* Check what snprintf() has returned: keys have a greatest length, so all
- * fit. */
+/* Return ${bytes}, the result of snprintf().  It always fits, because the
+ * length of keys is limited. */
 static size_t checked(int bytes)
 {
     assert(bytes > 0 && bytes < (int)HF_ETCD_KEY_BYTES);
@@ -83,8 +83,9 @@ static int hex_value(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Read the digits of a lease at the start of ${text}, without zeros in front,
- * as Go prints it.  Returns how many digits there are; 0: it is no lease. */
+/* Read the hexadecimal digits of a lease at the start of ${text}, without zeros
+ * in front, as Go prints them.  Returns the number of digits; 0 if there is no
+ * lease. */
 static size_t read_lease(const char *text, size_t bytes, int64_t *lease)
 {
     uint64_t value = 0;
@@ -99,7 +100,7 @@ static size_t read_lease(const char *text, size_t bytes, int64_t *lease)
     return *lease > 0 ? at : 0;
 }
 
-/* Read ${text} as a number without zeros in front. */
+/* Read ${text} as a decimal number without zeros in front. */
 static bool read_slot(const char *text, size_t bytes, uint32_t *slot)
 {
     uint32_t value = 0;
@@ -115,7 +116,7 @@ static bool read_slot(const char *text, size_t bytes, uint32_t *slot)
     return true;
 }
 
-/* Are there ${word}, a '/' and only digits, as in a key of Go's RWMutex? */
+/* Is ${text} ${word}, a '/' and digits, as in a key of Go's RWMutex? */
 static bool is_go_rwmutex(const char *text, size_t bytes, const char *word)
 {
     size_t at = strlen(word);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The names of keys: what the tickets of a queue are called, and what a key
- * below a queue is.
+ * The names of keys: how the tickets of a queue are named, and what a key below
+ * a queue is.
  *
  *     PREFIX NAME/LEASE-SLOT   a ticket: a mutex, a reader, a writer, permits
  *     PREFIX NAME/LEASE-pSLOT  a participant of a double barrier
@@ -10,13 +10,13 @@
  *     PREFIX NAME//ready       the flag of a double barrier: no lock can have a
  *                              key there, because its name has no empty part
  *
- * LEASE is the lease of the owner's session in hexadecimal digits, SLOT a
- * number that the session uses for one ticket of that queue at a time.  etcd
- * walks every name that was ever removed, until it is compacted, whenever a
- * range of the queue is read.  So names are used again, and the id of a ticket
- * is in its value (ticket_value.h).  Elections are rare enough for a name of
- * their own, and their value belongs to the candidate: it is what
- * `etcdctl elect -l` and Go's Election show.
+ * LEASE is the lease of the owner's session in hexadecimal digits.  SLOT is a
+ * number that the session uses for one ticket of that queue at a time.  When a
+ * range of the queue is read, etcd walks through every name that was ever
+ * removed, until it is compacted.  So names are used again, and the id of a
+ * ticket is in its value (ticket_value.h).  Elections are rare, so each of
+ * their tickets can have a name of its own.  The value of such a ticket belongs
+ * to the candidate: `etcdctl elect -l` and Go's Election show it.
  *
  * The tickets of other programs are keys below NAME/ that are attached to a
  * lease: `etcdctl lock` and `elect`, the server's lock service, and Go's Mutex
@@ -24,7 +24,8 @@
  * NAME/ that is older than their own, so they wait for ours.
  *
  * A name with one more '/' belongs to another lock, whose name is longer.  The
- * exception is what Go's RWMutex makes: NAME/read/NUMBER and NAME/write/NUMBER.
+ * exception are the keys of Go's RWMutex: NAME/read/NUMBER and
+ * NAME/write/NUMBER.
  */
 #ifndef HF_ENGINES_ETCD_KEY_NAME_H
 #define HF_ENGINES_ETCD_KEY_NAME_H
@@ -38,15 +39,16 @@
 #include "core/ticket.h"
 #include "etcd/etcd_url.h"
 
-/* Behind NAME and '/', the names of sixteen digits and an id. */
+/* Room for what is behind "NAME/": a lease of sixteen digits, a '-' and an id.
+ */
 #define HF_ETCD_SUFFIX_BYTES (16 + 1 + HF_TICKET_ID_TEXT_BYTES)
 
-/* Room for a key of ours, with a NUL. */
+/* Room for a key of ours and a NUL. */
 #define HF_ETCD_KEY_BYTES                                                      \
     (HF_ETCD_PREFIX_BYTES + HF_NAME_BYTES + sizeof "/leases" +                 \
      HF_ETCD_SUFFIX_BYTES)
 
-/* The component of the keys of sessions: no lock is below it. */
+/* The name below which sessions have their keys.  No lock can have it. */
 #define HF_ETCD_SESSIONS ".holdfast"
 
 /* A slot that no ticket has. */
@@ -59,56 +61,58 @@ enum hf_etcd_engine_key_form {
     HF_ETCD_KEY_ELECTION,    /* LEASE-ID */
     HF_ETCD_KEY_READY,       /* the flag of a double barrier */
     HF_ETCD_KEY_FOREIGN, /* a ticket of another program, if it has a lease */
-    HF_ETCD_KEY_DEEPER,  /* of a lock with a longer name */
-    HF_ETCD_KEY_SESSION, /* a session's own */
+    HF_ETCD_KEY_DEEPER,  /* a key of a lock with a longer name */
+    HF_ETCD_KEY_SESSION, /* a key of a session */
 };
 
 struct hf_etcd_engine_key_name {
     enum hf_etcd_engine_key_form form;
-    int64_t lease;          /* of the first three: as the name says */
+    int64_t lease;          /* of the first three forms: the lease in the
+                               name */
     uint32_t slot;          /* TICKET, PARTICIPANT */
     struct hf_ticket_id id; /* ELECTION */
 };
 
-/* Write the prefix of all keys of ${queue}, "PREFIX NAME/"; return its length.
- */
+/* Write the prefix of all keys of ${queue}, "PREFIX NAME/", and return its
+ * length. */
 size_t hf_etcd_engine_queue_prefix(const char *prefix, const char *queue,
                                    char key[HF_ETCD_KEY_BYTES]);
 
-/* Write the key of a ticket of ${lease}: of an election with ${id}, of any
- * other with ${slot}.  Return its length. */
+/* Write the key of a ticket of ${lease}, and return its length.  ${id} is used
+ * for an election, ${slot} for any other kind. */
 size_t hf_etcd_engine_ticket_key(const char *prefix, const char *queue,
                                  int64_t lease, enum hf_ticket_kind kind,
                                  const struct hf_ticket_id *id, uint32_t slot,
                                  char key[HF_ETCD_KEY_BYTES]);
 
-/* Write the key of the flag ${kind}, BARRIER or READY; return its length. */
+/* Write the key of the flag ${kind}, BARRIER or READY, and return its length.
+ */
 size_t hf_etcd_engine_flag_key(const char *prefix, const char *queue,
                                enum hf_ticket_kind kind,
                                char key[HF_ETCD_KEY_BYTES]);
 
 /* Write the key that says who has evicted a candidate of the session with
- * ${lease}; return its length. */
+ * ${lease}, and return its length. */
 size_t hf_etcd_engine_eviction_key(const char *prefix, int64_t lease,
                                    char key[HF_ETCD_KEY_BYTES]);
 
-/* Write a key that is never there, whose deletion changes nothing: the form of
- * a transaction that only goes through the log.  Return its length. */
+/* Write a key that never exists, and return its length.  To delete it changes
+ * nothing, but makes a transaction go through the log. */
 size_t hf_etcd_engine_missing_key(const char *prefix,
                                   char key[HF_ETCD_KEY_BYTES]);
 
-/* Read what is behind "PREFIX NAME/" of a key of ${queue}. */
+/* Read ${suffix}, what is behind "PREFIX NAME/" in a key of ${queue}. */
 struct hf_etcd_engine_key_name hf_etcd_engine_key_name_parse(const char *queue,
                                                              const char *suffix,
                                                              size_t bytes);
 
-/* An id for a ticket of another program, or for one of ours whose value was
- * overwritten: a digest of its key and the revision that created it, which no
- * program generates. */
+/* Make an id for a ticket of another program, or for a ticket of ours whose
+ * value was overwritten.  It is a digest of the key and its create revision, in
+ * a form that no program generates. */
 struct hf_ticket_id hf_etcd_engine_foreign_id(const char *suffix, size_t bytes,
                                               int64_t create_revision);
 
-/* Is ${queue} a name that a lock on etcd cannot have, because sessions have
+/* Is ${queue} a name that a lock in etcd cannot have, because sessions have
  * their keys there? */
 bool hf_etcd_engine_queue_is_reserved(const char *queue);
 

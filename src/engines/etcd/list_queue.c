@@ -8,7 +8,8 @@
 
 /* ---------------------------------------------------------------- answer -- */
 
-/* The queue is read, and ${hidden} tickets ahead are not: answer. */
+/* The queue was read, except for ${hidden} tickets ahead: answer the request.
+ */
 static void answer(struct hf_etcd_engine_request *req, size_t hidden)
 {
     struct hf_event event = {.kind = req->request->kind == HF_REQUEST_ENQUEUE
@@ -42,7 +43,7 @@ own_of(const struct hf_etcd_engine_request *req)
     return hf_etcd_engine_own_find(req->engine, &req->request->ticket);
 }
 
-/* The queue of our ticket is read. */
+/* The queue was read for our ticket: answer the request. */
 static void own_read(struct hf_etcd_engine_request *req)
 {
     struct hf_etcd_engine_own_ticket *own = own_of(req);
@@ -62,7 +63,8 @@ static void own_read(struct hf_etcd_engine_request *req)
     answer(req, hidden);
 }
 
-/* The answer has the key of our ticket, and then the first pages. */
+/* The answer has the key of our ticket, and then the first pages of the queue.
+ */
 static void own_listed(struct hf_etcd_engine_request *req,
                        const struct hf_etcd_result *result)
 {
@@ -81,7 +83,8 @@ static void own_listed(struct hf_etcd_engine_request *req,
         return;
     }
     if (own != NULL && kv.create_revision != own->create_revision)
-        hf_etcd_engine_own_free(req->engine, own); /* it has been removed */
+        hf_etcd_engine_own_free(req->engine, own); /* the ticket has been
+                                                      removed */
     hf_etcd_engine_read_on(req, own_read);
 }
 
@@ -107,7 +110,7 @@ void hf_etcd_engine_list_own(struct hf_etcd_engine_request *req,
 
 /* ------------------------------------------------------------ for others -- */
 
-/* The first pages, or the first ticket. */
+/* The first pages, or the first ticket, were read. */
 static void first_pages_read(struct hf_etcd_engine_request *req,
                              const struct hf_etcd_result *result)
 {
@@ -123,7 +126,8 @@ static void first_pages_read(struct hf_etcd_engine_request *req,
         hf_etcd_engine_read_on(req, req->reading.then);
 }
 
-/* Send the transaction with the ranges in ${buffer}; ${then} follows. */
+/* Send the transaction with the ranges in ${buffer}, read all pages, then call
+ * ${then}. */
 static void send_ranges(struct hf_etcd_engine_request *req,
                         struct hf_etcd_buffer *buffer,
                         hf_etcd_engine_begin *then)
@@ -143,7 +147,8 @@ void hf_etcd_engine_list_all(struct hf_etcd_engine_request *req,
     send_ranges(req, &buffer, then);
 }
 
-/* No ticket of ours is there, so the first ticket of the queue is enough. */
+/* List the first ticket of the queue.  That is enough, because no ticket of
+ * ours is there. */
 static void list_first(struct hf_etcd_engine_request *req)
 {
     struct hf_etcd_buffer buffer = {0};
@@ -154,7 +159,7 @@ static void list_first(struct hf_etcd_engine_request *req)
 
 /* ---------------------------------------- ours, without an answer so far -- */
 
-/* The key is read: our ticket is there, or it is not in the queue. */
+/* The key was read: our ticket is there, or it is not in the queue. */
 static void key_read(struct hf_etcd_engine_request *req,
                      const struct hf_etcd_result *result)
 {
@@ -173,8 +178,8 @@ static void key_read(struct hf_etcd_engine_request *req,
     }
 }
 
-/* The turn of ${req} has come: the epoch is known, so what is not there now
- * does not come. */
+/* It is the turn of ${req}.  The epoch is known, so a ticket that is not there
+ * now cannot come later. */
 static void begin_unsure(struct hf_etcd_engine_request *req)
 {
     struct hf_etcd_engine_own_ticket *own = own_of(req);
@@ -192,7 +197,7 @@ static void begin_unsure(struct hf_etcd_engine_request *req)
 void hf_etcd_engine_list_queue(struct hf_etcd_engine *engine,
                                struct hf_request *request)
 {
-    /* Read now, because ${request} may be gone if the call below fails. */
+    /* Read before the call below, which frees ${request} if it fails. */
     enum hf_etcd_engine_role role =
         hf_etcd_engine_role_of(request->ticket_kind);
     struct hf_etcd_engine_request *req =

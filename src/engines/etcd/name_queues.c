@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HF_REQUEST_NAMES: the keys below a prefix in the order of their names, a page
- * at a time; the cursor is the last key of the page.  Each page shows the keys
- * as they are at its time: a key that exists throughout is in one page.  Values
- * are not read, because the name of a key says whether it is of a ticket. */
+/* HF_REQUEST_NAMES: the keys below a prefix in the order of their names, one
+ * page at a time; the cursor is the last key of the page.  Each page shows the
+ * keys as they are when it is read, so a key that exists all the time is in
+ * exactly one page.  Values are not read, because the name of a key says
+ * whether it is a ticket. */
 #include <string.h>
 
 #include "core/name_list.h"
@@ -11,10 +12,11 @@
 struct naming {
     struct hf_etcd_engine_request base;
     struct hf_name_list queues;
-    /* Where in .text of .queues the last name begins, plus 1; 0: there is none.
-     * [0] is for names with tickets, [1] for names with participants. */
+    /* The last name begins in .text of .queues at this offset minus 1; 0: there
+     * is none.  [0] is for names with tickets, [1] for names with participants.
+     */
     size_t last[2];
-    const char *cursor; /* in the answer */
+    const char *cursor; /* points into the answer */
     size_t cursor_bytes;
     uint64_t looked_at;
 };
@@ -24,8 +26,8 @@ static void cleanup(struct hf_etcd_engine_request *req)
     hf_name_list_free(&((struct naming *)req)->queues);
 }
 
-/* Keys of one queue follow one another, so a name that is there already is
- * mostly the last. */
+/* Add ${queue}, unless it is the last name already.  That finds most
+ * repetitions, because the keys of one queue follow one another. */
 static void add_name(struct naming *naming, const char *queue, size_t bytes,
                      bool participants)
 {
@@ -40,8 +42,8 @@ static void add_name(struct naming *naming, const char *queue, size_t bytes,
         *last = 0;
 }
 
-/* ${path} is a key of ${bytes}.  If it is a ticket of the queue whose name is
- * its first ${at} bytes, add that name.  A key of another form is a ticket of
+/* Add the name that is the first ${at} bytes of ${path}, if the key ${path}, of
+ * ${bytes}, is a ticket of that queue.  A key of another form is a ticket of
  * another program if it has a lease. */
 static void name_queue(struct naming *naming, const char *path, size_t at,
                        size_t bytes, bool has_lease)
@@ -62,7 +64,7 @@ static void name_queue(struct naming *naming, const char *path, size_t at,
         add_name(naming, queue, at, true);
 }
 
-/* The last '/' before ${at}; 0 if there is none. */
+/* Return the offset of the last '/' before ${at}; 0 if there is none. */
 static size_t slash_before(const char *path, size_t at)
 {
     while (at > 0 && path[at - 1] != '/')
@@ -70,8 +72,8 @@ static size_t slash_before(const char *path, size_t at)
     return at > 0 ? at - 1 : 0;
 }
 
-/* Add the queue that a key is of.  The ticket is what is behind the last '/',
- * or behind the last but one for a ticket of Go's RWMutex. */
+/* Add the queue that a key belongs to.  The ticket is what is behind the last
+ * '/'; for a ticket of Go's RWMutex, what is behind the last but one. */
 static void name_queues(struct naming *naming, const char *path, size_t bytes,
                         bool has_lease)
 {
@@ -83,7 +85,8 @@ static void name_queues(struct naming *naming, const char *path, size_t bytes,
     name_queue(naming, path, slash_before(path, at), bytes, has_lease);
 }
 
-/* Take in the keys of a page.  False if they are not below the prefix. */
+/* Add the queues of the keys of a page.  Returns false if a key is not below
+ * the prefix. */
 static bool take_keys(struct naming *naming, struct hf_etcd_list *kvs)
 {
     const char *prefix = naming->base.engine->config.session.prefix;
@@ -103,7 +106,7 @@ static bool take_keys(struct naming *naming, struct hf_etcd_list *kvs)
     return true;
 }
 
-/* The page is there. */
+/* A page was read: answer the request. */
 static void answered(struct hf_etcd_engine_request *req,
                      const struct hf_etcd_result *result)
 {
@@ -136,9 +139,9 @@ static void answered(struct hf_etcd_engine_request *req,
     hf_etcd_engine_request_answer(req, &event);
 }
 
-/* Where the page begins: at the first key of the prefix, or behind the cursor.
- * A cursor that is longer than any key of a lock is cut, and keys that begin
- * with what is left of it are skipped.  Returns its length. */
+/* Write where the page begins, and return its length: the first key of the
+ * prefix, or the one behind the cursor.  A cursor that is longer than any key
+ * of a lock is cut, and keys that begin with the rest of it are skipped. */
 static size_t first_key(const struct hf_etcd_engine *engine,
                         const struct hf_request *request,
                         char key[HF_ETCD_KEY_BYTES])
@@ -159,7 +162,8 @@ static size_t first_key(const struct hf_etcd_engine *engine,
     if (request->queue[0] != '\0')
         return hf_etcd_engine_queue_prefix(prefix, request->queue, key);
     memcpy(key, prefix, strlen(prefix) + 1);
-    return prefix[0] != '\0' ? strlen(prefix) : 1; /* a zero: the first key */
+    return prefix[0] != '\0' ? strlen(prefix) : 1; /* a zero byte: the first
+                                                      key of all */
 }
 
 void hf_etcd_engine_name_queues(struct hf_etcd_engine *engine,

@@ -14,7 +14,7 @@
 
 /* ---------------------------------------------------------------- queues -- */
 
-/* Order of the trees: by name, and by id. */
+/* The order of the trees: queues by name, tickets by id. */
 static int compare_name(const void *name, const struct hf_tree_node *node)
 {
     return strcmp(
@@ -107,9 +107,9 @@ hf_etcd_engine_own_created(const struct hf_etcd_engine_queue *queue,
     return own;
 }
 
-/* Tickets of a queue are in the order of their slots.  Returns the ticket
- * behind which the first free slot from ${from} on is; NULL: it is in front of
- * all. */
+/* Return the ticket behind which the first free slot from ${from} on is; NULL
+ * if that slot comes before all tickets.  The tickets of a queue are in the
+ * order of their slots. */
 static struct hf_etcd_engine_own_ticket *
 before_gap(const struct hf_etcd_engine_queue *queue, uint32_t from)
 {
@@ -125,8 +125,7 @@ before_gap(const struct hf_etcd_engine_queue *queue, uint32_t from)
     return before;
 }
 
-/* Put ${own} into its queue, with the lowest slot from ${from} on that is
- * free. */
+/* Put ${own} into its queue, with the lowest free slot from ${from} on. */
 static void take_slot(struct hf_etcd_engine_own_ticket *own, uint32_t from)
 {
     struct hf_etcd_engine_queue *queue = own->queue;
@@ -234,7 +233,8 @@ void hf_etcd_engine_own_clear(struct hf_etcd_engine *engine)
 
 /* --------------------------------------------------------- what is ahead -- */
 
-/* Remember ${listed}, if its name is not too long. */
+/* Copy ${listed} to ${seen}.  Returns false if the name of its key is too long.
+ */
 static bool remember(struct hf_etcd_engine_seen_ticket *seen,
                      const struct hf_etcd_engine_list *list,
                      const struct hf_etcd_engine_listed *listed)
@@ -251,8 +251,9 @@ static bool remember(struct hf_etcd_engine_seen_ticket *seen,
     return true;
 }
 
-/* The nearest tickets are the last ones in front of ${own}, so go backwards.
- * Without memory for them a watch searches for its ticket. */
+/* The nearest tickets are the last ones in front of ${own}, so the list is read
+ * backwards.  If there is no memory to remember them, a watch has to search for
+ * its ticket. */
 void hf_etcd_engine_own_listed(struct hf_etcd_engine_own_ticket *own,
                                const struct hf_etcd_engine_list *list,
                                size_t ahead, int64_t revision)

@@ -2,10 +2,11 @@
 /*
  * The queues that this client uses at present, and its own tickets in them.
  *
- * A ticket of ours has its key from before its enqueue is sent until nothing of
- * it can be in the queue.  The key is made of the lease and a slot, and a slot
- * is used again only after that.  So an enqueue that is repeated puts the same
- * key, and the removal of a ticket whose enqueue got no answer finds it.
+ * A ticket of ours has a key name from before its enqueue is sent until no key
+ * of it can be in the queue any more.  The name has the lease and a slot, and
+ * the slot is not used again before that.  So an enqueue that is repeated puts
+ * the same key, and if an enqueue got no answer, the removal of the ticket
+ * finds the key.
  */
 #ifndef HF_ENGINES_ETCD_OWN_TICKET_H
 #define HF_ENGINES_ETCD_OWN_TICKET_H
@@ -21,61 +22,62 @@ struct hf_etcd_engine_request;
 
 /* ---------------------------------------------------------------- queues -- */
 
-/* Requests of a queue that have not begun, or have begun and keep others
- * waiting. */
+/* A list of requests of one queue. */
 struct hf_etcd_engine_request_list {
     struct hf_etcd_engine_request *first;
     struct hf_etcd_engine_request *last;
 };
 
-/* Is something to be begun in a queue?  See queue_order.h. */
+/* Whether requests of a queue are to be begun.  See queue_order.h. */
 enum hf_etcd_engine_due {
     HF_ETCD_QUEUE_IDLE,
-    HF_ETCD_QUEUE_DUE,     /* at the next flush */
-    HF_ETCD_QUEUE_BLOCKED, /* when the epoch is known */
+    HF_ETCD_QUEUE_DUE,     /* begin at the next flush */
+    HF_ETCD_QUEUE_BLOCKED, /* begin when the epoch is known */
 };
 
-/* A queue, as long as requests, tickets or watches use it. */
+/* A queue.  It exists as long as requests, tickets or watches use it. */
 struct hf_etcd_engine_queue {
     struct hf_tree_node by_name;
     unsigned users;
-    /* See queue_order.h. */
+    /* The requests that keep an order, and the removals: see queue_order.h. */
     struct hf_etcd_engine_request_list ordered;
     struct hf_etcd_engine_request_list removals;
-    uint64_t ended; /* how many of .ordered had their turn, and ended */
-    struct hf_etcd_engine_queue *next; /* among those that are .due as it is */
+    uint64_t ended; /* how many requests of .ordered have ended their turn */
+    struct hf_etcd_engine_queue *next; /* list of the queues with the same
+                                          .due */
     struct hf_etcd_engine_queue *previous;
     unsigned due; /* enum hf_etcd_engine_due */
-    /* Our tickets here. */
+    /* Our tickets in this queue, in the order of their slots. */
     struct {
         struct hf_etcd_engine_own_ticket *first;
         struct hf_etcd_engine_own_ticket *last;
     } own;
     const char *name;
-    size_t prefix_bytes; /* of .prefix, without the NUL */
-    char prefix[];       /* "PREFIX NAME/"; and behind its NUL the name */
+    size_t prefix_bytes; /* length of .prefix without its NUL */
+    char prefix[];       /* "PREFIX NAME/"; behind its NUL .name */
 };
 
-/* No queue is in use, and no ticket is ours. */
+/* Set up the tables, without a queue and without a ticket. */
 void hf_etcd_engine_tables_init(struct hf_etcd_engine *engine);
 
-/* The queue ${name}, made if necessary, with one more user.  NULL for lack of
- * memory. */
+/* Find or make the queue ${name}, and count one more user.  Returns NULL for
+ * lack of memory. */
 struct hf_etcd_engine_queue *
 hf_etcd_engine_queue_use(struct hf_etcd_engine *engine, const char *name);
 
-/* A user is done with ${queue}; frees it after the last one. */
+/* Count one user of ${queue} less.  Frees it after the last one. */
 void hf_etcd_engine_queue_release(struct hf_etcd_engine *engine,
                                   struct hf_etcd_engine_queue *queue);
 
-/* The range of all keys of ${queue}; .range_end is written to ${end}. */
+/* Return the range of all keys of ${queue}.  Its .range_end is written to
+ * ${end}. */
 struct hf_etcd_range
 hf_etcd_engine_queue_range(const struct hf_etcd_engine_queue *queue,
                            char end[HF_ETCD_KEY_BYTES]);
 
 /* ----------------------------------------------------------- own tickets -- */
 
-/* Another ticket, also of ours, that a list for one of ours has shown. */
+/* A ticket of anybody that was shown by a list for one of our tickets. */
 struct hf_etcd_engine_seen_ticket {
     struct hf_ticket_id id;
     enum hf_ticket_kind kind;
@@ -83,92 +85,97 @@ struct hf_etcd_engine_seen_ticket {
     char suffix[HF_ETCD_SUFFIX_BYTES]; /* behind "PREFIX NAME/" */
 };
 
-/* The nearest ones, of which the core watches two. */
+/* How many such tickets are remembered: the nearest ones.  The core watches
+ * two. */
 #define HF_ETCD_SEEN_MAX 4
 
 /* What is known of a ticket of ours. */
 enum hf_etcd_engine_own_state {
-    HF_ETCD_OWN_ENQUEUING, /* its first enqueue is under way */
+    HF_ETCD_OWN_ENQUEUING, /* the first enqueue is under way */
     HF_ETCD_OWN_UNSURE,    /* an enqueue got no answer */
-    HF_ETCD_OWN_QUEUED,    /* it is there, as far as is known */
+    HF_ETCD_OWN_QUEUED,    /* the ticket is there, as far as is known */
 };
 
 struct hf_etcd_engine_own_ticket {
     struct hf_tree_node by_id;
-    struct hf_etcd_engine_own_ticket *next; /* in its queue */
+    struct hf_etcd_engine_own_ticket *next; /* list of the tickets of .queue */
     struct hf_etcd_engine_own_ticket *previous;
     struct hf_etcd_engine_own_ticket
-        *next_proof; /* see hf_etcd_engine_prove() */
+        *next_proof; /* list in the order of comparison, see
+                        hf_etcd_engine_prove() */
     struct hf_etcd_engine_own_ticket *previous_proof;
-    struct hf_etcd_engine_queue *queue; /* in use by this ticket */
+    struct hf_etcd_engine_queue *queue; /* counts this ticket as a user */
     struct hf_ticket_id id;
     enum hf_ticket_kind kind; /* READ after a downgrade */
     uint32_t weight;
     uint32_t slot;  /* HF_ETCD_NO_SLOT for an election */
     unsigned state; /* enum hf_etcd_engine_own_state */
-    /* From QUEUED on. */
-    int64_t create_revision; /* the fencing token, without token_floor= */
+    /* Known from QUEUED on. */
+    int64_t create_revision; /* fencing token before token_floor= is added */
     struct hf_etcd_engine_own_value value;
-    size_t ahead;          /* by the last list, at most this many are ahead */
-    int64_t list_revision; /* of that list */
-    struct hf_etcd_engine_seen_ticket *seen; /* .seen_count of them, allocated;
-                                                NULL: there are none, or there
-                                                was no memory */
+    size_t ahead;          /* how many tickets were ahead at most, by the
+                              last list */
+    int64_t list_revision; /* revision of that list */
+    struct hf_etcd_engine_seen_ticket *seen; /* array of .seen_count tickets;
+                                                NULL: none, or no memory */
     size_t seen_count;
 };
 
-/* Our ticket ${id}, or NULL. */
+/* Return our ticket ${id}, or NULL. */
 struct hf_etcd_engine_own_ticket *
 hf_etcd_engine_own_find(const struct hf_etcd_engine *engine,
                         const struct hf_ticket_id *id);
 
-/* Our ticket in ${queue} that was created at that revision, or NULL. */
+/* Return our ticket in ${queue} that was created at ${create_revision}, or
+ * NULL. */
 struct hf_etcd_engine_own_ticket *
 hf_etcd_engine_own_created(const struct hf_etcd_engine_queue *queue,
                            int64_t create_revision);
 
-/* A new ticket for ${request}, an ENQUEUE: ENQUEUING, with a slot that no other
- * one in ${queue} has.  NULL for lack of memory. */
+/* Make a ticket for ${request}, an ENQUEUE.  Its state is ENQUEUING, and no
+ * other ticket of ours in ${queue} has its slot.  Returns NULL for lack of
+ * memory. */
 struct hf_etcd_engine_own_ticket *
 hf_etcd_engine_own_new(struct hf_etcd_engine *engine,
                        struct hf_etcd_engine_queue *queue,
                        const struct hf_request *request);
 
-/* Give ${own} another slot, because somebody has a key of that name. */
+/* Give ${own} another slot, because somebody else has put the key of its slot.
+ */
 void hf_etcd_engine_own_next_slot(struct hf_etcd_engine_own_ticket *own);
 
-/* ${own} is in the queue, and its key is ${kv}. */
+/* Note that ${own} is in the queue, and that its key is ${kv}. */
 void hf_etcd_engine_own_queued(struct hf_etcd_engine_own_ticket *own,
                                const struct hf_etcd_key_value *kv);
 
-/* Is ${kv}, which has the name of ${own}, that ticket?  False if the key is not
- * there (.create_revision 0). */
+/* Is ${kv}, whose key is that of ${own}, really this ticket?  False if the key
+ * is not there (.create_revision is 0). */
 bool hf_etcd_engine_own_is(const struct hf_etcd_engine_own_ticket *own,
                            const struct hf_etcd_key_value *kv);
 
-/* Write its key; return the length. */
+/* Write the key of ${own} to ${key}, and return its length. */
 size_t hf_etcd_engine_own_key(const struct hf_etcd_engine *engine,
                               const struct hf_etcd_engine_own_ticket *own,
                               char key[HF_ETCD_KEY_BYTES]);
 
 /* Remember what ${list}, read at ${revision}, shows of the tickets ahead of
- * ${own}; at most ${ahead} are. */
+ * ${own}.  At most ${ahead} tickets are ahead. */
 void hf_etcd_engine_own_listed(struct hf_etcd_engine_own_ticket *own,
                                const struct hf_etcd_engine_list *list,
                                size_t ahead, int64_t revision);
 
-/* The ticket ${id} as a list for one of ours in ${queue} has shown it, with the
- * revision of that list; NULL: none has. */
+/* Return the ticket ${id} if a list for one of our tickets in ${queue} has
+ * shown it, and set ${revision} to that of the list.  Otherwise return NULL. */
 const struct hf_etcd_engine_seen_ticket *
 hf_etcd_engine_own_saw(const struct hf_etcd_engine_queue *queue,
                        const struct hf_ticket_id *id, int64_t *revision);
 
-/* Nothing of ${own} can be in the queue any more: free it.  May free its
- * queue. */
+/* Free ${own}, because no key of it can be in the queue any more.  May free its
+ * queue, too. */
 void hf_etcd_engine_own_free(struct hf_etcd_engine *engine,
                              struct hf_etcd_engine_own_ticket *own);
 
-/* Free all of them, because the session has ended. */
+/* Free all own tickets, because the session has ended. */
 void hf_etcd_engine_own_clear(struct hf_etcd_engine *engine);
 
 #endif

@@ -10,7 +10,7 @@ static uint64_t hash_of(struct hf_etcd_bytes value)
     return hf_hash64(value.bytes, value.count);
 }
 
-/* The value that is there now is known, and so is who has put it. */
+/* Note the value that is there now.  Who has put it is known. */
 static void take(struct hf_etcd_engine_own_value *value, int64_t mod_revision,
                  int64_t version, uint64_t hash)
 {
@@ -54,8 +54,7 @@ void hf_etcd_engine_own_value_writes(struct hf_etcd_engine_own_value *value,
         value->written[value->written_count++ % HF_ETCD_WRITTEN_MAX] = hash;
 }
 
-/* If an event has shown this put already, and perhaps later ones, nothing
- * changes. */
+/* If an event has already shown this put, or a later one, nothing changes. */
 void hf_etcd_engine_own_value_wrote(struct hf_etcd_engine_own_value *value,
                                     struct hf_etcd_bytes bytes,
                                     int64_t revision)

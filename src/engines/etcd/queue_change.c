@@ -16,8 +16,9 @@ hf_etcd_engine_shown_by(const struct hf_etcd_engine_list *list,
     return shown;
 }
 
-/* Is ${event}, of a key of ours, a put of what was there before?  If there were
- * write tickets, a read ticket may have been one of them. */
+/* Is ${event}, of a key of ours, only a new value of a ticket that the list has
+ * shown?  If the list has write tickets, a read ticket may have been one of
+ * them. */
 static bool is_same_ticket(const struct hf_etcd_engine_shown *shown,
                            const struct hf_etcd_event *event)
 {
@@ -30,9 +31,8 @@ static bool is_same_ticket(const struct hf_etcd_engine_shown *shown,
                HF_TICKET_READ;
 }
 
-/* The key of another program is a ticket while it has a lease, and a put may
- * give it one or take it.  The flag of a generation is put over the one before
- * it. */
+/* A key of another program is a ticket while it has a lease, and a put may
+ * attach or detach it.  READY is put again by each generation. */
 bool hf_etcd_engine_is_change(const struct hf_etcd_engine_queue *queue,
                               const struct hf_etcd_engine_shown *shown,
                               const struct hf_etcd_event *event)

@@ -102,8 +102,8 @@ hf_etcd_engine_order_joined(const struct hf_etcd_engine_queue *queue)
     return req;
 }
 
-/* The request whose turn it was ends; those that have joined it and were not
- * answered wait again. */
+/* The turn of a request has ended: let the requests that have joined it and
+ * were not answered wait again. */
 static void part(struct hf_etcd_engine_queue *queue)
 {
     struct hf_etcd_engine_request *req;
@@ -141,7 +141,7 @@ void hf_etcd_engine_order_end(struct hf_etcd_engine_request *req)
 
 /* ----------------------------------------------------------------- flush -- */
 
-/* May a request that keeps an order begin?  Without a connection it may, and
+/* May a request of the order begin?  Without a connection it may, and then
  * fails. */
 static bool may_begin(const struct hf_etcd_engine *engine)
 {
@@ -149,13 +149,13 @@ static bool may_begin(const struct hf_etcd_engine *engine)
            hf_etcd_epoch_is_known(&engine->session);
 }
 
-/* Begin the requests of ${queue} that may begin now. */
+/* Begin the requests of ${queue} whose turn it is now. */
 static void begin_due(struct hf_etcd_engine *engine,
                       struct hf_etcd_engine_queue *queue)
 {
     struct hf_etcd_engine_request *first = queue->ordered.first, *removal;
 
-    queue->users++; /* or the queue may be freed below */
+    queue->users++; /* so that the queue is not freed below */
     remove_due(engine, queue);
     if (first != NULL && first->order == HF_ETCD_ORDERED) {
         if (may_begin(engine)) {

@@ -9,7 +9,8 @@
 
 /* ----------------------------------------------------------------- pages -- */
 
-/* A range of the queue in the order of creation. */
+/* Return a range of at most ${limit} keys of the queue in the order of their
+ * creation. */
 static struct hf_etcd_range page(const struct hf_etcd_engine_request *req,
                                  enum hf_etcd_sort_order order, int64_t limit,
                                  char end[HF_ETCD_KEY_BYTES])
@@ -22,7 +23,7 @@ static struct hf_etcd_range page(const struct hf_etcd_engine_request *req,
     return range;
 }
 
-/* Is ${entry} what this reading looks for? */
+/* Does ${entry} have the role that this reading looks for? */
 static bool is_wanted(const struct hf_etcd_engine_request *req,
                       const struct hf_etcd_engine_entry *entry)
 {
@@ -41,8 +42,8 @@ static bool is_wanted(const struct hf_etcd_engine_request *req,
     return false;
 }
 
-/* A key below the queue that is no ticket is named in the log, once for each
- * queue: the ring of digests is searched from end to end. */
+/* Log the name of a key below the queue that is no ticket, once for each queue:
+ * the whole ring of digests is searched. */
 static void report_unknown(struct hf_etcd_engine_request *req,
                            const struct hf_etcd_engine_entry *entry)
 {
@@ -63,7 +64,7 @@ static void report_unknown(struct hf_etcd_engine_request *req,
 }
 
 /* Does a key that was created at ${created} follow the last key of ${cursor}?
- * Several keys may have one create revision. */
+ * Several keys may have the same create revision. */
 static bool is_in_order(const struct hf_etcd_engine_cursor *cursor, bool up,
                         int64_t created)
 {
@@ -71,9 +72,9 @@ static bool is_in_order(const struct hf_etcd_engine_cursor *cursor, bool up,
            (up ? created >= cursor->last : created <= cursor->last);
 }
 
-/* Take in one page of the keys in ascending order (${up}) or in descending
- * order.  False if it makes no sense; a page must go on where the one before it
- * has ended. */
+/* Add the keys of one page, in ascending order (${up}) or in descending order.
+ * Returns false if the page makes no sense or does not go on where the page
+ * before it has ended. */
 static bool take_page(struct hf_etcd_engine_request *req,
                       struct hf_etcd_range_answer *answer, bool up)
 {
@@ -88,7 +89,7 @@ static bool take_page(struct hf_etcd_engine_request *req,
             !is_in_order(cursor, up, entry.create_revision))
             return false;
         cursor->last = entry.create_revision;
-        /* From the ascending order only the first ticket is needed. */
+        /* In ascending order only the first ticket is needed. */
         if (up && reading->extent != HF_ETCD_READ_ALL && reading->first)
             break;
         reading->keys++;
@@ -104,15 +105,15 @@ static bool take_page(struct hf_etcd_engine_request *req,
     reading->total = (size_t)answer->count;
     if (answer->more && cursor->same && cursor->last == last)
         return false;
-    /* If all keys of the page were created at the revision where the page
-     * before has ended, the next page begins behind that revision. */
+    /* If all keys of this page were created at the revision at which the page
+     * before it ended, the next page begins behind that revision. */
     cursor->same = cursor->last == last;
     return !answer->more || answer->kvs.count > 0;
 }
 
 /* ----------------------------------------------------------- first pages -- */
 
-/* Forget what was read before, if anything. */
+/* Begin to read.  What was read before is forgotten. */
 static void begin_reading(struct hf_etcd_engine_request *req,
                           enum hf_etcd_engine_extent extent,
                           enum hf_etcd_engine_role role)
@@ -150,7 +151,8 @@ void hf_etcd_engine_read_nearest(struct hf_etcd_engine_request *req,
     req->reading.kind = kind;
     range.max_create_revision = created;
     hf_etcd_txn_range(buffer, HF_ETCD_SUCCESS, &range);
-    /* A second key shows whether there are others between these two ranges. */
+    /* A second key shows whether there are other keys between these two ranges.
+     */
     range = page(req, HF_ETCD_ASCENDING, created > 0 ? 2 : 1, end);
     hf_etcd_txn_range(buffer, HF_ETCD_SUCCESS, &range);
 }
@@ -166,7 +168,7 @@ void hf_etcd_engine_read_first(struct hf_etcd_engine_request *req,
     hf_etcd_txn_range(buffer, HF_ETCD_SUCCESS, &range);
 }
 
-/* Take the next response, a range. */
+/* Read the next response, which must be a range, as a page. */
 static bool take_response(struct hf_etcd_engine_request *req,
                           struct hf_etcd_list *responses, bool up)
 {
@@ -188,8 +190,7 @@ bool hf_etcd_engine_take_pages(struct hf_etcd_engine_request *req,
 
 /* ---------------------------------------------------------------- others -- */
 
-/* Are older keys needed, because some that were not read may block our
- * ticket? */
+/* Must older keys be read, because some of them may block our ticket? */
 static bool needs_down(const struct hf_etcd_engine_request *req)
 {
     const struct hf_etcd_engine_reading *reading = &req->reading;
@@ -201,8 +202,8 @@ static bool needs_down(const struct hf_etcd_engine_request *req)
                HF_ADMISSION_NEAREST + (reading->first ? 1 : 0);
 }
 
-/* Are newer keys needed: all of them, or the first ticket?  The first ticket is
- * known if keys were read in descending order down to the oldest. */
+/* Must more keys be read in ascending order: all of them, or the first ticket?
+ * If all keys were read in descending order, the first ticket is known. */
 static bool needs_up(const struct hf_etcd_engine_request *req)
 {
     const struct hf_etcd_engine_reading *reading = &req->reading;
@@ -215,7 +216,7 @@ static bool needs_up(const struct hf_etcd_engine_request *req)
 
 static void read_page(struct hf_etcd_engine_request *req);
 
-/* The answer to a page. */
+/* A page was read: add its keys and go on. */
 static void page_read(struct hf_etcd_engine_request *req,
                       const struct hf_etcd_result *result)
 {
@@ -237,7 +238,7 @@ static void page_read(struct hf_etcd_engine_request *req,
         read_page(req);
 }
 
-/* Read the next page, or go on with the request. */
+/* Read the next page if one is needed; otherwise call .then. */
 static void read_page(struct hf_etcd_engine_request *req)
 {
     struct hf_etcd_engine_reading *reading = &req->reading;
@@ -305,8 +306,8 @@ size_t hf_etcd_engine_hidden(const struct hf_etcd_engine_request *req,
         return 0;
     if (most == SIZE_MAX)
         return hidden;
-    /* The total has keys behind ours, too.  The number ahead never rises, so
-     * ${most} is a better bound. */
+    /* .total counts the keys behind ours, too.  The number of tickets ahead
+     * never rises, so ${most} is a better bound. */
     if (most + 1 < shown + hidden)
         hidden = most + 1 > shown ? most + 1 - shown : 1;
     return hidden;

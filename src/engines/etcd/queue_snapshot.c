@@ -11,9 +11,9 @@
 
 /* ----------------------------------------------------------------- entry -- */
 
-/* The role of a key that has the name of a ticket of ours.  If its value is not
- * ours, somebody has put the key by hand: it blocks the tickets behind it, as
- * it does for other programs. */
+/* Return the role of a key whose name is that of a ticket of ours.  If its
+ * value is not one of ours, somebody has put the key by hand.  It then blocks
+ * the tickets behind it, as it does for other programs. */
 static enum hf_etcd_engine_role ticket_role(const struct hf_etcd_key_value *kv,
                                             struct hf_etcd_engine_entry *entry)
 {
@@ -30,7 +30,7 @@ static enum hf_etcd_engine_role ticket_role(const struct hf_etcd_key_value *kv,
     return HF_ETCD_ROLE_TICKET;
 }
 
-/* The role of a key with the name of a participant. */
+/* Return the role of a key whose name is that of a participant. */
 static enum hf_etcd_engine_role
 participant_role(const struct hf_etcd_key_value *kv,
                  struct hf_etcd_engine_entry *entry)
@@ -45,7 +45,8 @@ participant_role(const struct hf_etcd_key_value *kv,
     return HF_ETCD_ROLE_PARTICIPANT;
 }
 
-/* The text of an election's ticket, and of another program's, is its value. */
+/* Set ${value} for a ticket of an election or of another program, whose whole
+ * value is its text. */
 static void take_text(const struct hf_etcd_key_value *kv,
                       enum hf_ticket_kind kind, struct hf_ticket_id id,
                       struct hf_etcd_engine_ticket_value *value)
@@ -59,9 +60,9 @@ static void take_text(const struct hf_etcd_key_value *kv,
     };
 }
 
-/* The role of a key of any other name.  Without a lease it is no ticket,
- * because those of other programs have one; it may be the flag of a barrier,
- * ours or that of Go's recipe, which has no value. */
+/* Return the role of a key with any other name.  With a lease it is a ticket of
+ * another program.  Without a lease it may be the flag of a barrier: ours, or
+ * that of Go's recipe, which has no value. */
 static enum hf_etcd_engine_role foreign_role(const struct hf_etcd_key_value *kv,
                                              struct hf_etcd_engine_entry *entry)
 {
@@ -126,8 +127,8 @@ bool hf_etcd_engine_entry_read(const struct hf_etcd_engine_queue *queue,
     if (entry->name.form != HF_ETCD_KEY_TICKET ||
         entry->value.kind != HF_TICKET_EXCLUSIVE)
         return true;
-    /* Others may have overwritten the value of a ticket of ours: we know what
-     * it was. */
+    /* Somebody may have overwritten the value of a ticket of ours.  We know
+     * what it was. */
     own = hf_etcd_engine_own_created(queue, entry->create_revision);
     if (own != NULL) {
         entry->value.kind = own->kind;
@@ -139,8 +140,8 @@ bool hf_etcd_engine_entry_read(const struct hf_etcd_engine_queue *queue,
 
 /* ------------------------------------------------------------------ list -- */
 
-/* Append ${bytes} of ${text} and a NUL to the texts of ${list}; return where.
- */
+/* Append the ${bytes} of ${text} and a NUL to .text of ${list}, and return
+ * their offset. */
 static size_t add_text(struct hf_etcd_engine_list *list, const char *text,
                        size_t bytes)
 {
@@ -157,7 +158,7 @@ static size_t add_text(struct hf_etcd_engine_list *list, const char *text,
     return at;
 }
 
-/* A key that is no ticket, for people. */
+/* Add the name of a key that is no ticket, to show it to people. */
 static void add_unknown(struct hf_etcd_engine_list *list,
                         const struct hf_etcd_engine_entry *entry)
 {
@@ -173,8 +174,9 @@ static void add_unknown(struct hf_etcd_engine_list *list,
     list->unknown[list->unknown_count++] = add_text(list, name, bytes);
 }
 
-/* The place of a ticket, and its token.  Each generation of a double barrier
- * puts the flag READY again, so its place is the revision of the last put. */
+/* Return the place of a ticket, which is also its token.  Each generation of a
+ * double barrier puts the flag READY again, so its place is the revision of its
+ * last put. */
 static uint64_t order_of(const struct hf_etcd_engine_entry *entry)
 {
     return entry->value.kind == HF_TICKET_READY
@@ -219,7 +221,7 @@ void hf_etcd_engine_list_add(struct hf_etcd_engine_list *list,
     listed->text = add_text(list, payload, bytes);
 }
 
-/* Order of the queue.  For qsort(). */
+/* The order of tickets in the queue, for qsort(). */
 static int compare_listed(const void *a, const void *b)
 {
     const struct hf_etcd_engine_listed *first = a, *second = b;
@@ -227,8 +229,8 @@ static int compare_listed(const void *a, const void *b)
     return hf_ticket_compare(&first->ticket, &second->ticket);
 }
 
-/* Sort, and leave out a ticket that two ranges have shown: then both are
- * neighbours. */
+/* Sort the tickets, and remove those that two ranges have shown: they are
+ * neighbours then. */
 static void sort(struct hf_etcd_engine_list *list)
 {
     size_t kept = 0;

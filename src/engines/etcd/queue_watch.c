@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HF_REQUEST_WATCH_QUEUE of tickets or participants: a list of the queue, and a
- * watch on all its keys from there on, also if there is none yet. */
+/* HF_REQUEST_WATCH_QUEUE for tickets or participants: a list of the queue, and
+ * a watch on all its keys from that list on.  The queue may be empty. */
 #include <assert.h>
 #include <string.h>
 
@@ -16,14 +16,14 @@ static void event(struct hf_etcd_watch *of, const struct hf_etcd_event *event_)
         hf_etcd_engine_watch_end(watch, HF_EVENT_QUEUE_CHANGED, NULL);
 }
 
-/* What has happened is not known, so the core is to list again. */
+/* It is not known what has happened, so the core has to list again. */
 static void compacted(struct hf_etcd_watch *of)
 {
     hf_etcd_engine_watch_end(of->user, HF_EVENT_QUEUE_CHANGED, NULL);
 }
 
-/* The queue is read.  The request is answered last, because the core may take
- * it back then. */
+/* The queue was read: begin to watch, and answer the request last, because from
+ * within the answer the core may take it back. */
 static void listed(struct hf_etcd_engine_request *req)
 {
     struct hf_etcd_engine_watch *watch = hf_etcd_engine_watch_of(req);

@@ -17,15 +17,15 @@ static void answer(struct hf_etcd_engine_request *req, bool found)
     hf_etcd_engine_request_answer(req, &event);
 }
 
-/* Our ticket that is to be removed; NULL: it is known to be gone, or not
- * ours. */
+/* Return our ticket that is to be removed; NULL if it is known to be gone, or
+ * is not ours. */
 static struct hf_etcd_engine_own_ticket *
 own_of(const struct hf_etcd_engine_request *req)
 {
     return hf_etcd_engine_own_find(req->engine, &req->request->ticket);
 }
 
-/* Our ticket is not in the queue any more. */
+/* Our ticket is not in the queue any more: free it and answer the request. */
 static void own_removed(struct hf_etcd_engine_request *req, bool found)
 {
     struct hf_etcd_engine_own_ticket *own = own_of(req);
@@ -37,8 +37,8 @@ static void own_removed(struct hf_etcd_engine_request *req, bool found)
 
 /* ------------------------------------------------------------------ ours -- */
 
-/* Append the removal of the key, and the comparison that it was created at
- * ${create_revision}. */
+/* Append the deletion of the key, and the comparison that the key was created
+ * at ${create_revision}. */
 static void write_removal(struct hf_etcd_buffer *buffer, const char *key,
                           size_t bytes, int64_t create_revision)
 {
@@ -108,7 +108,7 @@ void hf_etcd_engine_remove_own(struct hf_etcd_engine_request *req)
 
 /* ---------------------------------------- ours, without an answer so far -- */
 
-/* The key is read: our ticket is there, or it is not and will not come. */
+/* The key was read: our ticket is there; or it is not, and will not come. */
 static void key_read(struct hf_etcd_engine_request *req,
                      const struct hf_etcd_result *result)
 {
@@ -127,7 +127,7 @@ static void key_read(struct hf_etcd_engine_request *req,
     }
 }
 
-/* The turn of ${req} has come: the epoch is known. */
+/* It is the turn of ${req}, and the epoch is known. */
 static void begin_unsure(struct hf_etcd_engine_request *req)
 {
     const struct hf_etcd_engine_own_ticket *own = own_of(req);
@@ -144,7 +144,7 @@ static void begin_unsure(struct hf_etcd_engine_request *req)
 
 static void search(struct hf_etcd_engine_request *req);
 
-/* The ticket that was found has changed, or is gone. */
+/* Search again, because the ticket that was found has changed or is gone. */
 static void search_again(struct hf_etcd_engine_request *req)
 {
     if (req->attempts++ < HF_ETCD_ATTEMPTS_MAX)
@@ -153,7 +153,7 @@ static void search_again(struct hf_etcd_engine_request *req)
         hf_etcd_engine_request_fail_busy(req);
 }
 
-/* The transaction that removes it has ended. */
+/* The transaction that deletes the ticket has ended. */
 static void target_deleted(struct hf_etcd_engine_request *req,
                            const struct hf_etcd_result *result)
 {
@@ -178,15 +178,16 @@ static void delete_target(struct hf_etcd_engine_request *req)
     hf_etcd_engine_request_call(req, HF_ETCD_TXN, &buffer, target_deleted);
 }
 
-/* Could the reason of the eviction not be written, so that the ticket has to go
- * without it?  There is no space, the user may not write there, or the lease
- * has just ended. */
+/* Could the reason of the eviction not be written?  There may be no space, the
+ * user may not write there, or the lease has just ended.  Then the ticket is
+ * removed without a reason. */
 static bool is_unsaid(const struct hf_etcd_result *result)
 {
     return result->end == HF_ETCD_REFUSED || result->decided;
 }
 
-/* The transaction that removes a candidate and says by whom has ended. */
+/* The transaction that deletes a candidate's ticket and writes the reason has
+ * ended. */
 static void candidate_evicted(struct hf_etcd_engine_request *req,
                               const struct hf_etcd_result *result)
 {
@@ -203,8 +204,8 @@ static void evict_candidate(struct hf_etcd_engine_request *req,
     struct hf_etcd_buffer buffer = {0};
 
     write_removal(&buffer, target->key, target->bytes, target->create_revision);
-    /* Somebody may have detached the ticket from its lease.  Then nothing would
-     * ever remove the key with the reason, so it is not written. */
+    /* If somebody has detached the ticket from its lease, the reason is not
+     * written, because nothing would ever remove its key. */
     if (listed->ticket.session != 0)
         hf_etcd_engine_eviction_write(
             req->engine, &buffer, (int64_t)listed->ticket.session,
@@ -212,7 +213,7 @@ static void evict_candidate(struct hf_etcd_engine_request *req,
     hf_etcd_engine_request_call(req, HF_ETCD_TXN, &buffer, candidate_evicted);
 }
 
-/* The transaction that writes by whom it is evicted has ended. */
+/* The transaction that writes the reason into the value has ended. */
 static void reason_written(struct hf_etcd_engine_request *req,
                            const struct hf_etcd_result *result)
 {
@@ -227,8 +228,9 @@ static void reason_written(struct hf_etcd_engine_request *req,
         hf_etcd_engine_request_fail_call(req, result, "remove a ticket from");
 }
 
-/* The put compares the revision of the value that was read.  So if it takes
- * effect late it cannot undo a downgrade. */
+/* Write by whom the ticket is evicted into its value.  The put compares the
+ * revision at which the value was read, so it cannot undo a downgrade if it
+ * takes effect late. */
 static void write_reason(struct hf_etcd_engine_request *req,
                          const struct hf_etcd_engine_listed *listed)
 {
@@ -253,7 +255,7 @@ static void write_reason(struct hf_etcd_engine_request *req,
     hf_etcd_engine_request_call(req, HF_ETCD_TXN, &buffer, reason_written);
 }
 
-/* The queue is read. */
+/* The queue was read: remove the ticket, if it is there. */
 static void searched(struct hf_etcd_engine_request *req)
 {
     const struct hf_etcd_engine_listed *listed =

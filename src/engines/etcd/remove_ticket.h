@@ -2,25 +2,27 @@
 /*
  * HF_REQUEST_REMOVE.
  *
- * A key is removed by its name and the revision that created it.  Names are
- * used again, so a removal by name alone could take a later ticket.
+ * A key is removed by its name and its create revision.  Names are used again,
+ * so a removal by name alone could remove a later ticket.
  *
- * A ticket of ours is known by both.  If its enqueue got no answer, its key is
- * read first.  Any other ticket is looked for in its queue.  When somebody says
- * by whom it is evicted, that is put into its value first.  The owner's watch
- * shows the two in this order, so it learns the reason together with the loss.
- * The value of an election's ticket belongs to its candidate, who finds the
- * reason in another key (eviction.h).  Tickets of other programs keep their
- * values, so these learn no reason.
+ * Of a ticket of ours both are known.  If its enqueue got no answer, its key is
+ * read first.  Any other ticket is searched for in its queue.  If the request
+ * says by whom the ticket is evicted, that is written into the ticket's value
+ * before the ticket is deleted.  The owner's watch shows the two events in this
+ * order, so the owner learns the reason together with the loss.  The value of
+ * an election's ticket belongs to its candidate, so the reason is written into
+ * another key (eviction.h).  The values of other programs' tickets are not
+ * changed, so these programs get no reason.
  */
 #ifndef HF_ENGINES_ETCD_REMOVE_TICKET_H
 #define HF_ENGINES_ETCD_REMOVE_TICKET_H
 
 #include "engines/etcd/etcd_request.h"
 
-/* A removal that waits in ${queue}, of a ticket of ours that is there, for the
- * transaction of an enqueue; NULL: none.  The caller makes one of the calls
- * below with it, or hf_etcd_engine_request_fail_call(). */
+/* Return a removal in ${queue} that can share the transaction of an enqueue;
+ * NULL if there is none.  It is the removal of a ticket of ours that is there.
+ * The caller must then call hf_etcd_engine_removal_join(), or
+ * hf_etcd_engine_remove_own(), or fail the removal. */
 struct hf_etcd_engine_request *
 hf_etcd_engine_removal_to_join(struct hf_etcd_engine_queue *queue);
 
@@ -28,10 +30,12 @@ hf_etcd_engine_removal_to_join(struct hf_etcd_engine_queue *queue);
 void hf_etcd_engine_removal_join(const struct hf_etcd_engine_request *req,
                                  struct hf_etcd_buffer *buffer);
 
-/* The transaction has succeeded: answer. */
+/* The transaction of hf_etcd_engine_removal_join() has succeeded: answer
+ * ${req}. */
 void hf_etcd_engine_removal_done(struct hf_etcd_engine_request *req);
 
-/* Carry it out alone. */
+/* Carry out ${req}, the removal of a ticket of ours, in a transaction of its
+ * own. */
 void hf_etcd_engine_remove_own(struct hf_etcd_engine_request *req);
 
 #endif

@@ -11,9 +11,9 @@
 
 #define EVICTED "evicted "
 #define ID_BYTES (HF_TICKET_ID_TEXT_BYTES - 1)
-#define WEIGHT_DIGITS_MOST 2 /* HF_WEIGHT_MAX */
+#define WEIGHT_DIGITS_MOST 2 /* as HF_WEIGHT_MAX has */
 
-/* The words for kinds; the value of a kind without a word does not name it. */
+/* The words for kinds.  A kind without a word is not named in its value. */
 static const char *const words[] = {
     [HF_TICKET_MUTEX] = "mutex",     [HF_TICKET_READ] = "read",
     [HF_TICKET_WRITE] = "write",     [HF_TICKET_LEASE] = "lease",
@@ -24,7 +24,8 @@ static const char *const words[] = {
 
 /* ---------------------------------------------------------------- format -- */
 
-/* Write "${before}KIND ID" with the permits of a lease, a line, and ${text}. */
+/* Write ${before}, the word of the kind, the id, the permits of a lease, a
+ * newline and ${text}.  Returns the length. */
 static size_t format(const char *before, enum hf_ticket_kind kind,
                      const struct hf_ticket_id *id, uint32_t weight,
                      const char *text, char value[HF_ETCD_VALUE_BYTES])
@@ -67,13 +68,13 @@ size_t hf_etcd_engine_value_format_evicted(enum hf_ticket_kind kind,
 
 /* ----------------------------------------------------------------- parse -- */
 
-/* What is left of a value. */
+/* The rest of a value that is being read. */
 struct rest {
     const char *text;
     size_t bytes;
 };
 
-/* Skip ${word}; false if it is not next. */
+/* Skip ${word}.  Returns false if the rest does not begin with it. */
 static bool skip(struct rest *rest, const char *word)
 {
     size_t bytes = strlen(word);
@@ -85,7 +86,8 @@ static bool skip(struct rest *rest, const char *word)
     return true;
 }
 
-/* Skip the word of a kind and a space; 0 if none is next. */
+/* Skip the word of a kind and a space, and return the kind; 0 if there is none.
+ */
 static enum hf_ticket_kind skip_kind(struct rest *rest)
 {
     for (enum hf_ticket_kind kind = HF_TICKET_MUTEX; kind < WORDS; kind++) {
@@ -100,7 +102,8 @@ static enum hf_ticket_kind skip_kind(struct rest *rest)
     return 0;
 }
 
-/* Skip the permits of a lease; 0 if there are none, or too many. */
+/* Skip the permits of a lease and return their number; 0 if there are none or
+ * too many. */
 static uint32_t skip_permits(struct rest *rest)
 {
     uint32_t permits = 0;

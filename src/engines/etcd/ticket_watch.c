@@ -2,10 +2,10 @@
 /*
  * HF_REQUEST_WATCH: a watch on the key of a ticket.
  *
- * The first deletion of the key is the end of the ticket, because names are
- * used again only after that.  A put with the kind of a reader ends a watch of
- * a writer (a downgrade).  A put of our own ticket by another hand asks for its
- * release: own_value.h.
+ * Names are used again only after the ticket is gone, so the first deletion of
+ * the key is the end of the ticket.  If the watched ticket is a writer, a put
+ * with the kind of a reader (a downgrade) ends the watch.  If somebody else
+ * puts the key of our own ticket, our release is asked for: own_value.h.
  */
 #include <assert.h>
 #include <string.h>
@@ -22,8 +22,7 @@ own_of(const struct hf_etcd_engine_watch *watch)
                                    &watch->base.request->ticket);
 }
 
-/* Was the writer that is watched downgraded, so that its ticket is of ${kind}
- * now? */
+/* Is a writer watched whose ticket is now that of a reader, as ${kind} says? */
 static bool is_other(const struct hf_etcd_engine_watch *watch,
                      enum hf_ticket_kind kind)
 {
@@ -33,7 +32,7 @@ static bool is_other(const struct hf_etcd_engine_watch *watch,
 
 /* ---------------------------------------------------------------- events -- */
 
-/* The ticket is gone: report it, with the reason of an eviction if it is
+/* The ticket is gone: report it, with the reason of an eviction if that is
  * known. */
 static void gone(struct hf_etcd_engine_watch *watch)
 {
@@ -53,15 +52,15 @@ static void gone(struct hf_etcd_engine_watch *watch)
     hf_etcd_engine_watch_end(watch, HF_EVENT_GONE, text);
 }
 
-/* Forget who was removing the ticket. */
+/* Forget by whom the ticket is being evicted. */
 static void clear_reason(struct hf_etcd_engine_watch *watch)
 {
     hf_free(watch->evicted_by);
     watch->evicted_by = NULL;
 }
 
-/* Somebody removes the ticket, and the value says who.  Without memory for
- * that, the end of the ticket is reported without it. */
+/* Keep the text of ${value}, which says by whom the ticket is being evicted.
+ * Without memory the end of the ticket will be reported without a reason. */
 static void take_reason(struct hf_etcd_engine_watch *watch,
                         const struct hf_etcd_engine_ticket_value *value)
 {
@@ -73,7 +72,7 @@ static void take_reason(struct hf_etcd_engine_watch *watch,
         memcpy(watch->evicted_by, value->text, bytes);
 }
 
-/* The key is there, as in ${kv}. */
+/* Handle the key as it is in ${kv}. */
 static void put(struct hf_etcd_engine_watch *watch,
                 const struct hf_etcd_key_value *kv)
 {
@@ -83,14 +82,14 @@ static void put(struct hf_etcd_engine_watch *watch,
     value = hf_etcd_engine_value_parse(kv->value.bytes, kv->value.count);
     clear_reason(watch);
     if (kv->create_revision != watch->base.target.create_revision)
-        gone(watch); /* the name is used again */
+        gone(watch); /* the name is used by another ticket */
     else if (own != NULL && value.evicted)
         take_reason(watch, &value);
     else if (own != NULL && hf_etcd_engine_own_value_was_put(&own->value, kv))
         hf_etcd_engine_watches_revoked(watch->base.engine, &own->id);
     else if (value.kind != 0 && is_other(watch, value.kind))
         /* The watch ends, but the ticket stays in the queue.  It may even be
-         * ours, watched for another ticket of this client. */
+         * ours, watched because another ticket of this client waits for it. */
         hf_etcd_engine_watch_end(watch, HF_EVENT_GONE, NULL);
 }
 
@@ -106,7 +105,7 @@ static void event(struct hf_etcd_watch *of, const struct hf_etcd_event *event_)
 
 /* ------------------------------------------------------------ compaction -- */
 
-/* The key is read: go on watching from there. */
+/* The key was read after a compaction: go on watching from there. */
 static void checked(struct hf_etcd_engine_request *req,
                     const struct hf_etcd_result *result)
 {
@@ -123,7 +122,8 @@ static void checked(struct hf_etcd_engine_request *req,
         return;
     }
     /* If the key could not be read, the watch is added with the old revision.
-     * The server says again that it is compacted, and the key is read again. */
+     * The server then reports again that it is compacted, and the key is read
+     * again. */
     if (is_read)
         watch->watch.next_revision = txn.header.revision + 1;
     if (hf_etcd_watch_add(&req->engine->session, &watch->watch))
@@ -146,8 +146,8 @@ static void compacted(struct hf_etcd_watch *of)
 
 /* ----------------------------------------------------------------- begin -- */
 
-/* Watch the key with ${suffix} that was created at ${created}, from ${revision}
- * on. */
+/* Watch the key with ${suffix} that was created at ${created}; events count
+ * from ${revision} on. */
 static void start(struct hf_etcd_engine_watch *watch, const char *suffix,
                   int64_t created, int64_t revision)
 {
@@ -163,9 +163,9 @@ static void start(struct hf_etcd_engine_watch *watch, const char *suffix,
                                               watch->base.target.bytes};
     watch->watch.event = event;
     watch->watch.compacted = compacted;
-    /* Of our own ticket every put matters: a request to release, or the reason
-     * of an eviction.  Of another one it matters only whether it is there,
-     * and of which kind, in the end. */
+    /* Every put of our own ticket matters: it may be a request to release, or
+     * the reason of an eviction.  Of another ticket only the last state
+     * matters: whether it is there, and of which kind. */
     watch->watch.extent =
         own != NULL ? HF_ETCD_WATCH_ALL_EVENTS : HF_ETCD_WATCH_LAST_STATE;
     if (!hf_etcd_engine_watch_start(watch, revision))
@@ -176,7 +176,7 @@ static void start(struct hf_etcd_engine_watch *watch, const char *suffix,
     hf_etcd_engine_watches_report(engine);
 }
 
-/* The queue was read to find the ticket. */
+/* The queue was read to find the ticket: watch it. */
 static void searched(struct hf_etcd_engine_request *req)
 {
     struct hf_etcd_engine_watch *watch = hf_etcd_engine_watch_of(req);

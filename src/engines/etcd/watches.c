@@ -16,7 +16,7 @@ hf_etcd_engine_watch_of(struct hf_etcd_engine_request *req)
     return container_of(req, struct hf_etcd_engine_watch, base);
 }
 
-/* ${req} is being freed: nothing is watched for it any more. */
+/* ${req} is being freed: remove its watch. */
 static void cleanup(struct hf_etcd_engine_request *req)
 {
     struct hf_etcd_engine_watch *watch = hf_etcd_engine_watch_of(req);
@@ -94,7 +94,7 @@ void hf_etcd_engine_watches_report(struct hf_etcd_engine *engine)
         watch->asked = false;
         event.as.answer.request = watch->base.request;
         hf_etcd_engine_notify(engine, &event);
-        watch = engine->watches.first; /* any may be gone by now */
+        watch = engine->watches.first; /* the event may have ended any watch */
     }
 }
 
@@ -140,7 +140,8 @@ void hf_etcd_engine_watches_resume(struct hf_etcd_engine *engine)
     }
 }
 
-/* None is READING: those were answered when their calls ended. */
+/* No watch is READING here: such requests were answered when their calls ended.
+ */
 void hf_etcd_engine_watches_clear(struct hf_etcd_engine *engine)
 {
     while (engine->watches.first != NULL)

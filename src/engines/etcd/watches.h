@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The requests that wait: HF_REQUEST_WATCH for a ticket, HF_REQUEST_WATCH_QUEUE
- * for a queue or the flag of a barrier.
+ * The requests that wait for an event: HF_REQUEST_WATCH for a ticket, and
+ * HF_REQUEST_WATCH_QUEUE for a queue or the flag of a barrier.
  *
- * Each has a watch of the session (etcd/watches.h), from the revision after the
- * one in which its ticket or its queue was read.  Nothing is missed in between,
- * so the request is answered at once, without a call if a list has shown the
- * ticket.
+ * Each has a watch of the session (etcd/watches.h) that begins at the revision
+ * after the one at which the ticket or the queue was read.  So nothing is
+ * missed in between.  The request is answered at once, without a call if a list
+ * has shown the ticket.
  *
- * The end of a watch says nothing about a key.  If its revision is compacted,
+ * The end of a watch says nothing about a key.  If the revision is compacted,
  * the key of a ticket is read, and a queue counts as changed.  If the server
- * refuses a watch, because rights were taken away, it is set again on the next
- * connection.
+ * refuses a watch, because rights were taken away, the watch is added again on
+ * the next connection.
  */
 #ifndef HF_ENGINES_ETCD_WATCHES_H
 #define HF_ENGINES_ETCD_WATCHES_H
@@ -21,29 +21,33 @@
 #include "engines/etcd/queue_change.h"
 #include "etcd/watches.h"
 
-/* What a request that waits is doing. */
+/* The state of such a request. */
 enum hf_etcd_engine_watch_state {
-    HF_ETCD_WATCH_READING,  /* it is not answered yet */
-    HF_ETCD_WATCH_WATCHING, /* it was answered, and is watched */
-    HF_ETCD_WATCH_CHECKING, /* the key is read, because of a compaction */
-    HF_ETCD_WATCH_REFUSED,  /* until the next connection */
+    HF_ETCD_WATCH_READING,  /* what it watches is being read; it is not
+                               answered yet */
+    HF_ETCD_WATCH_WATCHING, /* it was answered, and its watch is in the
+                               session */
+    HF_ETCD_WATCH_CHECKING, /* the key is being read, because of a compaction */
+    HF_ETCD_WATCH_REFUSED,  /* the watch was refused; it is added on the next
+                               connection */
 };
 
 struct hf_etcd_engine_watch {
     struct hf_etcd_engine_request base;
     struct hf_etcd_watch watch;
     unsigned state;                    /* enum hf_etcd_engine_watch_state */
-    bool asked;                        /* REVOKED is due */
-    struct hf_etcd_engine_watch *next; /* of the engine's */
+    bool asked;                        /* REVOKED must be reported */
+    struct hf_etcd_engine_watch *next; /* list of all watches of the engine */
     struct hf_etcd_engine_watch *previous;
-    struct hf_etcd_engine_shown shown; /* WATCH_QUEUE, WATCHING: by its list */
-    char *range_end; /* WATCH_QUEUE, once it is WATCHING: the end of its keys */
-    char *evicted_by; /* a ticket that is being removed: by whom; NULL: not
-                         known */
+    struct hf_etcd_engine_shown shown; /* WATCH_QUEUE, WATCHING: what its
+                                          list has shown */
+    char *range_end;  /* WATCH_QUEUE, WATCHING: the end of the range of its
+                         keys */
+    char *evicted_by; /* by whom the ticket is being evicted; NULL: not known */
 };
 
-/* The state of ${request}, which is READING.  NULL: the request has been
- * failed. */
+/* Make the state of ${request}, which is READING.  Returns NULL if that fails;
+ * then the request has been failed. */
 struct hf_etcd_engine_watch *
 hf_etcd_engine_watch_new(struct hf_etcd_engine *engine,
                          struct hf_request *request);
@@ -51,30 +55,32 @@ hf_etcd_engine_watch_new(struct hf_etcd_engine *engine,
 struct hf_etcd_engine_watch *
 hf_etcd_engine_watch_of(struct hf_etcd_engine_request *req);
 
-/* Watch from ${revision} on; the caller has set the key and the functions of
- * .watch.  False if there are too many; the request has been failed then. */
+/* Watch from ${revision} on.  The caller has set the key and the functions of
+ * .watch.  Returns false if there are too many watches; then the request has
+ * been failed. */
 bool hf_etcd_engine_watch_start(struct hf_etcd_engine_watch *watch,
                                 int64_t revision);
 
-/* Report GONE or QUEUE_CHANGED, with ${text} or NULL, and end ${watch}. */
+/* Report GONE or QUEUE_CHANGED with ${text}, which may be NULL, and end
+ * ${watch}. */
 void hf_etcd_engine_watch_end(struct hf_etcd_engine_watch *watch,
                               enum hf_event_kind kind, const char *text);
 
-/* .refused of .watch. */
+/* The callback .refused of .watch. */
 void hf_etcd_engine_watch_refused(struct hf_etcd_watch *watch,
                                   enum hf_grpc_status status, const char *text);
 
-/* Report REVOKED for all watches of our ticket ${id}. */
+/* Report REVOKED to all watches of our ticket ${id}. */
 void hf_etcd_engine_watches_revoked(struct hf_etcd_engine *engine,
                                     const struct hf_ticket_id *id);
 
-/* Report REVOKED where it is due. */
+/* Report REVOKED to all watches with .asked set. */
 void hf_etcd_engine_watches_report(struct hf_etcd_engine *engine);
 
-/* There is a connection: set those again that were refused. */
+/* There is a connection: add the watches again that were refused. */
 void hf_etcd_engine_watches_resume(struct hf_etcd_engine *engine);
 
-/* Forget all that were answered, because the session has ended. */
+/* Free all watches, because the session has ended. */
 void hf_etcd_engine_watches_clear(struct hf_etcd_engine *engine);
 
 #endif
