@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* After each callback of the loop, and once in an iteration in which the user
- * made calls, drive() does what the session wants. */
+/* drive() does what the session wants.  It is called after each callback of the
+ * loop, and once in each iteration in which the user made calls. */
 #include "etcd_io/etcd_io.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "transport/tls_module.h"
 
-/* How many connections may fail at once before the loop continues. */
+/* How many connections may fail at once before the loop goes on. */
 #define CONNECTIONS_PER_DRIVE 8
 
 static uint64_t now_ms(const struct hf_etcd_io *io)
@@ -18,9 +18,9 @@ static uint64_t now_ms(const struct hf_etcd_io *io)
 
 /* ----------------------------------------------------------------- drive -- */
 
-/* Close the connection if there is one.  While the session is being closed
- * (.ending), the request to revoke the lease still goes out: the connection has
- * taken it already. */
+/* Close the connection, if there is one.  While the session is being closed
+ * (.ending), the request to revoke the lease is still sent, because the
+ * connection has taken it already. */
 static void close_connection(struct hf_etcd_io *io)
 {
     if (io->connection != NULL)
@@ -29,8 +29,8 @@ static void close_connection(struct hf_etcd_io *io)
     io->connection = NULL;
 }
 
-/* Close the connection and give the session the reason ${why}, or NULL if the
- * server closed the connection. */
+/* Close the connection and report it to the session with the reason ${why};
+ * NULL if the server has closed the connection. */
 static void report_down(struct hf_etcd_io *io, hf_status status,
                         const char *why)
 {
@@ -43,8 +43,8 @@ static void report_down(struct hf_etcd_io *io, hf_status status,
 
 static const struct hf_connection_callbacks connection_callbacks;
 
-/* Open the connection that the session wants, and close any other.  False if
- * that failed; the session knows it then. */
+/* Open the connection that the session wants, and close any other.  If that
+ * fails, the session has been informed, and false is returned. */
 static bool open_wanted_connection(struct hf_etcd_io *io)
 {
     struct hf_connection_callbacks callbacks = connection_callbacks;
@@ -78,8 +78,8 @@ static bool open_wanted_connection(struct hf_etcd_io *io)
 }
 
 /* Send ${count} bytes of the session's output, and set ${all} to whether the
- * socket took them.  False if the connection failed; the session has been
- * informed. */
+ * socket took all of them.  If the connection has failed, the session has been
+ * informed, and false is returned. */
 static bool send_output(struct hf_etcd_io *io, const void *bytes, size_t count,
                         bool *all)
 {
@@ -96,8 +96,8 @@ static bool send_output(struct hf_etcd_io *io, const void *bytes, size_t count,
     return false;
 }
 
-/* Send the session's output, which comes in parts.  False if the connection is
- * not the one that the session wants any more. */
+/* Send the session's output, which comes in parts.  Returns false if the
+ * session wants another connection now, or none. */
 static bool flush(struct hf_etcd_io *io)
 {
     bool all = true;
@@ -113,14 +113,13 @@ static bool flush(struct hf_etcd_io *io)
         if (!send_output(io, bytes, count, &all))
             return false;
     }
-    /* Taking the output may have shown the session that the connection is of no
-     * use. */
+    /* While producing output, the session may have given the connection up. */
     server = hf_etcd_session_wanted_server(io->session, &number);
     return io->connection == NULL || (server != NULL && number == io->number);
 }
 
-/* Called by the engine loop after anything has changed.  Returns when it wants
- * to be called again. */
+/* Do what the session wants.  The engine loop calls this after anything has
+ * changed.  Returns when it must be called again. */
 static uint64_t drive(void *arg)
 {
     struct hf_etcd_io *io = arg;
@@ -134,7 +133,7 @@ static uint64_t drive(void *arg)
     return done ? hf_etcd_session_wake_at_ms(io->session) : 0;
 }
 
-/* The time that drive() returned has come. */
+/* The instant that drive() returned has come. */
 static void on_due(void *arg)
 {
     struct hf_etcd_io *io = arg;
@@ -144,8 +143,8 @@ static void on_due(void *arg)
 
 /* ------------------------------------------------------------ connection -- */
 
-/* Callbacks of the connection; each calls the session and then drive(), by way
- * of hf_engine_loop_leave(). */
+/* Callbacks of the connection.  Each calls the session; then
+ * hf_engine_loop_leave() calls drive(). */
 static void on_up(void *arg)
 {
     struct hf_etcd_io *io = arg;
@@ -165,8 +164,8 @@ static void on_received(void *arg, const void *bytes, size_t count)
     hf_engine_loop_leave(&io->engine_loop);
 }
 
-/* The socket has room again; entering and leaving the loop calls drive(),
- * which sends. */
+/* The socket has room again: leaving the engine loop calls drive(), which
+ * sends. */
 static void on_writable(void *arg)
 {
     struct hf_etcd_io *io = arg;
@@ -194,7 +193,7 @@ static const struct hf_connection_callbacks connection_callbacks = {
 
 /* ----------------------------------------------------- beginning and end -- */
 
-/* All handles are closed: free what is left. */
+/* All handles are closed: free the rest. */
 static void on_closed(void *arg)
 {
     struct hf_etcd_io *io = arg;
@@ -213,7 +212,7 @@ void hf_etcd_io_init(struct hf_etcd_io *io, const struct hf_engine_host *host,
     hf_engine_loop_init(&io->engine_loop, &ops);
 }
 
-/* Create what needs the loop. */
+/* Get the loop, and make what needs it. */
 static hf_status open_loop(struct hf_etcd_io *io, struct hf_error *error)
 {
     const struct hf_resolver_host host = {io->host->host, io->host->log,

@@ -13,9 +13,9 @@
 #include "base/memory.h"
 #include "transport/auth_file.h"
 
-/* Take the credentials from the file that the URL or the environment names.
- * Warns by .log of ${host} if the file of the environment has lines for other
- * servers only. */
+/* Get the credentials from the file that the URL or the environment names.  If
+ * the file of the environment has lines for other servers only, warn by .log of
+ * ${host}. */
 static hf_status get_credentials(struct hf_etcd_url_config *config,
                                  const struct hf_url *url,
                                  const struct hf_engine_host *host,
@@ -57,7 +57,8 @@ static hf_status seed_random(struct hf_etcd_url_config *config,
     return HF_OK;
 }
 
-/* The servers and the prefix as a URL.  NULL for lack of memory. */
+/* Return the servers and the prefix as a URL.  Returns NULL for lack of memory.
+ */
 static char *describe(const struct hf_etcd_session_config *config)
 {
     size_t room = sizeof "etcds:///" + strlen(config->prefix) +
@@ -80,7 +81,8 @@ static char *describe(const struct hf_etcd_session_config *config)
     }
     at += (size_t)snprintf(description + at, room - at, "/%s", config->prefix);
     assert(at < room);
-    /* The last '/' is the end of the prefix, or there is no prefix: cut it. */
+    /* Cut the last '/', which is the end of the prefix, or stands where no
+     * prefix is. */
     description[at - 1] = '\0';
     return description;
 }
