@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions of grpc.h: calls into http2.c, and the bytes that nghttp2
- * writes. */
+/* The functions of grpc.h: calls of http2.c, and the bytes that nghttp2 writes.
+ */
 #include "grpc/grpc.h"
 
 #include <assert.h>
@@ -10,8 +10,8 @@
 #include "grpc/grpc_connection.h"
 #include "grpc/http2.h"
 
-/* nghttp2 is let write until about this many bytes wait to be taken; the rest
- * waits in the streams. */
+/* nghttp2 writes until about this many bytes wait to be taken.  The rest waits
+ * in the streams. */
 #define OUTPUT_BYTES ((size_t)64 * 1024)
 
 /* -------------------------------------------------------- the connection -- */
@@ -73,8 +73,8 @@ size_t hf_grpc_calls(const struct hf_grpc *grpc)
 
 /* ----------------------------------------------------------------- calls -- */
 
-/* Do too many frames wait in nghttp2?  Those of calls that were cancelled wait
- * there too, although the calls are not counted any more. */
+/* Do too many frames wait in nghttp2?  The frames of cancelled calls wait there
+ * too, although such calls are not counted any more. */
 static bool frames_wait(const struct hf_grpc *grpc)
 {
     return nghttp2_session_get_outbound_queue_size(grpc->http2) >
@@ -138,8 +138,7 @@ bool hf_grpc_sent(const struct hf_grpc_call *call)
 
 /* ----------------------------------------------------------------- bytes -- */
 
-/* Is there a TLS alert at the beginning of ${bytes}?  A server that expects TLS
- * answers with one. */
+/* Do ${bytes} begin with a TLS alert?  A server that expects TLS answers so. */
 static bool is_tls(const uint8_t *bytes, size_t count)
 {
     return count >= 2 && bytes[0] == 0x15 && bytes[1] == 0x03;
@@ -167,7 +166,8 @@ bool hf_grpc_receive(struct hf_grpc *grpc, const void *bytes, size_t count)
     return grpc->state != HF_GRPC_FAILED;
 }
 
-/* Append ${count} bytes that nghttp2 wrote.  False for lack of memory. */
+/* Append ${count} bytes that nghttp2 wrote.  Returns false for lack of memory.
+ */
 static bool append(struct hf_grpc *grpc, const uint8_t *bytes, size_t count)
 {
     if (!HF_ARRAY_ROOM(&grpc->bytes, &grpc->room, grpc->end + count))
@@ -178,7 +178,7 @@ static bool append(struct hf_grpc *grpc, const uint8_t *bytes, size_t count)
     return true;
 }
 
-/* Have nghttp2 write until OUTPUT_BYTES wait or it has nothing more. */
+/* Let nghttp2 write until OUTPUT_BYTES wait or nothing is left to write. */
 static void write_output(struct hf_grpc *grpc)
 {
     const uint8_t *bytes;

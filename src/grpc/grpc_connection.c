@@ -59,7 +59,8 @@ void hf_grpc_end_call(struct hf_grpc *grpc, struct hf_grpc_stream *stream,
     assert(grpc->entered > 0);
     if (!complete.answered && !hf_grpc_first_message_left(grpc, stream))
         complete.unprocessed = true;
-    /* The text may be in the stream. */
+    /* Copied, because the text may belong to the stream, which is freed below.
+     */
     (void)snprintf(text, sizeof text, "%s", complete.text);
     complete.text = text;
     hf_grpc_remove_call(grpc, stream);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of a connection and the calls that run on it, for the files of this
- * folder. */
+/* The state of a connection and of the calls that run on it, shared by the
+ * files of this folder. */
 #ifndef HF_GRPC_GRPC_CONNECTION_H
 #define HF_GRPC_GRPC_CONNECTION_H
 
@@ -12,10 +12,11 @@
 #define HF_GRPC_FAILURE_BYTES 320
 
 enum hf_grpc_state {
-    HF_GRPC_NEW,        /* the server has said nothing yet */
-    HF_GRPC_OPEN,       /* it speaks HTTP/2 */
-    HF_GRPC_GOING_AWAY, /* it takes no more calls, or has no numbers for them */
-    HF_GRPC_FAILED,     /* .failure says why */
+    HF_GRPC_NEW,        /* the server has sent nothing yet */
+    HF_GRPC_OPEN,       /* the server speaks HTTP/2 */
+    HF_GRPC_GOING_AWAY, /* the server takes no more calls, or there are no
+                           more numbers for streams */
+    HF_GRPC_FAILED,     /* .failure has the reason */
 };
 
 struct hf_grpc {
@@ -29,13 +30,13 @@ struct hf_grpc {
     size_t calls_limit;
     size_t waiting_limit;
 
-    /* The calls that run, in the order of their starts. */
+    /* The running calls, in the order in which they were started. */
     struct hf_grpc_call *first;
     struct hf_grpc_call *last;
     size_t calls;
 
-    size_t waiting; /* bytes of messages, with prefixes, that nghttp2 has not
-                       taken completely */
+    size_t waiting; /* bytes of messages, with their prefixes, that nghttp2
+                       has not taken completely */
     struct hf_grpc_reader_limits limits;
 
     /* Bytes that nghttp2 has written: .bytes from .begin to .end wait to be
@@ -44,32 +45,34 @@ struct hf_grpc {
     size_t room;
     size_t begin;
     size_t end;
-    bool owes_ping_ack; /* of a ping that measures; http2.c only */
-    uint64_t written;   /* by nghttp2, since the beginning */
+    bool owes_ping_ack; /* a measuring ping waits for its acknowledgement;
+                           http2.c only */
+    uint64_t written;   /* bytes that nghttp2 has written, since the
+                           beginning */
     uint64_t taken;
 
-    unsigned entered; /* functions that may call back and have not returned */
+    unsigned entered; /* how many functions are running that may call back */
 };
 
-/* The connection cannot be used any more, because of the formatted text.  Only
- * the first reason counts. */
+/* Mark the connection as failed, because of the formatted text.  Only the first
+ * reason counts. */
 void hf_grpc_fail(struct hf_grpc *grpc, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Put a call that is started into the list. */
+/* Add the call of ${stream}, which is being started, to the list. */
 void hf_grpc_add_call(struct hf_grpc *grpc, struct hf_grpc_stream *stream);
 
-/* Take the call of ${stream} out of the list, and free ${stream}.  nghttp2 must
- * not have it any more. */
+/* Remove the call of ${stream} from the list, and free ${stream}.  nghttp2 must
+ * not know the stream any more. */
 void hf_grpc_remove_call(struct hf_grpc *grpc, struct hf_grpc_stream *stream);
 
-/* Was the part that ends the first message of ${stream} taken to be sent, or
- * some of it?  Only then may the server act on the call. */
+/* Were bytes of the part that ends the first message of ${stream} taken to be
+ * sent?  Only then may the server act on the call. */
 bool hf_grpc_first_message_left(const struct hf_grpc *grpc,
                                 const struct hf_grpc_stream *stream);
 
 /* Remove the call, and call .ended with ${result}.  If there was no answer and
- * the first message was not sent, .unprocessed is set there. */
+ * the first message was not sent, .unprocessed is set in the result. */
 void hf_grpc_end_call(struct hf_grpc *grpc, struct hf_grpc_stream *stream,
                       const struct hf_grpc_result *result);
 

@@ -7,13 +7,13 @@
 
 #include "base/memory.h"
 
-/* How much the server may send on one stream, and on all together, before it is
- * taken.  nghttp2 counts bytes as taken when it gives them to us, so these only
- * bound how much is on its way. */
+/* How much the server may send on one stream, and on all together, before we
+ * have taken it.  nghttp2 counts bytes as taken when it passes them to us, so
+ * this only limits how much is in transit. */
 #define STREAM_WINDOW (1024 * 1024)
 #define CONNECTION_WINDOW (8 * 1024 * 1024)
 
-/* The most bytes of the headers and trailers of one call; etcd sends some
+/* The most bytes of the headers and trailers of one call.  etcd sends some
  * hundred. */
 #define HEADER_BYTES ((size_t)16 * 1024)
 
@@ -77,7 +77,7 @@ void hf_grpc_http2_check(struct hf_grpc *grpc)
                      grpc->reason[0] != '\0' ? ": " : "", grpc->reason);
 }
 
-/* nghttp2 says in words what is wrong with what the server sent. */
+/* nghttp2 describes what is wrong with the bytes that the server sent. */
 static int on_error(nghttp2_session *http2, int error, const char *text,
                     size_t bytes, void *user)
 {
@@ -103,7 +103,8 @@ void hf_grpc_http2_forget(struct hf_grpc *grpc, struct hf_grpc_stream *stream,
 {
     int rc;
 
-    /* This fails if nghttp2 has no such stream any more, as after a failure. */
+    /* This fails if nghttp2 does not have the stream any more, for example
+     * after a failure. */
     (void)nghttp2_session_set_stream_user_data(grpc->http2, stream->id, NULL);
     if (grpc->state == HF_GRPC_FAILED ||
         (error == NGHTTP2_NO_ERROR &&
@@ -115,7 +116,8 @@ void hf_grpc_http2_forget(struct hf_grpc *grpc, struct hf_grpc_stream *stream,
         hf_grpc_http2_failed(grpc, rc);
 }
 
-/* The server has ended ${stream}, with ${error} unless that is 0. */
+/* End the call of ${stream}, which the server has ended, with ${error} unless
+ * that is 0. */
 static void end_stream(struct hf_grpc *grpc, struct hf_grpc_stream *stream,
                        uint32_t error)
 {
@@ -132,7 +134,8 @@ static void end_stream(struct hf_grpc *grpc, struct hf_grpc_stream *stream,
     hf_grpc_end_call(grpc, stream, &result);
 }
 
-/* The server sent in ${stream} what we do not take. */
+/* End the call of ${stream}, because the server has sent something that we do
+ * not accept. */
 static void refuse(struct hf_grpc *grpc, struct hf_grpc_stream *stream,
                    enum hf_grpc_status status, const char *text)
 {
@@ -142,8 +145,8 @@ static void refuse(struct hf_grpc *grpc, struct hf_grpc_stream *stream,
     hf_grpc_end_call(grpc, stream, &result);
 }
 
-/* nghttp2 is about to forget a stream: all has been sent in both directions, it
- * was reset, GOAWAY does not count it, or it never began. */
+/* nghttp2 is about to forget a stream.  Everything was sent in both directions,
+ * the stream was reset, GOAWAY excludes it, or it never began. */
 static int on_stream_close(nghttp2_session *http2, int32_t id, uint32_t error,
                            void *user)
 {
@@ -161,9 +164,9 @@ static int on_stream_close(nghttp2_session *http2, int32_t id, uint32_t error,
 
 /* ----------------------------------------------------------------- pings -- */
 
-/* The ping of a server in Go that measures the connection, as in grpc-go's
- * internal/transport/bdp_estimator.go.  One comes with the answers to most
- * calls, and the server waits for the acknowledgement for ever. */
+/* The ping by which a server in Go measures the connection, as in grpc-go's
+ * internal/transport/bdp_estimator.go.  It comes with the answers to most
+ * calls, and the server waits without limit for the acknowledgement. */
 static const uint8_t measuring_ping[8] = {2, 4, 16, 16, 9, 14, 7, 7};
 
 static void acknowledge(struct hf_grpc *grpc, const uint8_t *ping)
@@ -174,10 +177,10 @@ static void acknowledge(struct hf_grpc *grpc, const uint8_t *ping)
         hf_grpc_http2_failed(grpc, rc);
 }
 
-/* An acknowledgement at once would be a packet of its own, and there would be
- * as many as requests.  So the acknowledgement of one measuring ping waits for
- * the next frame that goes out.  Any other acknowledgement goes out at once,
- * because the server may end the connection if it does not come. */
+/* If each measuring ping were acknowledged at once, there would be an extra
+ * packet for each request.  So the acknowledgement of one measuring ping waits
+ * for the next frame that is sent.  Any other ping is acknowledged at once,
+ * because the server may end the connection without it. */
 static void ping_received(struct hf_grpc *grpc, const nghttp2_ping *frame)
 {
     bool measuring =
@@ -221,7 +224,7 @@ static int on_header(nghttp2_session *http2, const nghttp2_frame *frame,
     return 0;
 }
 
-/* What ${reading}, which is a failure, means for the call. */
+/* End the call with the failure that ${reading} stands for. */
 static void refuse_reading(struct hf_grpc *grpc, struct hf_grpc_stream *stream,
                            enum hf_grpc_reading reading)
 {
@@ -262,7 +265,7 @@ static int on_data(nghttp2_session *http2, uint8_t flags, int32_t id,
     enum hf_grpc_reading reading;
 
     (void)flags;
-    /* The callback of a message may end the call. */
+    /* The callback for a message may end the call. */
     while (stream != NULL && stream == stream_of(http2, id)) {
         if (!hf_grpc_response_has_messages(&stream->response))
             return 0;
@@ -280,7 +283,8 @@ static int on_data(nghttp2_session *http2, uint8_t flags, int32_t id,
 }
 
 /* The server takes no more calls.  Calls whose headers were not written end.
- * The others go on, but nghttp2 ends those that the server has not handled. */
+ * The others go on, except for those that the server says it has not handled:
+ * nghttp2 ends them. */
 static void going_away(struct hf_grpc *grpc, const nghttp2_goaway *frame)
 {
     static const struct hf_grpc_result result = {
@@ -299,7 +303,7 @@ static void going_away(struct hf_grpc *grpc, const nghttp2_goaway *frame)
             nghttp2_http2_strerror(frame->error_code),
             (int)(frame->opaque_data_len < 100 ? frame->opaque_data_len : 100),
             frame->opaque_data_len > 0 ? (const char *)frame->opaque_data : "");
-    /* No call is added from now on, so this ends. */
+    /* No call can be added any more, so the loop ends. */
     call = grpc->first;
     while (call != NULL) {
         stream = call->stream;
@@ -359,7 +363,7 @@ static int on_frame_sent(nghttp2_session *http2, const nghttp2_frame *frame,
     return 0;
 }
 
-/* nghttp2 wants bytes of messages.  After DEFERRED it asks again when
+/* nghttp2 asks for bytes of messages.  After DEFERRED it asks again when
  * hf_grpc_http2_resume() was called. */
 static ssize_t on_read(nghttp2_session *http2, int32_t id, uint8_t *bytes,
                        size_t room, uint32_t *flags,
@@ -409,7 +413,7 @@ bool hf_grpc_http2_submit(struct hf_grpc *grpc, struct hf_grpc_stream *stream,
 
     if (metadata != NULL && metadata->hasleader)
         headers[count++] = header("hasleader", "true", NGHTTP2_NV_FLAG_NONE);
-    /* A token is like a password: it stays out of tables of headers. */
+    /* A token is like a password, so it must not go into tables of headers. */
     if (metadata != NULL && metadata->token != NULL)
         headers[count++] =
             header("token", metadata->token, NGHTTP2_NV_FLAG_NO_INDEX);
@@ -417,13 +421,13 @@ bool hf_grpc_http2_submit(struct hf_grpc *grpc, struct hf_grpc_stream *stream,
                                         &provider, stream);
     if (stream->id <= 0)
         return false;
-    /* A connection has numbers for 2^30 streams.  This one was the last. */
+    /* A connection has numbers for 2^30 streams.  This was the last one. */
     if (nghttp2_session_get_next_stream_id(grpc->http2) > INT32_MAX)
         grpc->state = HF_GRPC_GOING_AWAY;
     return true;
 }
 
-/* nghttp2 refuses if it does not wait for bytes: then it will ask anyway. */
+/* If nghttp2 does not wait for bytes it refuses, because it will ask anyway. */
 void hf_grpc_http2_resume(struct hf_grpc *grpc, struct hf_grpc_stream *stream)
 {
     int rc = nghttp2_session_resume_data(grpc->http2, stream->id);
@@ -448,8 +452,8 @@ static void set_callbacks(nghttp2_session_callbacks *callbacks)
                                                          on_frame_sent);
 }
 
-/* The first frames: no pushes, and windows so large that an answer need not
- * wait. */
+/* Write the first frames: they forbid pushes, and make windows so large that an
+ * answer need not wait. */
 static bool submit_settings(nghttp2_session *http2)
 {
     static const nghttp2_settings_entry settings[] = {
@@ -472,8 +476,8 @@ bool hf_grpc_http2_new(struct hf_grpc *grpc)
     nghttp2_option *options;
     int rc;
 
-    /* nghttp2 takes options and callbacks from malloc() in any case; they are
-     * freed below. */
+    /* nghttp2 allocates options and callbacks by malloc() in any case.  They
+     * are freed below. */
     if (nghttp2_option_new(&options) != 0)
         return false;
     if (nghttp2_session_callbacks_new(&callbacks) != 0) {

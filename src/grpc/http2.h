@@ -1,44 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What nghttp2 asks for, and what it reports: the callbacks of its session.
+ * What nghttp2 wants and what it reports: the callbacks of its session.
  *
- * nghttp2 keeps a pointer to the stream of a call with its own stream.  The
- * pointer is cleared when the call ends, so nghttp2 may go on with a stream
- * that is not a call of ours any more.
+ * nghttp2's stream of a call has a pointer to our stream.  The pointer is
+ * cleared when the call ends, so nghttp2 may go on with a stream whose call has
+ * ended.
  */
 #ifndef HF_GRPC_HTTP2_H
 #define HF_GRPC_HTTP2_H
 
 #include "grpc/grpc_connection.h"
 
-/* Create .http2, and write the settings.  False for lack of memory. */
+/* Create .http2, and write the settings.  Returns false for lack of memory. */
 bool hf_grpc_http2_new(struct hf_grpc *grpc);
 
-/* Submit the headers of ${stream}.  False for lack of memory.  The connection
- * must take calls.  It takes no more of them if ${stream} gets its last number
- * for a stream. */
+/* Submit the headers of ${stream} on a connection that takes calls.  Returns
+ * false for lack of memory.  If ${stream} gets the last number of a stream, the
+ * connection takes no more calls. */
 bool hf_grpc_http2_submit(struct hf_grpc *grpc, struct hf_grpc_stream *stream,
                           const char *method,
                           const struct hf_grpc_metadata *metadata);
 
-/* To be called before nghttp2 writes: adds the acknowledgement of a ping that
- * waits for other frames to go out with. */
+/* Call this before nghttp2 writes.  If other frames go out, the acknowledgement
+ * of a ping that has waited for them is added. */
 void hf_grpc_http2_prepare_output(struct hf_grpc *grpc);
 
-/* ${stream} has a message again: nghttp2 is to ask for its bytes. */
+/* A message was queued in ${stream} again: let nghttp2 ask for its bytes. */
 void hf_grpc_http2_resume(struct hf_grpc *grpc, struct hf_grpc_stream *stream);
 
-/* Take ${stream} away from nghttp2, and reset it with ${error}.  With
- * NGHTTP2_NO_ERROR the server has ended the stream, so it is reset only if we
- * have not ended it.  Nothing is sent if the connection has failed. */
+/* Make nghttp2 forget ${stream}, and reset it with ${error}.  NGHTTP2_NO_ERROR
+ * means that the server has ended the stream; it is then reset only if we have
+ * not ended it ourselves.  If the connection has failed, nothing is sent. */
 void hf_grpc_http2_forget(struct hf_grpc *grpc, struct hf_grpc_stream *stream,
                           uint32_t error);
 
-/* Fail the connection with the text of ${error}, which nghttp2 returned. */
+/* Fail the connection because nghttp2 returned ${error}. */
 void hf_grpc_http2_failed(struct hf_grpc *grpc, ssize_t error);
 
-/* Fail the connection if it has ended: nghttp2 wants neither to read nor to
- * write. */
+/* Fail the connection if it has ended, that is, if nghttp2 wants neither to
+ * read nor to write. */
 void hf_grpc_http2_check(struct hf_grpc *grpc);
 
 #endif

@@ -21,8 +21,8 @@ static bool is_named(const struct hf_grpc_header *header, const char *name)
            memcmp(header->name, name, header->name_bytes) == 0;
 }
 
-/* The value as a decimal number of at most four digits; 10000 if it is not
- * one. */
+/* Return the value as a decimal number of at most four digits; 10000 if it is
+ * no such number. */
 static unsigned number_of(const struct hf_grpc_header *header)
 {
     unsigned number = 0;
@@ -49,8 +49,8 @@ static int hex_value(char digit)
     return found != NULL ? (int)(found - digits) : -1;
 }
 
-/* Copy a text in which "%41" stands for a byte.  What is no such code stays as
- * it is; a zero byte becomes '?'. */
+/* Copy a text in which "%41" stands for the byte 0x41.  A '%' without two
+ * digits is copied as it is; a zero byte becomes '?'. */
 static void decode_text(char text[HF_GRPC_TEXT_BYTES],
                         const struct hf_grpc_header *header)
 {
@@ -80,7 +80,7 @@ void hf_grpc_response_header(struct hf_grpc_response *response,
     response->header_bytes += header->name_bytes + header->value_bytes;
     if (is_named(header, ":status")) {
         response->http_status = number_of(header);
-        /* 1xx: the response proper follows. */
+        /* 1xx: the final response follows. */
         if (response->http_status < 200)
             response->http_status = 0;
     } else if (is_named(header, "content-type")) {
@@ -134,8 +134,9 @@ static enum hf_grpc_status status_of_reset(uint32_t http2_error)
     case HTTP2_CANCEL:
         return HF_GRPC_CANCELLED;
     case HTTP2_ENHANCE_YOUR_CALM:
-        /* gRPC has RESOURCE_EXHAUSTED for it; but that comes of a call that has
-         * reached a server, and this may come of a proxy. */
+        /* gRPC maps this to RESOURCE_EXHAUSTED.  But that is the status of a
+         * call that has reached a server, while this error may come from a
+         * proxy. */
         return HF_GRPC_UNAVAILABLE;
     case HTTP2_INADEQUATE_SECURITY:
         return HF_GRPC_PERMISSION_DENIED;
@@ -144,7 +145,7 @@ static enum hf_grpc_status status_of_reset(uint32_t http2_error)
     }
 }
 
-/* Describe a response that is not of gRPC, or has no grpc-status. */
+/* Describe a response that is not one of gRPC, or has no grpc-status. */
 static void describe_other(const struct hf_grpc_response *response,
                            char text[HF_GRPC_TEXT_BYTES],
                            struct hf_grpc_result *result)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the server said of a call in headers and trailers, and how the call
- * ended by that: the tables of https://github.com/grpc/grpc,
- * doc/PROTOCOL-HTTP2.md and doc/http-grpc-status-mapping.md.
+ * What the server has sent in headers and trailers, and how the call has ended
+ * by that: the tables of https://github.com/grpc/grpc, doc/PROTOCOL-HTTP2.md
+ * and doc/http-grpc-status-mapping.md.
  */
 #ifndef HF_GRPC_RESPONSE_H
 #define HF_GRPC_RESPONSE_H
@@ -13,7 +13,7 @@
 
 #include "grpc/grpc.h"
 
-/* Room for a text, with a NUL; a longer text is cut. */
+/* Room for a text and a NUL.  Longer texts are cut. */
 #define HF_GRPC_TEXT_BYTES 256
 
 /* A header or trailer. */
@@ -24,13 +24,13 @@ struct hf_grpc_header {
     size_t value_bytes;
 };
 
-/* Zeros at first. */
+/* All bytes zero at first. */
 struct hf_grpc_response {
     unsigned http_status; /* 0: not known yet */
-    bool is_grpc;         /* by its content-type */
+    bool is_grpc;         /* its content-type is that of gRPC */
     bool has_status;      /* there was a grpc-status */
     enum hf_grpc_status status;
-    size_t header_bytes;           /* of all headers so far */
+    size_t header_bytes;           /* bytes of all headers so far */
     char text[HF_GRPC_TEXT_BYTES]; /* grpc-message; "": none */
 };
 
@@ -38,11 +38,12 @@ struct hf_grpc_response {
 void hf_grpc_response_header(struct hf_grpc_response *response,
                              const struct hf_grpc_header *header);
 
-/* Is the body of the response one of messages?  Known once it begins. */
+/* Does the body of the response consist of messages?  Known when it begins. */
 bool hf_grpc_response_has_messages(const struct hf_grpc_response *response);
 
-/* How the call ended: the stream was closed with ${http2_error}, 0 for none.
- * ${result}'s text is in ${response} or in ${text}. */
+/* Set ${result} to how the call ended.  The stream was closed with
+ * ${http2_error}; 0: without an error.  The text of ${result} is in ${response}
+ * or in ${text}. */
 void hf_grpc_response_result(const struct hf_grpc_response *response,
                              uint32_t http2_error,
                              char text[HF_GRPC_TEXT_BYTES],

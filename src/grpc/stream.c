@@ -46,7 +46,7 @@ void hf_grpc_stream_free(struct hf_grpc_stream *stream,
     hf_free(stream);
 }
 
-/* The prefix: not compressed, and the length. */
+/* Write the prefix: not compressed, and the length. */
 static void put_prefix(uint8_t *bytes, size_t count)
 {
     bytes[0] = 0;
@@ -108,7 +108,8 @@ size_t hf_grpc_stream_take(struct hf_grpc_stream *stream, void *bytes,
 
 /* ----------------------------------------------------- what has arrived -- */
 
-/* The bytes of the message that begins at ${prefix}, with its prefix. */
+/* Return the length of the message that begins at ${prefix}, with its prefix.
+ */
 static size_t framed_bytes(const uint8_t *prefix)
 {
     return HF_GRPC_PREFIX_BYTES + ((size_t)prefix[1] << 24 |
@@ -116,7 +117,7 @@ static size_t framed_bytes(const uint8_t *prefix)
                                    (size_t)prefix[3] << 8 | (size_t)prefix[4]);
 }
 
-/* MORE if a message may have this prefix; otherwise the failure. */
+/* Return MORE if a message may have this prefix; otherwise the failure. */
 static enum hf_grpc_reading
 check_prefix(const uint8_t *prefix, const struct hf_grpc_reader_limits *limits)
 {
@@ -128,8 +129,9 @@ check_prefix(const uint8_t *prefix, const struct hf_grpc_reader_limits *limits)
     return HF_GRPC_READING_MORE;
 }
 
-/* Make room for the first ${needed} bytes of a message of ${framed}.  The first
- * buffer has as much room as it needs, the next ones twice that of the last. */
+/* Make room for the first ${needed} bytes of a message of ${framed} bytes.  The
+ * first buffer is as large as needed, each further one twice as large as the
+ * last. */
 static enum hf_grpc_reading make_room(struct hf_grpc_reader *reader,
                                       struct hf_grpc_reader_limits *limits,
                                       size_t needed, size_t framed)
@@ -177,8 +179,8 @@ static enum hf_grpc_reading append(struct hf_grpc_reader *reader,
     return HF_GRPC_READING_MORE;
 }
 
-/* A complete message at the beginning of the input, which need not be copied.
- */
+/* Return in ${message} the complete message at the beginning of the input,
+ * without copying it. */
 static void take_from_input(const uint8_t **input, size_t *left,
                             struct hf_grpc_read_message *message)
 {
