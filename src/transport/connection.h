@@ -42,7 +42,7 @@ struct hf_connection_callbacks {
      *     HF_EDENIED        one side refused the other's certificate
      *     HF_EURL           the server is not what the URL says
      *     HF_EPROTOCOL      a TLS handshake ended to which the server had
-     *                           answered nothing
+     *                       answered nothing
      *
      * No callback follows.  The user must still close the connection. */
     void (*down)(void *arg, hf_status status, const char *why);
