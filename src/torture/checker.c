@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See checker.h.  Each rule is checked by one pass over the hold intervals,
- * which are sorted by lock and then by their beginning.
+ * See checker.h.  Each rule is checked by one pass over the hold intervals.
+ * They are sorted by lock, and the intervals of a lock by their beginning.
  */
 #include "torture/checker.h"
 
@@ -15,7 +15,8 @@
 struct checker {
     const struct hf_history *history;
     struct hf_hold_intervals intervals;
-    uint64_t late_us; /* see hf_check_history() */
+    uint64_t late_us; /* how late a loss may be notified: see
+                         hf_check_history() */
     struct hf_check_result *result;
 };
 
@@ -66,7 +67,7 @@ static void add_violation(struct checker *checker,
 
 /* ------------------------------------------------------------- exclusion -- */
 
-/* Add that ${interval} began while ${other} was open. */
+/* Add the violation that ${interval} began while ${other} was open. */
 static void add_exclusion_violation(struct checker *checker,
                                     const struct hf_hold_interval *interval,
                                     const struct hf_hold_interval *other)
@@ -83,8 +84,9 @@ static void add_exclusion_violation(struct checker *checker,
     add_violation(checker, &violation);
 }
 
-/* For a semaphore: add a violation if more permits are open than there are.
- * There are as many as the greatest limit that an owner of these has named. */
+/* For a semaphore: add a violation if more permits are held than there are.
+ * The number of permits is the greatest limit that a holder of some has named.
+ */
 static void check_permits(struct checker *checker,
                           const struct hf_open_intervals *open,
                           const struct hf_hold_interval *interval)
@@ -99,10 +101,10 @@ static void check_permits(struct checker *checker,
                                 &checker->intervals.items[last]);
 }
 
-/* For a lock: ${interval} conflicts with all open intervals of HF_OPEN_OTHERS
- * and, unless it is a reader's, with those of readers.  Violations are added
- * one by one, in the order in which the intervals began, while there is room to
- * keep them; the rest is only counted. */
+/* For any other lock: ${interval} conflicts with all open intervals of
+ * HF_OPEN_OTHERS and, unless it is that of a reader, with those of readers.
+ * Violations are added one by one, in the order in which the intervals began,
+ * while there is room to keep them.  The rest is only counted. */
 static void check_locks(struct checker *checker, struct hf_open_intervals *open,
                         const struct hf_hold_interval *interval)
 {
@@ -123,10 +125,10 @@ static void check_locks(struct checker *checker, struct hf_open_intervals *open,
     checker->result->broken[HF_CHECK_EXCLUSION] += left;
 }
 
-/* Rule EXCLUSION, by a sweep line over the beginnings of the intervals (Shamos
- * and Hoey 1976): an interval is compared with those that are open when it
- * begins.  The two intervals of one attempt are never open together.  False if
- * there is no memory. */
+/* Check the rule EXCLUSION by a sweep line over the beginnings of the intervals
+ * (Shamos and Hoey 1976): an interval is compared with those that are open when
+ * it begins.  The two intervals of one attempt are never open at one time.
+ * Returns false if there is no memory. */
 static bool check_exclusion(struct checker *checker)
 {
     struct hf_open_intervals open;
@@ -150,17 +152,17 @@ static bool check_exclusion(struct checker *checker)
 
 /* ---------------------------------------------------------------- tokens -- */
 
-/* Rule TOKENS compares a grant with the greatest token of the earlier grants
- * that it conflicts with.  Grants are put into classes that conflict with the
- * same others, so one token for each class is enough: semaphores by their
- * number of permits, readers, and all others. */
+/* The rule TOKENS compares a grant with the greatest token of the earlier
+ * grants that conflict with it.  Grants that conflict with the same other
+ * grants form a class, so one token for each class is enough.  The classes are
+ * semaphores by their number of permits, readers, and all others. */
 enum {
     CLASS_READERS = HF_PERMITS_MAX + 1,
     CLASS_OTHERS,
     CLASSES,
 };
 
-/* The class of the grant of ${attempt} as ${kind}. */
+/* Return the class of the grant of ${attempt} when it is held as ${kind}. */
 static unsigned class_of(const struct hf_history_attempt *attempt,
                          enum hf_kind kind)
 {
@@ -170,8 +172,9 @@ static unsigned class_of(const struct hf_history_attempt *attempt,
     return kind == HF_KIND_READ ? CLASS_READERS : CLASS_OTHERS;
 }
 
-/* Is the token of ${attempt} too low, because it was granted after ${other}?  A
- * client that has kept its ticket is granted again with the same token. */
+/* Is the token of ${attempt} too low, because ${attempt} was granted after
+ * ${other}?  It may be equal if the client has kept its ticket, which is then
+ * granted again with the same token. */
 static bool is_too_low(const struct hf_history_attempt *attempt,
                        const struct hf_history_attempt *other)
 {
@@ -179,9 +182,9 @@ static bool is_too_low(const struct hf_history_attempt *attempt,
            (attempt->token == other->token && attempt->client != other->client);
 }
 
-/* Add a violation if the token of interval ${index} is not greater than those
- * before.  ${greatest} has for each class the index + 1 of the interval with
- * the greatest token; 0: none. */
+/* Add a violation if the token of the interval ${index} is not greater than
+ * those of earlier conflicting ones.  ${greatest} has for each class the index
+ * plus 1 of the interval with the greatest token; 0: none. */
 static void check_token(struct checker *checker, size_t index,
                         const size_t greatest[CLASSES])
 {
@@ -213,7 +216,7 @@ static void check_token(struct checker *checker, size_t index,
     }
 }
 
-/* Rule TOKENS. */
+/* Check the rule TOKENS. */
 static void check_tokens(struct checker *checker)
 {
     size_t greatest[CLASSES] = {0};
@@ -239,10 +242,10 @@ static void check_tokens(struct checker *checker)
 /* ----------------------------------------------------------------- order -- */
 
 /* Add a violation for each attempt that overtook the interval ${index}.  The
- * ticket of that was in the queue from .queued_us until its grant, because a
- * client that loses its ticket is notified before it is granted anything.  So a
- * client whose ticket came after .queued_us must not have been granted
- * before. */
+ * ticket of that interval was in the queue from .queued_us until its grant,
+ * because a client that loses its ticket is notified before it is granted
+ * anything.  So a client whose ticket came after .queued_us must not be granted
+ * the lock before. */
 static void check_overtaken(struct checker *checker, size_t index,
                             struct hf_overtakers *overtakers)
 {
@@ -265,8 +268,8 @@ static void check_overtaken(struct checker *checker, size_t index,
     }
 }
 
-/* Rule ORDER.  Of the two intervals that an attempt may have, only the first
- * begins with the grant.  False if there is no memory. */
+/* Check the rule ORDER.  Of the two intervals that an attempt may have, only
+ * the first begins with the grant.  Returns false if there is no memory. */
 static bool check_order(struct checker *checker)
 {
     struct hf_overtakers overtakers;
@@ -286,7 +289,7 @@ static bool check_order(struct checker *checker)
 
 /* ---------------------------------------------------------------- losses -- */
 
-/* Rule LOSS. */
+/* Check the rule LOSS. */
 static void check_losses(struct checker *checker)
 {
     const struct hf_history *history = checker->history;
@@ -308,7 +311,7 @@ static void check_losses(struct checker *checker)
                                                     : attempt->granted_line,
         };
 
-        /* A grant without a safe-until has none that could pass. */
+        /* A grant that has no safe-until cannot outlast one. */
         if (attempt->granted_us != HF_FOREVER && attempt->safe_until_us != 0 &&
             attempt->ending != HF_ENDING_DIED && notified_us > due_us)
             add_violation(checker, &violation);
@@ -317,9 +320,9 @@ static void check_losses(struct checker *checker)
 
 /* ---------------------------------------------------------------- writes -- */
 
-/* Rule FENCE: a write must not be refused while its writer could still rely on
- * the lock.  A write that is refused later is what fencing is for, and is only
- * counted. */
+/* Check the rule FENCE: a write must not be refused while its writer could
+ * still rely on the lock.  If a write is refused later, fencing has worked, and
+ * the write is only counted. */
 static void check_writes(struct checker *checker)
 {
     const struct hf_history *history = checker->history;
@@ -348,7 +351,7 @@ static void check_writes(struct checker *checker)
 
 /* -------------------------------------------------------------- handoffs -- */
 
-/* Add the handoff.  False if there is no memory. */
+/* Add a handoff that took ${us}.  Returns false if there is no memory. */
 static bool add_handoff(struct hf_handoffs *handoffs, uint64_t us)
 {
     /* The room is doubled at each power of two. */
@@ -372,9 +375,9 @@ static int compare_us(const void *a, const void *b)
 }
 
 /* Collect the handoffs: how long it took from the end of a hold to the next
- * grant, if the two exclude each other and the client that got it was waiting
- * already.  They are listed by how the hold ended.  False if there is no
- * memory. */
+ * grant.  They count if the two grants exclude each other and the second client
+ * was waiting already.  They are listed by how the hold ended.  Returns false
+ * if there is no memory. */
 static bool collect_handoffs(struct checker *checker)
 {
     struct hf_check_result *result = checker->result;
@@ -430,8 +433,8 @@ static void count_attempts(struct checker *checker)
     }
 }
 
-/* Count the locks that were never granted, and find the first of them.  False
- * if there is no memory. */
+/* Count the locks that were never granted, and find the first of them.  Returns
+ * false if there is no memory. */
 static bool count_never_granted(struct checker *checker)
 {
     const struct hf_history *history = checker->history;
@@ -450,7 +453,7 @@ static bool count_never_granted(struct checker *checker)
     return true;
 }
 
-/* By time, then by line. */
+/* Compare by time, then by line. */
 static int compare_violations(const void *a, const void *b)
 {
     const struct hf_violation *x = a, *y = b;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The commands of this program.  ${argv}[0] is the command's name; each returns
- * the exit status. */
+/* The commands of this program.  ${argv}[0] is the name of the command.  Each
+ * returns the exit status. */
 #ifndef HF_TORTURE_COMMANDS_H
 #define HF_TORTURE_COMMANDS_H
 

@@ -2,8 +2,7 @@
 /*
  * Reads the whole file, parses its lines, sorts the events by time and applies
  * them one by one: each event changes the attempt of its client at its lock.
- * An event that does not fit the state of the attempt makes the history
- * invalid.
+ * If an event does not fit the state of the attempt, the history is invalid.
  */
 #include "torture/history.h"
 
@@ -17,16 +16,16 @@
 
 #define FIRST_TEXT_BYTES ((size_t)1 << 16)
 
-/* An event and the line it is in, from 1. */
+/* An event, and the number of its line, counted from 1. */
 struct history_entry {
     struct hf_history_event event;
     size_t line;
 };
 
-/* A client while events are applied. */
+/* What is known of a client while events are applied. */
 struct history_client {
-    uint32_t first_attempt; /* index + 1 of its newest attempt that has not
-                               ended; 0: none */
+    uint32_t first_attempt; /* index plus 1 of its newest attempt that has
+                               not ended; 0: none */
     bool dead;              /* DIED was applied */
 };
 
@@ -84,7 +83,7 @@ static hf_status read_text(FILE *file, size_t most_bytes,
 
 /* ----------------------------------------------------------------- lines -- */
 
-/* Parse ${text}, line number ${line}, and keep its event. */
+/* Parse ${text}, the line number ${line}, and keep its event. */
 static hf_status add_event(struct history_reader *reader, char *text,
                            size_t line)
 {
@@ -134,7 +133,7 @@ static hf_status parse_lines(struct history_reader *reader, char *text)
     return status;
 }
 
-/* By time, then by line, so that the sort is stable. */
+/* Compare by time, then by line, so that the sort is stable. */
 static int compare_events(const void *a, const void *b)
 {
     const struct history_entry *x = a, *y = b;
@@ -146,7 +145,8 @@ static int compare_events(const void *a, const void *b)
 
 /* -------------------------------------------------------------- attempts -- */
 
-/* Refuse the history: the event does not fit what the client did before. */
+/* Refuse the history, because the event does not fit what the client did
+ * before. */
 static hf_status invalid_event(struct history_reader *reader,
                                const struct history_entry *entry,
                                const char *why)
@@ -159,7 +159,7 @@ static hf_status invalid_event(struct history_reader *reader,
                         hf_quote(event->lock, strlen(event->lock)).text, why);
 }
 
-/* The attempt of ${client} at ${lock} that has not ended, or NULL. */
+/* Return the attempt of ${client} at ${lock} that has not ended, or NULL. */
 static struct hf_history_attempt *find_attempt(struct history_reader *reader,
                                                uint32_t client, uint32_t lock)
 {
@@ -176,7 +176,7 @@ static struct hf_history_attempt *find_attempt(struct history_reader *reader,
     return NULL;
 }
 
-/* WANT: a new attempt. */
+/* Apply WANT: begin an attempt. */
 static hf_status begin_attempt(struct history_reader *reader,
                                const struct history_entry *entry,
                                uint32_t client, uint32_t lock)
@@ -217,7 +217,7 @@ static hf_status begin_attempt(struct history_reader *reader,
     return HF_OK;
 }
 
-/* Set how ${attempt} ended, and take it off its client's list of open
+/* Note how ${attempt} ended, and remove it from its client's list of open
  * attempts. */
 static void end_attempt(struct history_reader *reader,
                         struct hf_history_attempt *attempt,
@@ -234,7 +234,7 @@ static void end_attempt(struct history_reader *reader,
     *index = attempt->next;
 }
 
-/* WRITE: keep it for the rule FENCE. */
+/* Apply WRITE: keep the write for the rule FENCE. */
 static hf_status add_write(struct history_reader *reader,
                            const struct hf_history_attempt *attempt,
                            const struct history_entry *entry)
@@ -261,7 +261,7 @@ static hf_status add_write(struct history_reader *reader,
     return HF_OK;
 }
 
-/* Has an event of this type, one of a holder, a token? */
+/* Does ${event}, which is one of a holder, have a token? */
 static bool has_token(const struct hf_history_event *event)
 {
     return event->type != HF_HISTORY_HELD && event->type != HF_HISTORY_SEEN;
@@ -280,7 +280,7 @@ uint64_t hf_history_attempt_until_us(const struct hf_history_attempt *attempt)
                                                      : attempt->seen_us;
 }
 
-/* An event of a client that holds the lock. */
+/* Apply an event of a client that holds the lock. */
 static hf_status on_holder(struct history_reader *reader,
                            struct hf_history_attempt *attempt,
                            const struct history_entry *entry)
@@ -319,7 +319,7 @@ static hf_status on_holder(struct history_reader *reader,
     }
 }
 
-/* An event of a client that waits for the lock. */
+/* Apply an event of a client that waits for the lock. */
 static hf_status on_waiter(struct history_reader *reader,
                            struct hf_history_attempt *attempt,
                            const struct history_entry *entry)
@@ -350,7 +350,7 @@ static hf_status on_waiter(struct history_reader *reader,
     return HF_OK;
 }
 
-/* An event about one lock. */
+/* Apply an event about one lock. */
 static hf_status on_lock(struct history_reader *reader,
                          const struct history_entry *entry, uint32_t client)
 {
@@ -378,7 +378,7 @@ static hf_status on_lock(struct history_reader *reader,
 
 /* --------------------------------------------------------------- clients -- */
 
-/* DIED: all attempts of the client end. */
+/* Apply DIED: end all attempts of the client. */
 static void kill_client(struct history_reader *reader,
                         struct history_client *client,
                         const struct history_entry *entry)
@@ -391,8 +391,8 @@ static void kill_client(struct history_reader *reader,
     reader->history->deaths++;
 }
 
-/* FROZEN or THAWED: the client could not be notified of a loss until
- * ${until_us}.  Record that in its open attempts. */
+/* Apply FROZEN or THAWED: note in all open attempts of the client that it could
+ * not be notified of a loss before ${until_us}. */
 static void freeze_client(struct history_reader *reader,
                           const struct history_client *client,
                           uint64_t until_us)
@@ -406,7 +406,7 @@ static void freeze_client(struct history_reader *reader,
     }
 }
 
-/* An event about the client as a whole. */
+/* Apply an event about the whole client. */
 static void on_client(struct history_reader *reader,
                       const struct history_entry *entry, uint32_t number)
 {
@@ -442,8 +442,8 @@ static hf_status intern_clients(struct history_reader *reader)
     return reader->clients != NULL ? HF_OK : no_memory(reader->error);
 }
 
-/* Apply one event.  Events of a client after its death are ignored: it may have
- * written them to the pipe just before it was killed, and its parent has
+/* Apply one event.  Events of a client after its death are ignored.  It may
+ * have written them to the pipe just before it was killed, while its parent
  * recorded the death with an earlier time. */
 static hf_status apply_event(struct history_reader *reader,
                              const struct history_entry *entry)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See history_event.h.  Tables say which words and keys there are; both the
- * parser and the writer follow them.
+ * See history_event.h.  The parser and the writer both follow the tables of
+ * words and keys below.
  */
 #include "torture/history_event.h"
 
@@ -42,9 +42,9 @@ static const struct {
 
 static const struct {
     const char *name;
-    unsigned needs;     /* keys that must be there */
-    unsigned may;       /* keys that may be there; no others may */
-    bool entire_client; /* the event has "-" for LOCK */
+    unsigned needs;     /* keys that must be given */
+    unsigned may;       /* further keys that may be given */
+    bool entire_client; /* the event is about the whole client: "-" for LOCK */
 } types[] = {
     [HF_HISTORY_WANT] = {"want", KEY_KIND, KEY_PERMITS | KEY_LIMIT, false},
     [HF_HISTORY_QUEUED] = {"queued", 0, 0, false},
@@ -83,7 +83,7 @@ const char *hf_history_kind_name(enum hf_kind kind)
 
 /* ---------------------------------------------------------------- values -- */
 
-/* A decimal number of 64 bits, and nothing else. */
+/* Parse a decimal number of 64 bits. */
 static bool parse_number(const char *text, uint64_t *number)
 {
     *number = 0;
@@ -99,7 +99,7 @@ static bool parse_number(const char *text, uint64_t *number)
     return true;
 }
 
-/* A number of permits: 1 or more. */
+/* Parse a number of permits, which is 1 or more. */
 static bool parse_permits(const char *text, uint32_t *permits)
 {
     uint64_t number;
@@ -110,7 +110,7 @@ static bool parse_permits(const char *text, uint32_t *permits)
     return true;
 }
 
-/* A time, or "forever". */
+/* Parse a time, or "forever". */
 static bool parse_safe_until(const char *text, uint64_t *at_us)
 {
     if (strcmp(text, "forever") == 0) {
@@ -126,7 +126,7 @@ static bool parse_accepted(const char *text, bool *accepted)
     return *accepted || strcmp(text, "no") == 0;
 }
 
-/* The name of a kind. */
+/* Parse the name of a kind. */
 static bool parse_kind(const char *text, enum hf_kind *kind)
 {
     for (size_t i = 0; i < KINDS; i++) {
@@ -163,7 +163,8 @@ static bool parse_value(enum key key, const char *text,
 
 /* ----------------------------------------------------------------- parse -- */
 
-/* Refuse with HF_EINVAL: ${text} is no valid ${what}.  NULL: it is missing. */
+/* Refuse ${text}, which is no valid ${what}, with HF_EINVAL.  ${text} is NULL
+ * if it is missing. */
 static hf_status refuse(struct hf_error *error, const char *what,
                         const char *text, const char *expected)
 {
@@ -174,8 +175,8 @@ static hf_status refuse(struct hf_error *error, const char *what,
                         hf_quote(text, strlen(text)).text, what, expected);
 }
 
-/* The next word of a line, NUL-terminated; ${rest} is moved behind it.  NULL
- * at the end of the line. */
+/* Return the next word of a line, with a NUL behind it, and move ${rest} behind
+ * the word.  Returns NULL at the end of the line. */
 static char *next_word(char **rest)
 {
     char *piece = *rest + strspn(*rest, " \t\r\n");
@@ -205,7 +206,7 @@ static hf_status take_type(char **rest, struct hf_history_event *event,
                   "shared, release, lost, gaveup, died, frozen or thawed");
 }
 
-/* Parse the LOCK, which is "-" for events about the whole client. */
+/* Parse the LOCK.  It is "-" for events about the whole client. */
 static hf_status take_lock(char **rest, struct hf_history_event *event,
                            struct hf_error *error)
 {
@@ -245,7 +246,8 @@ static hf_status take_value(char *text, struct hf_history_event *event,
                         types[event->type].name);
 }
 
-/* Parse the rest of the line: the keys that the event must and may have. */
+/* Parse the rest of the line: the keys that the event must have and may have.
+ */
 static hf_status take_values(char **rest, struct hf_history_event *event,
                              struct hf_error *error)
 {
@@ -301,7 +303,8 @@ struct line_writer {
     size_t bytes;
 };
 
-/* Append to the line, which is long enough for any event of ours. */
+/* Append the formatted text to the line, which has room for any event of ours.
+ */
 static void __attribute__((format(printf, 2, 3)))
 add(struct line_writer *text, const char *format, ...)
 {
@@ -316,7 +319,7 @@ add(struct line_writer *text, const char *format, ...)
     text->bytes += (size_t)bytes;
 }
 
-/* Append the name of a lock, percent-encoded where it has to be. */
+/* Append the name of a lock, percent-encoded where necessary. */
 static void add_lock(struct line_writer *text, const char *lock)
 {
     bool dash = strcmp(lock, "-") == 0;

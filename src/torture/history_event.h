@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One event of a history: something that a client did or observed, in one
- * line.
+ * One event of a history, that is, something that a client did or observed, as
+ * one line:
  *
  *     TIME CLIENT WORD LOCK [KEY=VALUE]...
  *
@@ -23,19 +23,19 @@
  *     lost     token=                   was notified of the loss
  *     gaveup                            does not want the lock any more
  *
- * and with "-" for LOCK, because they are about the whole client:
+ * Events about the whole client have "-" for LOCK:
  *
  *     died                              is about to be killed
  *     frozen                            is about to be stopped
  *     thawed                            was continued
  *
  * In the name of a lock, spaces, control characters and '%' are
- * percent-encoded, and so is a name that is "-".  kind is mutex, read, write,
+ * percent-encoded, and so is the name "-".  kind is mutex, read, write,
  * semaphore or election; safe_until is a TIME or "forever".
  *
- * What a client gains it records afterwards, and what it gives up it records
- * before.  So a history never claims that a client relied on a lock for longer
- * than it did.
+ * A client records what it gains after it has gained it, and what it gives up
+ * before it gives it up.  So a history never claims that a client relied on a
+ * lock for longer than it did.
  */
 #ifndef HF_TORTURE_HISTORY_EVENT_H
 #define HF_TORTURE_HISTORY_EVENT_H
@@ -68,7 +68,7 @@ enum hf_history_event_type {
 struct hf_history_event {
     uint64_t at_us;
     const char *client; /* points into the line that was parsed */
-    const char *lock;   /* NULL: the whole client */
+    const char *lock;   /* NULL: the event is about the whole client */
     enum hf_history_event_type type;
     enum hf_kind kind; /* of WANT */
     uint32_t permits;  /* of WANT for a semaphore, else 1 */
@@ -79,21 +79,22 @@ struct hf_history_event {
     bool accepted;          /* of WRITE */
 };
 
-/* Room for a line, with its NUL.  It is PIPE_BUF: a pipe takes a line in one
- * piece, so lines of several writers are never mixed. */
+/* Room for a line and its NUL.  It is PIPE_BUF: a pipe takes a line of that
+ * size in one piece, so the lines of several writers are never mixed. */
 #define HF_HISTORY_EVENT_BYTES 4096
 
-/* Parse ${line}; NULs are written into it, and ${event} points into it.
- * HF_EINVAL: ${error} says what is wrong and what was expected. */
+/* Parse ${line}.  NULs are written into ${line}, and ${event} points into it.
+ * If the line is wrong, HF_EINVAL is returned, and ${error} says what was
+ * expected. */
 hf_status hf_history_event_parse(char *line, struct hf_history_event *event,
                                  struct hf_error *error);
 
 /* Write ${event} to ${line}, with a newline and without a NUL.  Returns the
- * number of bytes. */
+ * number of bytes written. */
 size_t hf_history_event_format(const struct hf_history_event *event,
                                char line[HF_HISTORY_EVENT_BYTES]);
 
-/* "mutex" and so on, for the kinds that a history may have. */
+/* Return the name of ${kind} in histories, "mutex" and so on. */
 const char *hf_history_kind_name(enum hf_kind kind);
 
 #endif

@@ -15,7 +15,7 @@ bool hf_history_attempts_conflict(const struct hf_history_attempt *a,
 
     if (a_kind == HF_KIND_SEMAPHORE && b_kind == HF_KIND_SEMAPHORE)
         return (uint64_t)a->permits + b->permits > limit;
-    /* A semaphore and a lock of the same name are independent of each other. */
+    /* A semaphore and another lock with the same name are independent. */
     if (a_kind == HF_KIND_SEMAPHORE || b_kind == HF_KIND_SEMAPHORE)
         return false;
     return a_kind != HF_KIND_READ || b_kind != HF_KIND_READ;
@@ -34,7 +34,7 @@ static void add_interval(struct hf_hold_intervals *intervals,
         intervals->items[intervals->count++] = *interval;
 }
 
-/* Add the one or two intervals of an attempt that was granted. */
+/* Add the one or two intervals of ${attempt}, which was granted. */
 static void add_intervals_of(struct hf_hold_intervals *intervals,
                              const struct hf_history_attempt *attempt,
                              uint32_t index)
@@ -58,7 +58,7 @@ static void add_intervals_of(struct hf_hold_intervals *intervals,
     add_interval(intervals, &interval);
 }
 
-/* By lock, then by time, then by attempt. */
+/* Compare by lock, then by time, then by attempt. */
 static int compare_intervals(const void *a, const void *b)
 {
     const struct hf_hold_interval *x = a, *y = b;
@@ -128,8 +128,8 @@ attempt_of(const struct hf_open_intervals *open, size_t index)
     return &open->history->attempts[open->intervals->items[index].attempt];
 }
 
-/* The interval ${index} has ended: take it out of its group, the heaps and the
- * sum. */
+/* End the interval ${index}: remove it from its group and the heaps, and
+ * subtract its permits. */
 static void end_one(struct hf_open_intervals *open, size_t index)
 {
     struct hf_open_interval *item = &open->items[index];

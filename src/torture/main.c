@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * holdfast-torture: the commands torture and verify of holdfast, which starts
- * it with the command as the first argument.  A program of its own, so that the
- * tool that operators use carries no workloads and no checker.
+ * holdfast-torture: the commands torture and verify of holdfast.  holdfast
+ * starts this program with the name of the command as the first argument.  It
+ * is a separate program, so that the tool that operators use contains no
+ * workloads and no checker.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See name_table.h.  A hash table with open addressing and linear probing; at
+ * See name_table.h.  A hash table with open addressing and linear probing.  At
  * most half of the slots are used.
  */
 #include "torture/name_table.h"
@@ -12,7 +12,7 @@
 
 #define FIRST_SLOTS 64
 
-/* The slot of ${name}, or the free one where it belongs. */
+/* Return the slot of ${name}, or the free slot where it belongs. */
 static uint32_t slot_of(const struct hf_name_table *table, const char *name)
 {
     uint32_t slot = hf_hash_text(name) & (table->slot_count - 1);
@@ -23,7 +23,7 @@ static uint32_t slot_of(const struct hf_name_table *table, const char *name)
     return slot;
 }
 
-/* Make room for one more name.  False if there is no memory. */
+/* Make room for one more name.  Returns false if there is no memory. */
 static bool grow(struct hf_name_table *table)
 {
     uint32_t wanted =

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The nemesis kills and freezes workers at random, as Jepsen's process does by
- * that name: half of the faults hit a worker that holds a lock, because that is
- * when a lock service can go wrong.
+ * The nemesis kills and freezes workers at random, like the process of that
+ * name in Jepsen.  Half of the faults hit a worker that holds a lock, because
+ * that is when a lock service can go wrong.
  */
 #include "torture/workers.h"
 
@@ -19,7 +19,7 @@ struct nemesis {
     uint64_t fault_at_ms; /* when the next fault is due; HF_FOREVER: never */
 };
 
-/* The time to the next fault is uniform from 0 to twice the mean. */
+/* Choose the time to the next fault: uniform from 0 to twice the mean. */
 static void schedule_fault(struct nemesis *nemesis)
 {
     uint64_t every_ms = nemesis->workers->opts->fault_every_ms;
@@ -30,16 +30,17 @@ static void schedule_fault(struct nemesis *nemesis)
             hf_clock_now_ms() + hf_random_below(&nemesis->random, 2 * every_ms);
 }
 
-/* Half of the time any worker; else one that holds a lock, if there is one,
- * because a fault then hits it while it relies on the lock. */
+/* Choose the worker for a fault.  In half of the cases it is any worker;
+ * otherwise one that holds a lock, if there is one, so that the fault hits it
+ * while it relies on the lock. */
 static struct hf_worker_process *choose_victim(struct nemesis *nemesis)
 {
     struct hf_workers *workers = nemesis->workers;
     uint64_t first = hf_random_below(&nemesis->random, HF_RESOURCES);
     unsigned holder = 0;
 
-    /* The holder of the first lock that is held, beginning with a random
-     * one. */
+    /* Find the holder of a lock that is held, searching from a random lock on.
+     */
     for (unsigned i = 0; i < HF_RESOURCES && holder == 0; i++)
         holder =
             atomic_load(&workers->resources[(first + i) % HF_RESOURCES].holder);
@@ -50,14 +51,14 @@ static struct hf_worker_process *choose_victim(struct nemesis *nemesis)
                                                workers->opts->count)];
 }
 
-/* Kill or freeze one worker; a worker that was killed is started anew. */
+/* Kill or freeze one worker.  A worker that was killed is started again. */
 static void inject_fault(struct nemesis *nemesis)
 {
     struct hf_worker_process *victim = choose_victim(nemesis);
     bool kills = hf_random_below(&nemesis->random, 2) == 0;
 
-    /* A worker that is frozen is spared, because what it does after the thaw is
-     * what the freeze was for. */
+    /* A worker that is frozen is not hit again, because what it does after the
+     * thaw is what the freeze is meant to test. */
     if (victim->pid == 0 || victim->thaw_at_ms != HF_FOREVER)
         return;
     if (kills) {

@@ -4,15 +4,18 @@
 
 #include "base/memory.h"
 
-/* The attempts of a group conflict with the same others, permits apart. */
+/* The groups of attempts: apart from their permits, attempts of one group
+ * conflict with the same others. */
 enum group { READERS, EXCLUSIVE, SEMAPHORES, GROUPS };
 
-/* A node of the tree: the greatest and least values of the attempts below
- * it. */
+/* A node of the tree: the greatest and least values of the attempts below it.
+ */
 struct hf_overtakers_node {
-    uint64_t came_us[GROUPS]; /* greatest; 0: there is none */
-    uint32_t permits;         /* greatest, of semaphores */
-    int64_t spare;            /* least of .limit less .permits, of semaphores */
+    uint64_t came_us[GROUPS]; /* the greatest of each group; 0: no attempt of
+                                 that group */
+    uint32_t permits;         /* the greatest of the semaphores */
+    int64_t spare;            /* the least .limit minus .permits of the
+                                 semaphores */
 };
 
 static enum group group_of(const struct hf_history_attempt *attempt)
@@ -36,8 +39,8 @@ attempt_of(const struct hf_overtakers *overtakers, size_t index)
 
 /* ----------------------------------------------------------------- build -- */
 
-/* When the ticket of the interval ${index} came.  ${before} is the index + 1 of
- * the interval of its client before; 0: none. */
+/* Return when the ticket of the interval ${index} came.  ${before} is the index
+ * plus 1 of the previous interval of its client; 0: none. */
 static uint64_t came_us(const struct hf_overtakers *overtakers, size_t index,
                         size_t before)
 {
@@ -50,12 +53,13 @@ static uint64_t came_us(const struct hf_overtakers *overtakers, size_t index,
     return attempt_of(overtakers, index)->want_us;
 }
 
-/* Fill in .came_us.  False if there is no memory. */
+/* Fill in .came_us.  Returns false if there is no memory. */
 static bool find_tickets(struct hf_overtakers *overtakers)
 {
     size_t count = overtakers->intervals->count;
     size_t clients = overtakers->history->clients.count;
-    size_t *last = hf_alloc((clients + 1) * sizeof *last); /* of each client */
+    /* by client: its last interval */
+    size_t *last = hf_alloc((clients + 1) * sizeof *last);
 
     overtakers->came_us = hf_alloc((count + 1) * sizeof *overtakers->came_us);
     if (last == NULL || overtakers->came_us == NULL) {
@@ -136,8 +140,8 @@ void hf_overtakers_free(struct hf_overtakers *overtakers)
 
 /* ---------------------------------------------------------------- search -- */
 
-/* Can an attempt below ${node} have overtaken ${attempt}?  If false, none
- * has. */
+/* Can an attempt below ${node} have overtaken ${attempt}?  If this is false,
+ * none has. */
 static bool may_have(const struct hf_overtakers_node *node,
                      const struct hf_history_attempt *attempt)
 {
@@ -156,8 +160,8 @@ static bool may_have(const struct hf_overtakers_node *node,
     }
 }
 
-/* The first interval of the lock of ${index} that began after ${after_us};
- * ${index} if there is none before it. */
+/* Return the first interval of the lock of ${index} that began after
+ * ${after_us}; ${index} if no earlier one did. */
 static size_t first_behind(const struct hf_overtakers *overtakers, size_t index,
                            uint64_t after_us)
 {
@@ -190,8 +194,8 @@ static bool overtook(const struct hf_overtakers *overtakers, size_t other,
                                         that->kind);
 }
 
-/* How many leaves the greatest subtree has whose last leaf is just before
- * ${end}. */
+/* Return the number of leaves of the greatest subtree whose last leaf is just
+ * before ${end}. */
 static size_t greatest_before(size_t end)
 {
     return end & (~end + 1);
@@ -206,7 +210,7 @@ size_t hf_overtakers_last(struct hf_overtakers *overtakers, size_t index,
     size_t end = before;
 
     while (end > first) {
-        /* the node whose leaves are the last .size before .end */
+        /* the node whose leaves are the last ${size} before ${end} */
         size_t node = (overtakers->leaves + end - size) / size;
 
         overtakers->steps++;

@@ -13,7 +13,7 @@
 #include "command/ui.h"
 #include "torture/timeline.h"
 
-/* At most this many violations are printed one by one. */
+/* The most violations that are printed one by one. */
 #define PRINTED_MAX 20
 
 /* ------------------------------------------------------------------ text -- */
@@ -51,7 +51,8 @@ static struct hf_quoted lock_of(const struct hf_history *history,
     return hf_quote(name, strlen(name));
 }
 
-/* One line: where, which rule, who, and why it is a violation. */
+/* Print one line: where, which rule, which client, and why it is a violation.
+ */
 static void print_violation(FILE *out, const struct hf_history *history,
                             const struct hf_violation *violation)
 {
@@ -100,7 +101,8 @@ static void print_violation(FILE *out, const struct hf_history *history,
     }
 }
 
-/* One line about the handoffs after releases or deaths, if there are any. */
+/* Print a line about the handoffs after releases or deaths, if there are any.
+ */
 static void print_handoffs(FILE *out, const char *after,
                            const struct hf_handoffs *handoffs)
 {
@@ -115,7 +117,7 @@ static void print_handoffs(FILE *out, const char *after,
             handoffs->count);
 }
 
-/* Part of the last line: how much was checked. */
+/* Print the part of the last line that says how much was checked. */
 static void print_extent(FILE *out, const struct hf_history *history,
                          const struct hf_check_result *result)
 {
@@ -127,7 +129,7 @@ static void print_extent(FILE *out, const struct hf_history *history,
             losses == 1 ? "" : "es");
 }
 
-/* The last line: the result, and how often each rule was broken. */
+/* Print the last line: the result, and how often each rule was broken. */
 static void print_result(FILE *out, const struct hf_history *history,
                          const struct hf_check_result *result)
 {
@@ -153,7 +155,7 @@ static void print_result(FILE *out, const struct hf_history *history,
     fputs("\n", out);
 }
 
-/* A line about locks that were never granted, if there are any. */
+/* Print a line about locks that were never granted, if there are any. */
 static void print_never_granted(FILE *out, const struct hf_history *history,
                                 const struct hf_check_result *result)
 {
@@ -209,7 +211,8 @@ void hf_report_text(FILE *out, const struct hf_history *history,
 
 /* ------------------------------------------------------------------ json -- */
 
-/* As a string, because most JSON readers have no 64-bit numbers. */
+/* Write a token as a string, because most JSON readers have no 64-bit numbers.
+ */
 static void put_token(struct hf_json *json, const char *key, uint64_t token)
 {
     char text[24];
@@ -218,7 +221,7 @@ static void put_token(struct hf_json *json, const char *key, uint64_t token)
     hf_json_string(json, key, text);
 }
 
-/* An attempt as an object. */
+/* Write an attempt as an object. */
 static void put_attempt(struct hf_json *json, const char *key,
                         const struct hf_history *history, uint32_t index)
 {
@@ -233,7 +236,7 @@ static void put_attempt(struct hf_json *json, const char *key,
     hf_json_end_object(json);
 }
 
-/* A violation as an object. */
+/* Write a violation as an object. */
 static void put_violation(struct hf_json *json,
                           const struct hf_history *history,
                           const struct hf_violation *violation)
@@ -255,7 +258,7 @@ static void put_violation(struct hf_json *json,
     hf_json_end_object(json);
 }
 
-/* Handoffs as an object. */
+/* Write handoffs as an object. */
 static void put_handoffs(struct hf_json *json, const char *key,
                          const struct hf_handoffs *handoffs)
 {
@@ -308,7 +311,8 @@ void hf_report_json(FILE *out, const struct hf_history *history,
 
 /* ---------------------------------------------------------------- report -- */
 
-/* Write the timeline to the file ${name}.  False after printing why not. */
+/* Write the timeline to the file ${name}.  Returns false after printing why
+ * that failed. */
 static bool draw(const char *name, const struct hf_history *history,
                  const struct hf_check_result *result)
 {
@@ -333,7 +337,7 @@ static bool draw(const char *name, const struct hf_history *history,
     return true;
 }
 
-/* The exit status.  A history without a grant breaks no rule but proves
+/* Return the exit status.  A history without a grant breaks no rule but proves
  * nothing, so it is no success. */
 static int exit_of_result(const struct hf_report_opts *opts,
                           const struct hf_check_result *result)
@@ -353,7 +357,7 @@ static int exit_of_result(const struct hf_report_opts *opts,
     return HF_EXIT_DATA;
 }
 
-/* Check ${history} and report.  Returns the exit status. */
+/* Check ${history} and write the report.  Returns the exit status. */
 static int check(const struct hf_report_opts *opts,
                  const struct hf_history *history)
 {
@@ -376,7 +380,7 @@ static int check(const struct hf_report_opts *opts,
     return exit_code;
 }
 
-/* The exit status for a history that could not be read. */
+/* Return the exit status for a history that could not be read. */
 static int exit_of(hf_status status)
 {
     if (status == HF_EINVAL)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See timeline.h.  First choose the span of time and the clients to show, then
- * draw the parts one by one.
+ * See timeline.h.  Chooses the span of time and the clients to show, then draws
+ * the parts one by one.
  */
 #include "torture/timeline.h"
 
@@ -13,12 +13,11 @@ enum {
     WIDE = 1000,   /* length of the time axis */
     TOP = 70,      /* where the first row begins */
     ROW = 26,      /* height of a row */
-    BAR = 16,      /* height of a bar in it */
-    ROWS_MAX = 60, /* clients shown at most */
+    BAR = 16,      /* height of a bar in a row */
+    ROWS_MAX = 60, /* the most clients that are shown */
 };
 
-/* Without a violation at most this many attempts are shown, from the first on.
- */
+/* The most attempts that are shown if there is no violation: the first ones. */
 #define ATTEMPTS_SHOWN 300
 
 /* The image that is being drawn. */
@@ -45,8 +44,8 @@ static uint64_t max_u64(uint64_t a, uint64_t b)
 
 /* ---------------------------------------------------------- what to show -- */
 
-/* When ${attempt} had ended and, if it is known until when its client could
- * rely on the lock, that was past too.  At most the end of the history. */
+/* Return when ${attempt} had ended and its client could not rely on the lock
+ * any more, if that is known; at most the end of the history. */
 static uint64_t end_of(const struct timeline *timeline,
                        const struct hf_history_attempt *attempt)
 {
@@ -58,7 +57,7 @@ static uint64_t end_of(const struct timeline *timeline,
     return max_u64(ended_us, min_u64(until_us, timeline->history->ended_us));
 }
 
-/* Choose the span of time of the two attempts of the violation, with a
+/* Choose the span of time: that of the two attempts of the violation, with a
  * margin. */
 static void frame_violation(struct timeline *timeline)
 {
@@ -75,7 +74,7 @@ static void frame_violation(struct timeline *timeline)
     timeline->until_us = min_u64(history->ended_us, until_us + room_us);
 }
 
-/* Choose the span of time. */
+/* Choose the span of time that is shown. */
 static void frame(struct timeline *timeline)
 {
     const struct hf_history *history = timeline->history;
@@ -90,7 +89,7 @@ static void frame(struct timeline *timeline)
         timeline->until_us = timeline->from_us + 1;
 }
 
-/* Is ${attempt} in the span, and of the lock that the violation is about? */
+/* Is ${attempt} within the span and, if there is a violation, at its lock? */
 static bool is_shown(const struct timeline *timeline,
                      const struct hf_history_attempt *attempt)
 {
@@ -102,7 +101,7 @@ static bool is_shown(const struct timeline *timeline,
            end_of(timeline, attempt) >= timeline->from_us;
 }
 
-/* The row of ${client}, or .row_count if it has none. */
+/* Return the row of ${client}, or .row_count if it has none. */
 static unsigned row_of(const struct timeline *timeline, uint32_t client)
 {
     unsigned row = 0;
@@ -123,8 +122,8 @@ static void add_row(struct timeline *timeline, uint32_t client)
         timeline->rows[timeline->row_count++] = client;
 }
 
-/* Give each client that is shown a row; first the two of the violation, so that
- * they have one in any case. */
+/* Give a row to each client that is shown.  The two of the violation come
+ * first, so that they have rows in any case. */
 static void choose_rows(struct timeline *timeline)
 {
     const struct hf_history_attempt *attempts = timeline->history->attempts;
@@ -140,7 +139,7 @@ static void choose_rows(struct timeline *timeline)
 
 /* ---------------------------------------------------------------- shapes -- */
 
-/* The x coordinate of a time. */
+/* Return the x coordinate of the time ${at_us}. */
 static double x_of(const struct timeline *timeline, uint64_t at_us)
 {
     uint64_t within_us =
@@ -172,7 +171,7 @@ static void write_text(const struct timeline *timeline, const char *text)
     }
 }
 
-/* A bar from ${from_us} to ${until_us}, at least half a unit wide. */
+/* Draw a bar from ${from_us} to ${until_us}, at least half a unit wide. */
 static void draw_bar(const struct timeline *timeline, const char *class,
                      unsigned row, uint64_t from_us, uint64_t until_us)
 {
@@ -187,7 +186,7 @@ static void draw_bar(const struct timeline *timeline, const char *class,
             class, x, TOP + row * ROW, wide < 0.5 ? 0.5 : wide, BAR);
 }
 
-/* The character ${sign} at ${at_us}. */
+/* Draw the character ${sign} at ${at_us}. */
 static void draw_mark(const struct timeline *timeline, const char *class,
                       const char *sign, unsigned row, uint64_t at_us)
 {
@@ -199,7 +198,7 @@ static void draw_mark(const struct timeline *timeline, const char *class,
             class, x_of(timeline, at_us), TOP + row * ROW + BAR - 3, sign);
 }
 
-/* The CSS class of a bar. */
+/* Return the CSS class of a bar. */
 static const char *class_of(enum hf_kind kind)
 {
     if (kind == HF_KIND_READ)
@@ -207,8 +206,8 @@ static const char *class_of(enum hf_kind kind)
     return kind == HF_KIND_SEMAPHORE ? "permit" : "hold";
 }
 
-/* What follows a grant: holding, reading after a downgrade, and the time after
- * safe-until. */
+/* Draw what follows a grant: holding, reading after a downgrade, and the time
+ * after safe-until. */
 static void draw_hold(const struct timeline *timeline,
                       const struct hf_history_attempt *attempt, unsigned row)
 {
@@ -223,7 +222,7 @@ static void draw_hold(const struct timeline *timeline,
         draw_bar(timeline, "beyond", row, safe_us, until_us);
 }
 
-/* One attempt: waiting, holding, and how it ended. */
+/* Draw one attempt: waiting, holding, and how it ended. */
 static void draw_attempt(const struct timeline *timeline,
                          const struct hf_history_attempt *attempt)
 {
@@ -257,7 +256,7 @@ static const char style[] =
     ".axis { stroke: #999 }\n"
     "</style>\n";
 
-/* The title: the result or the violation. */
+/* Draw the title: the result, or the violation. */
 static void draw_head(const struct timeline *timeline)
 {
     const struct hf_history *history = timeline->history;
@@ -284,7 +283,7 @@ static void draw_head(const struct timeline *timeline)
     fputs("</text>\n", timeline->file);
 }
 
-/* The legend. */
+/* Draw the legend. */
 static void draw_legend(const struct timeline *timeline)
 {
     static const struct {
@@ -309,7 +308,7 @@ static void draw_legend(const struct timeline *timeline)
             x);
 }
 
-/* The names of the clients. */
+/* Draw the names of the clients. */
 static void draw_rows(const struct timeline *timeline)
 {
     for (unsigned row = 0; row < timeline->row_count; row++) {
@@ -321,7 +320,7 @@ static void draw_rows(const struct timeline *timeline)
     }
 }
 
-/* The time axis with five labels. */
+/* Draw the time axis with five labels. */
 static void draw_axis(const struct timeline *timeline)
 {
     unsigned y = TOP + timeline->row_count * ROW + 4;
@@ -342,7 +341,7 @@ static void draw_axis(const struct timeline *timeline)
     }
 }
 
-/* A frame around the time of the violation. */
+/* Draw a frame around the time of the violation. */
 static void draw_violation(const struct timeline *timeline)
 {
     const struct hf_violation *violation = timeline->violation;

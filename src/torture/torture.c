@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * holdfast torture: parses the command line, finds out whether the engine
- * answers, records a history in a file, and reports on it.
+ * holdfast torture: parses the command line, checks that the engine answers,
+ * records a history in a file, and reports on it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,12 +29,12 @@
 #define FOR_DEFAULT_MS 20000
 #define FAULTS_DEFAULT_MS 500
 
-/* The engine must answer for the first time within this time, or within --for
- * if that is less. */
+/* The engine must give its first answer within this time, or within --for if
+ * that is less. */
 #define REACH_MAX_MS 15000
 
-/* How much later than safe-until a worker may be notified of a loss, for a busy
- * machine. */
+/* How much later than its safe-until a worker may be notified of a loss,
+ * because a machine may be busy. */
 #define LATE_DEFAULT_MS 1000
 
 /* What the command line asks for. */
@@ -42,16 +42,16 @@ struct torture_command {
     struct hf_torture_opts opts;
     struct hf_report_opts report;
     unsigned kind;       /* --kind, an index of kinds[] */
-    const char *name;    /* NULL: the default for the kind */
+    const char *name;    /* NULL: the default name for the kind */
     const char *history; /* --history; NULL: a temporary file */
-    char made[PATH_MAX]; /* the temporary file */
+    char made[PATH_MAX]; /* path of the temporary file */
 };
 
 /* --------------------------------------------------------------- options -- */
 
-/* The values of --kind, each with its set of workloads and the default for
- * NAME.  Each has a lock name of its own, because a name must not be used for
- * locks of two kinds. */
+/* The values of --kind: each has its set of workloads and its default for NAME.
+ * The defaults differ, because a name must not be used for locks of two kinds.
+ */
 #define KINDS(KIND)                                                            \
     KIND("mutex", SET(MUTEX), "holdfast-torture/mutex")                        \
     KIND("rwlock", SET(RWLOCK), "holdfast-torture/rwlock")                     \
@@ -102,7 +102,7 @@ static const struct hf_option_row rows[] = {
               .help = "write JSON"),
 };
 
-/* NAME, or the default for the kind. */
+/* Check NAME, or use the default for the kind. */
 static hf_status check(const struct hf_command_line *line, void *options,
                        struct hf_error *error)
 {
@@ -136,8 +136,8 @@ static const struct hf_command torture_command = {
 
 /* ------------------------------------------------------------------ main -- */
 
-/* Ask the engine for the holders of the lock.  0 if it answers, else the exit
- * status. */
+/* Ask the engine for the holders of the lock.  Returns 0 if it answers, else
+ * the exit status. */
 static int ask_engine(const struct torture_command *command)
 {
     struct hf_client_opts client_opts = HF_CLIENT_OPTS_INIT;
@@ -165,10 +165,11 @@ static int ask_engine(const struct torture_command *command)
                                   : hf_exit_status(status);
 }
 
-/* Does the engine answer?  Workers wait for an engine without end, because one
- * that is away is among the faults; so one that was never there is found out
- * here.  It is asked by a process of its own, because a client has threads and
- * this process will fork.  0, or the exit status. */
+/* Check that the engine answers.  Workers wait for an engine without end,
+ * because an engine that is away is one of the faults.  So an engine that was
+ * never there must be detected here.  A process of its own asks, because a
+ * client has threads and this process will fork.  Returns 0, or the exit
+ * status. */
 static int check_engine(const struct torture_command *command)
 {
     pid_t parent = getpid(), pid = fork();
@@ -190,7 +191,7 @@ static int check_engine(const struct torture_command *command)
     return HF_EXIT_LIMIT;
 }
 
-/* Make the temporary file.  Returns its descriptor, or -1 with errno. */
+/* Make the temporary file.  Returns its descriptor, or -1 with errno set. */
 static int make_history(struct torture_command *command)
 {
     const char *directory = secure_getenv("TMPDIR");
@@ -207,7 +208,8 @@ static int make_history(struct torture_command *command)
     return mkostemp(command->made, O_CLOEXEC);
 }
 
-/* Make and open the temporary file.  NULL with errno; then no file is left. */
+/* Make and open the temporary file.  On failure returns NULL with errno set and
+ * leaves no file. */
 static FILE *open_temporary_history(struct torture_command *command)
 {
     int fd = make_history(command), reason;
@@ -222,8 +224,8 @@ static FILE *open_temporary_history(struct torture_command *command)
     return file;
 }
 
-/* Open the file that the history is written to.  NULL after printing why not.
- */
+/* Open the file that the history is written to.  Returns NULL after printing
+ * why that failed. */
 static FILE *open_history(struct torture_command *command)
 {
     FILE *file;
@@ -242,7 +244,7 @@ static FILE *open_history(struct torture_command *command)
     return file;
 }
 
-/* A temporary history is kept only if it shows a violation. */
+/* Remove a temporary history, unless it shows a violation. */
 static void keep_or_remove_history(const struct torture_command *command,
                                    int exit_code)
 {
@@ -255,8 +257,8 @@ static void keep_or_remove_history(const struct torture_command *command,
         unlink(command->made);
 }
 
-/* Record a history of the workers and the nemesis.  0; or the exit status of a
- * failure, after printing that. */
+/* Record a history of the workers and the nemesis.  Returns 0; or after
+ * printing a failure, its exit status. */
 static int record_history(const struct hf_torture_opts *opts, FILE *history)
 {
     struct hf_workers workers;
@@ -274,7 +276,7 @@ static int record_history(const struct hf_torture_opts *opts, FILE *history)
     return exit_code;
 }
 
-/* Returns the exit status. */
+/* Run the command, and return the exit status. */
 static int run(struct torture_command *command)
 {
     int exit_code = check_engine(command);

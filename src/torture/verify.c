@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* holdfast verify: parses the command line; report.c does the rest. */
+/* holdfast verify: parses the command line.  report.c does the rest. */
 #include "command/command_line.h"
 #include "torture/commands.h"
 #include "torture/report.h"
 
-/* How much later than safe-until a client may be notified of a loss, for a busy
- * machine. */
+/* How much later than its safe-until a client may be notified of a loss,
+ * because a machine may be busy. */
 #define LATE_DEFAULT_MS 500
 
 #define FIELD(field) HF_OPTION_FIELD(struct hf_report_opts, field)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See worker.h.  One loop for all workloads of the process: each is asked to
- * advance after every event and every HF_WORKLOAD_POLL_MS.
+ * See worker.h.  One loop runs all workloads of the process.  Each is asked to
+ * advance after every event, and every HF_WORKLOAD_POLL_MS.
  */
 #include "torture/worker.h"
 
@@ -18,11 +18,11 @@
 #include "command/exit_status.h"
 #include "command/ui.h"
 
-/* A name with "/semaphore" and the like behind it. */
+/* Room for a name and a suffix such as "/semaphore". */
 #define LOCK_BYTES (HF_NAME_BYTES + 32)
 
-/* One that keeps a ticket rests once in so many times, so that the others that
- * keep theirs have the lock for themselves meanwhile. */
+/* A workload that keeps a ticket rests once in this many times.  Meanwhile the
+ * others that keep their tickets have the lock for themselves. */
 #define KEPT_RESTS_ONE_IN 32
 
 struct worker_state {
@@ -38,9 +38,10 @@ struct worker_state {
 
 static const struct {
     const char *below[HF_WORKLOAD_LOCKS]; /* names of its locks below a name
-                                             that is for several kinds */
-    enum hf_workload_kind resource;       /* the workload to whose resources it
-                                             writes: one with the same locks */
+                                             that several kinds share */
+    enum hf_workload_kind resource;       /* the workload whose resources it
+                                             uses, because it has the same
+                                             locks */
 } kinds[HF_WORKLOADS] = {
     [HF_WORKLOAD_MUTEX] = {{"mutex"}, HF_WORKLOAD_MUTEX},
     [HF_WORKLOAD_TOOL] = {{"mutex"}, HF_WORKLOAD_MUTEX},
@@ -52,7 +53,7 @@ static const struct {
     [HF_WORKLOAD_ELECTION] = {{"election"}, HF_WORKLOAD_ELECTION},
 };
 
-/* The workload for the mutex of a worker that runs all kinds. */
+/* Return the workload for the mutex of a worker that runs all kinds. */
 static enum hf_workload_kind
 mutex_workload_of(const struct hf_worker_opts *opts)
 {
@@ -80,7 +81,7 @@ static bool is_wanted(const struct hf_worker_opts *opts,
     return opts->kinds & HF_WORKLOAD_SET(kind);
 }
 
-/* Fill the names and resources of the workload's locks. */
+/* Set the names and resources of the workload's locks. */
 static void choose_lock_names(struct worker_state *worker,
                               struct hf_workload *workload,
                               enum hf_workload_kind kind)
@@ -102,7 +103,7 @@ static void choose_lock_names(struct worker_state *worker,
     }
 }
 
-/* The way in which this worker uses the mutex of the workload KEPT. */
+/* Make the workload KEPT, in the way in which this worker uses its mutex. */
 static struct hf_workload *new_kept(const struct hf_worker_opts *opts)
 {
     enum hf_workload_kind way = mutex_workload_of(opts);
@@ -153,8 +154,7 @@ static hf_status open_workload(struct worker_state *worker,
     return workload->ops->open(workload, error);
 }
 
-/* Open the client and the workloads.  close_all() must be called in any case.
- */
+/* Open the client and the workloads.  close_all() must follow in any case. */
 static hf_status open_all(struct worker_state *worker, struct hf_error *error)
 {
     const struct hf_worker_opts *opts = worker->opts;
@@ -171,8 +171,8 @@ static hf_status open_all(struct worker_state *worker, struct hf_error *error)
     return status;
 }
 
-/* Close what open_all() opened; workloads first, but their memory last,
- * because callbacks of the client point to it. */
+/* Close what open_all() opened.  Workloads are closed first, but their memory
+ * is freed last, because callbacks of the client point to it. */
 static void close_all(struct worker_state *worker)
 {
     for (unsigned kind = 0; kind < HF_WORKLOADS; kind++)
@@ -186,8 +186,8 @@ static void close_all(struct worker_state *worker)
 
 /* ------------------------------------------------------------------ loop -- */
 
-/* Wait for SIGTERM, the client or a workload, and dispatch the client's
- * callbacks. */
+/* Wait for SIGTERM, the client or a workload, and run the client's callbacks.
+ */
 static void wait_for_event(struct worker_state *worker, int signals)
 {
     struct pollfd polled[HF_WORKLOADS + 2] = {
@@ -206,7 +206,7 @@ static void wait_for_event(struct worker_state *worker, int signals)
         hf_client_dispatch(worker->self.client);
 }
 
-/* Let the workload advance; if it has failed, the worker ends. */
+/* Let the workload advance.  If it has failed, the worker ends. */
 static void advance(struct worker_state *worker, struct hf_workload *workload)
 {
     workload->ending = worker->ending;
@@ -228,8 +228,8 @@ static bool is_busy(const struct worker_state *worker)
     return false;
 }
 
-/* Run until SIGTERM, then until nothing is busy.  The parent kills us if the
- * latter takes too long. */
+/* Run until SIGTERM, then until no workload is busy.  The parent kills us if
+ * that takes too long. */
 static void run_loop(struct worker_state *worker, int signals)
 {
     while (!worker->ending || is_busy(worker)) {

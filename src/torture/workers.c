@@ -17,7 +17,7 @@
 #include "command/ui.h"
 #include "torture/history.h"
 
-/* A worker that was asked to end is killed if it has not ended after this. */
+/* How long a worker that was asked to end may take before it is killed. */
 #define END_MAX_MS 20000
 
 #define POLL_MS 50
@@ -25,7 +25,7 @@
 
 /* ---------------------------------------------------------------- events -- */
 
-/* Record in the history what is done to ${process}, with the present time. */
+/* Record in the history what is done to ${process}, with the current time. */
 static void record_event(const struct hf_workers *workers,
                          const struct hf_worker_process *process,
                          enum hf_history_event_type type)
@@ -41,7 +41,7 @@ static void record_event(const struct hf_workers *workers,
     fwrite(line, 1, bytes, workers->history);
 }
 
-/* Move what is in the pipe to the history.  A worker writes each line in one
+/* Copy what is in the pipe to the history.  A worker writes each line by one
  * write() of less than PIPE_BUF, so lines are never mixed. */
 static void collect_events(const struct hf_workers *workers)
 {
@@ -54,7 +54,7 @@ static void collect_events(const struct hf_workers *workers)
 
 /* ------------------------------------------------------------- processes -- */
 
-/* In the child: be the worker until it ends. */
+/* In the child: run the worker, and exit. */
 static _Noreturn void become_worker(struct hf_workers *workers,
                                     const struct hf_worker_process *process)
 {
@@ -71,18 +71,19 @@ static _Noreturn void become_worker(struct hf_workers *workers,
         .history = workers->events[1],
     };
 
-    /* SIGINT, which a terminal sends to the whole group, stays blocked, and
-     * SIGTERM until the worker reads it from a descriptor. */
+    /* A terminal sends SIGINT to the whole group; it stays blocked in the
+     * worker.  SIGTERM stays blocked, too: the worker reads it from a
+     * descriptor. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    /* A group of its own: if our group is orphaned, the kernel sends SIGHUP to
-     * all of it as soon as one process in it is stopped. */
+    /* A process group of its own: if our group is orphaned, the kernel sends
+     * SIGHUP to all of it as soon as one process in it is stopped. */
     setpgid(0, 0);
     close(workers->events[0]);
     close(workers->signals);
     _exit(hf_worker_main(&opts));
 }
 
-/* Remember the first failure, and end. */
+/* Remember the first failure, and begin to end. */
 static void fail(struct hf_workers *workers, int exit_code)
 {
     if (workers->exit_code == 0)
@@ -99,7 +100,7 @@ void hf_workers_start(struct hf_workers *workers,
     process->thaw_at_ms = HF_FOREVER;
     snprintf(process->name, sizeof process->name, "%td.%u",
              process - workers->processes + 1, process->incarnation);
-    /* Otherwise the child would write the same lines a second time. */
+    /* Otherwise the child would write the buffered lines a second time. */
     fflush(workers->history);
     pid = fork();
     if (pid == 0)
@@ -146,8 +147,8 @@ void hf_workers_thaw_due(struct hf_workers *workers, uint64_t now_ms)
     }
 }
 
-/* Collect workers that have ended by themselves.  One that failed has printed
- * why. */
+/* Collect workers that have ended by themselves.  A worker that failed has
+ * printed why. */
 static void reap(struct hf_workers *workers)
 {
     for (unsigned i = 0; i < workers->opts->count; i++) {

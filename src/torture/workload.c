@@ -15,15 +15,15 @@
 #include "command/exit_status.h"
 #include "command/ui.h"
 
-/* The longest usual hold, and the longest wait with a limit. */
+/* The longest usual hold, and the longest wait that has a limit. */
 #define HOLD_MAX_MS 30
 #define WAIT_LIMIT_MAX_MS 500
 
-/* The longest rest of a workload that rests. */
+/* The longest rest of a workload that rests (.rest_one_in). */
 #define REST_MAX_MS 16000
 
-/* One hold in this many is 2 to 2^8 times as long, so that some outlive their
- * lease and the holders have to be notified. */
+/* One hold in this many is 2 to 2^8 times as long as usual.  So some holds
+ * outlast their lease, and their holders have to be notified. */
 #define LONG_HOLD_ONE_IN 16
 #define LONG_HOLD_LOGS 8
 
@@ -196,7 +196,8 @@ void hf_workload_give_up(struct hf_workload *workload, hf_status status,
     workload->exit_code = hf_exit_status(status);
 }
 
-/* Write to one resource: accepted unless it has seen a greater token. */
+/* Write to one resource.  The write is accepted unless the resource has seen a
+ * greater token. */
 static void write_resource(const struct hf_workload *workload,
                            const struct hf_workload_lock *lock)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The workload that campaigns to be the leader, leads for a while and resigns.
+ * The workload that campaigns to become the leader, leads for a while and
+ * resigns.
  */
 #include <holdfast/election.h>
 
@@ -12,10 +13,10 @@
 struct election_workload {
     struct hf_workload workload;
     struct hf_election *election;
-    bool gave_up; /* it resigned without having led */
+    bool gave_up; /* it resigns without having led */
 };
 
-/* The struct that ${workload} is the beginning of. */
+/* Return the struct that begins with ${workload}. */
 static struct election_workload *election_of(struct hf_workload *workload)
 {
     return container_of(workload, struct election_workload, workload);
@@ -23,7 +24,7 @@ static struct election_workload *election_of(struct hf_workload *workload)
 
 /* ------------------------------------------------------------- callbacks -- */
 
-/* A campaign has begun; one in ten is given up after a while. */
+/* A campaign has begun.  One in ten is given up after a while. */
 static void begin_campaign(struct hf_workload *workload)
 {
     hf_workload_begin_wait(workload);
@@ -33,8 +34,9 @@ static void begin_campaign(struct hf_workload *workload)
             hf_clock_now_ms() + hf_workload_wait_limit_ms(workload);
 }
 
-/* Until when the leadership that was reported is certain; 0 if it is lost.  The
- * election may have a new leadership already, which has another token. */
+/* Return until when the leadership that was reported is certain; 0 if it is
+ * lost.  The election may already have a new leadership, which has another
+ * token. */
 static uint64_t safe_until_us(struct hf_workload *workload)
 {
     const struct hf_election *election = election_of(workload)->election;
@@ -45,7 +47,7 @@ static uint64_t safe_until_us(struct hf_workload *workload)
     return hf_workload_safe_until_us(safe_until_ms);
 }
 
-/* Callbacks of the election; they run in hf_client_dispatch(). */
+/* Callbacks of the election.  hf_client_dispatch() calls them. */
 static void on_elected(void *arg, struct hf_election *election, uint64_t token)
 {
     struct hf_workload *workload = arg;
@@ -76,7 +78,7 @@ static void on_ended(void *arg, struct hf_election *election,
     hf_workload_give_up(arg, why->status, why->text);
 }
 
-/* The resignation has ended, whether or not this worker led. */
+/* The resignation has ended.  This worker need not have led. */
 static void on_resigned(void *arg, const struct hf_result *result)
 {
     struct hf_workload *workload = arg;
@@ -89,7 +91,7 @@ static void on_resigned(void *arg, const struct hf_result *result)
 
 /* ------------------------------------------------------------ operations -- */
 
-/* See hf_workload_ops. */
+/* See struct hf_workload_ops. */
 static hf_status open_workload(struct hf_workload *workload,
                                struct hf_error *error)
 {
@@ -123,7 +125,7 @@ static void campaign(struct hf_workload *workload)
         hf_workload_give_up(workload, status, hf_status_text(status));
 }
 
-/* Stop leading, or campaigning. */
+/* Stop leading or campaigning. */
 static void resign(struct hf_workload *workload)
 {
     struct hf_done done = {on_resigned, workload, NULL};
@@ -134,10 +136,11 @@ static void resign(struct hf_workload *workload)
         hf_workload_record(workload, HF_HISTORY_RELEASE);
     if (hf_election_resign_start(election_of(workload)->election, done) !=
         HF_OK)
-        hf_workload_idle(workload); /* the client has closed, which ends all */
+        hf_workload_idle(workload); /* the client was closed, which ends
+                                       everything */
 }
 
-/* See hf_workload_ops. */
+/* See struct hf_workload_ops. */
 static void advance(struct hf_workload *workload)
 {
     bool due = hf_clock_now_ms() >= workload->until_ms || workload->ending;

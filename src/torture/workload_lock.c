@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The workload that acquires a mutex, a read/write lock, a semaphore, or one
- * or two mutexes at once.
+ * The workload that acquires a mutex, a read/write lock, a semaphore, or one or
+ * two mutexes at a time.
  */
 #include <assert.h>
 
@@ -12,7 +12,8 @@
 #include "command/clock.h"
 #include "torture/workload.h"
 
-/* Of the semaphore: some workers take one permit, others two, of three. */
+/* The semaphore has three permits.  Some workers take one of them, others two.
+ */
 #define PERMITS_MAX 2
 #define LIMIT 3
 
@@ -20,18 +21,21 @@ struct lock_workload {
     struct hf_workload workload;
     enum hf_kind kind; /* MUTEX, SEMAPHORE, WRITE */
     uint32_t permits;
-    struct hf_lock *handles[HF_WORKLOAD_LOCKS]; /* of the workload's locks */
-    struct hf_lock *readers; /* the same lock for reading, of a read/write lock;
-                                else NULL */
-    struct hf_op *op;        /* the acquire; NULL: none is under way */
+    struct hf_lock *handles[HF_WORKLOAD_LOCKS]; /* handles of the workload's
+                                                   locks */
+    struct hf_lock *readers; /* handle for reading, of a read/write lock;
+                                NULL for other locks */
+    struct hf_op *op;        /* the operation that acquires; NULL: none is
+                                under way */
     struct hf_grant *grant;
-    bool queued;        /* QUEUED was recorded, ... */
-    uint32_t displaced; /* ... for the ticket after this many that were lost */
+    bool queued;        /* QUEUED was recorded for a ticket */
+    uint32_t displaced; /* how many earlier tickets of the wait had been lost
+                           then */
     bool reads;         /* it holds or wants the lock as a reader */
     bool lost;          /* LOST was recorded */
 };
 
-/* The struct that ${workload} is the beginning of. */
+/* Return the struct that begins with ${workload}. */
 static struct lock_workload *lock_of(struct hf_workload *workload)
 {
     return container_of(workload, struct lock_workload, workload);
@@ -39,7 +43,7 @@ static struct lock_workload *lock_of(struct hf_workload *workload)
 
 /* ------------------------------------------------------------------ open -- */
 
-/* Open a handle of lock ${name}. */
+/* Open a handle of the lock ${name}. */
 static hf_status open_lock(struct hf_workload *workload, const char *name,
                            enum hf_kind kind, struct hf_lock **lock)
 {
@@ -53,7 +57,7 @@ static hf_status open_lock(struct hf_workload *workload, const char *name,
     return hf_lock_open(workload->worker->client, name, &opts, lock);
 }
 
-/* See hf_workload_ops. */
+/* See struct hf_workload_ops. */
 static hf_status open_workload(struct hf_workload *workload,
                                struct hf_error *error)
 {
@@ -81,9 +85,9 @@ static void close_workload(struct hf_workload *workload)
 
 /* ------------------------------------------------------------------ want -- */
 
-/* The wait goes on: record QUEUED, and before it UNQUEUED if the last ticket
- * was lost.  Used for one lock only, because with several it is not known here
- * which of them the wait is for. */
+/* The wait goes on: record QUEUED, and before that UNQUEUED if the last ticket
+ * was lost.  Used only if one lock is acquired, because with several it is not
+ * known here which of them the wait is for. */
 static void on_wait(void *arg, const struct hf_wait *wait)
 {
     struct lock_workload *self = arg;
@@ -107,7 +111,7 @@ static void on_loss(void *arg, struct hf_grant *grant)
     hf_workload_record(&self->workload, HF_HISTORY_LOST);
 }
 
-/* The handle that lock ${index} is acquired with this time. */
+/* Return the handle that the lock ${index} is acquired with this time. */
 static struct hf_lock *handle_of(const struct lock_workload *self,
                                  unsigned index)
 {
@@ -117,7 +121,8 @@ static struct hf_lock *handle_of(const struct lock_workload *self,
     return lock;
 }
 
-/* The handles of the locks that are wanted; returns how many. */
+/* Set ${locks} to the handles of the locks that are wanted, and return how many
+ * there are. */
 static size_t wanted_handles(const struct lock_workload *self,
                              struct hf_lock *locks[HF_WORKLOAD_LOCKS])
 {
@@ -161,8 +166,8 @@ static void on_done(void *arg, const struct hf_result *result)
                                   safe_until_us(self));
 }
 
-/* Choose what to acquire this time: as a reader or a writer, one lock or both.
- */
+/* Choose what to acquire this time: as a reader or as a writer, one lock or
+ * both. */
 static void choose_locks(struct lock_workload *self)
 {
     struct hf_workload *workload = &self->workload;
@@ -215,13 +220,13 @@ static void release(struct lock_workload *self)
     struct hf_done done = {on_released, &self->workload, NULL};
 
     hf_workload_end_hold(&self->workload);
-    /* Recorded before, because the lock may be another's as soon as it is
+    /* Recorded before, because somebody else may hold the lock as soon as it is
      * released. */
     if (!self->lost)
         hf_workload_record(&self->workload, HF_HISTORY_RELEASE);
     if (hf_grant_release_start(self->grant, done) != HF_OK)
         hf_workload_idle(
-            &self->workload); /* the client has closed, which ends all */
+            &self->workload); /* the client was closed, which ends everything */
     self->grant = NULL;
 }
 
@@ -230,13 +235,13 @@ static void on_downgraded(void *arg, const struct hf_result *result)
 {
     struct hf_workload *workload = arg;
 
-    (void)result; /* after a failure it is still a writer, and does not write */
+    (void)result; /* after a failure it is still a writer, but writes no more */
     if (workload->state == HF_WORKLOAD_DOWNGRADING)
         workload->state = HF_WORKLOAD_HOLDING;
 }
 
-/* Begin to downgrade a writer to a reader.  Recorded before, as a release is.
- */
+/* Begin to downgrade a writer to a reader.  This is recorded before, as a
+ * release is. */
 static void downgrade(struct lock_workload *self)
 {
     struct hf_done done = {on_downgraded, &self->workload, NULL};
@@ -248,8 +253,7 @@ static void downgrade(struct lock_workload *self)
         self->workload.state = HF_WORKLOAD_DOWNGRADING;
 }
 
-/* At the end of a hold: write to the resource, then release, or downgrade
- * first. */
+/* End a hold: write to the resource, then release or downgrade. */
 static void finish(struct lock_workload *self)
 {
     struct hf_workload *workload = &self->workload;
@@ -264,7 +268,7 @@ static void finish(struct lock_workload *self)
         release(self);
 }
 
-/* See hf_workload_ops. */
+/* See struct hf_workload_ops. */
 static void advance(struct hf_workload *workload)
 {
     struct lock_workload *self = lock_of(workload);

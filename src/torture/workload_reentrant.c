@@ -2,15 +2,15 @@
 /*
  * The workload for a reentrant mutex.
  *
- * Calls of a reentrant mutex block, so they are made by a thread of their own,
- * the owner, which gets requests and sends replies through a socket pair.
- * While the mutex is held the owner locks it again and again.  A mutex that
- * could be locked again was held when the call was made; that is what is
- * recorded.
+ * Calls of a reentrant mutex block.  So a thread makes them, the owner, which
+ * gets requests and sends replies through a socket pair.  While the mutex is
+ * held, the owner locks it again and again.  If a mutex could be locked again,
+ * it was held when that call was made, and this is recorded.
  *
- * A mutex that keeps its ticket keeps it either for less than its owner rests
- * now and then, so that it goes when that time is over; or for so long that it
- * goes only because others come.
+ * If the mutex keeps its ticket, it keeps it for one of two times.  The short
+ * time is less than the owner's rests, so the ticket goes when that time is
+ * over.  The long time is so long that the ticket goes only because another
+ * client comes.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -26,14 +26,15 @@
 #include "command/clock.h"
 #include "torture/workload.h"
 
-/* The longest wait.  A worker that is asked to end has to wait for the call. */
+/* The longest wait.  A worker that is asked to end has to wait for the call to
+ * return. */
 #define WAIT_LIMIT_MS 10000
 
-/* .keep_ms of a mutex: at most the one, or the other. */
+/* The two greatest values of .keep_ms of a mutex: short and long. */
 #define KEEP_SHORT_MS 1000
 #define KEEP_LONG_MS 60000
 
-/* A call that the owner is to make, and what it returned. */
+/* A call that the owner shall make, and what it returned. */
 struct call_request {
     hf_status (*call)(struct hf_mutex *mutex, uint64_t wait_ms);
     uint64_t wait_ms;
@@ -45,19 +46,19 @@ struct call_reply {
 };
 
 struct reentrant_workload {
-    struct hf_workload workload; /* .fd: our end of the socket pair */
+    struct hf_workload workload; /* .fd is our end of the socket pair */
     struct hf_mutex *mutex;
     pthread_t owner;
     int owner_fd;          /* the owner's end; -1: there is no owner */
-    uint64_t call_sent_us; /* when the current call was requested; 0: no call is
-                              under way */
-    uint64_t relock_at_ms; /* when to lock again */
+    uint64_t call_sent_us; /* when the current call was requested; 0: no call
+                              is under way */
+    uint64_t relock_at_ms; /* when to lock the mutex again */
     unsigned count;        /* how often the mutex is locked */
     bool lost;             /* LOST was recorded */
     bool keeps;            /* the mutex keeps its ticket */
 };
 
-/* The struct that ${workload} is the beginning of. */
+/* Return the struct that begins with ${workload}. */
 static struct reentrant_workload *reentrant_of(struct hf_workload *workload)
 {
     return container_of(workload, struct reentrant_workload, workload);
@@ -77,8 +78,7 @@ static hf_status unlock(struct hf_mutex *mutex, uint64_t wait_ms)
     return hf_mutex_unlock(mutex);
 }
 
-/* The owner: make the calls that are requested until the socket is shut down.
- */
+/* The owner: make the requested calls until the socket is shut down. */
 static void *serve_calls(void *arg)
 {
     const struct reentrant_workload *self = arg;
@@ -95,7 +95,7 @@ static void *serve_calls(void *arg)
     return NULL;
 }
 
-/* Have the owner make a call. */
+/* Ask the owner to make a call. */
 static void send_call(struct reentrant_workload *self,
                       hf_status (*call)(struct hf_mutex *, uint64_t),
                       uint64_t wait_ms)
@@ -133,7 +133,7 @@ static hf_status start_owner(struct reentrant_workload *self,
                         strerror(failure));
 }
 
-/* For how long the mutex keeps its ticket. */
+/* Choose for how long the mutex keeps its ticket. */
 static uint64_t choose_keep_ms(struct reentrant_workload *self)
 {
     struct hf_workload *workload = &self->workload;
@@ -145,7 +145,7 @@ static uint64_t choose_keep_ms(struct reentrant_workload *self)
                : 1 + hf_random_below(&workload->random, KEEP_SHORT_MS);
 }
 
-/* See hf_workload_ops. */
+/* See struct hf_workload_ops. */
 static hf_status open_workload(struct hf_workload *workload,
                                struct hf_error *error)
 {
@@ -180,7 +180,7 @@ static void close_workload(struct hf_workload *workload)
 
 /* --------------------------------------------------------------- replies -- */
 
-/* The first lock was obtained or not. */
+/* The first lock call has returned: the mutex was obtained or not. */
 static void on_lock_reply(struct reentrant_workload *self,
                           const struct call_reply *reply)
 {
@@ -198,8 +198,8 @@ static void on_lock_reply(struct reentrant_workload *self,
     hf_workload_record(workload, HF_HISTORY_GRANT);
 }
 
-/* The mutex was locked again, so it was held when that was requested; or that
- * failed, so it is lost. */
+/* The call that locks again has returned.  If it succeeded, the mutex was held
+ * when the call was requested; if it failed, the mutex is lost. */
 static void on_relock_reply(struct reentrant_workload *self,
                             const struct call_reply *reply,
                             uint64_t call_sent_us)
@@ -213,7 +213,8 @@ static void on_relock_reply(struct reentrant_workload *self,
     hf_workload_record(&self->workload, HF_HISTORY_LOST);
 }
 
-/* Unlock as often as it was locked, even if it was lost. */
+/* An unlock call has returned.  Unlock as often as the mutex was locked, even
+ * if it was lost. */
 static void on_unlock_reply(struct reentrant_workload *self)
 {
     if (--self->count > 0)
@@ -261,15 +262,15 @@ static void begin_release(struct reentrant_workload *self)
     struct hf_workload *workload = &self->workload;
 
     hf_workload_end_hold(workload);
-    /* Recorded before, because the lock may be another's as soon as it is
+    /* Recorded before, because somebody else may hold the lock as soon as it is
      * unlocked. */
     if (!self->lost)
         hf_workload_record(workload, HF_HISTORY_RELEASE);
     send_call(self, unlock, 0);
 }
 
-/* HOLDING, and no call is under way: write and release when it is time, else
- * lock again. */
+/* HOLDING without a call under way: write and release when it is time,
+ * otherwise lock again. */
 static void hold(struct reentrant_workload *self)
 {
     struct hf_workload *workload = &self->workload;
@@ -286,7 +287,7 @@ static void hold(struct reentrant_workload *self)
     }
 }
 
-/* See hf_workload_ops. */
+/* See struct hf_workload_ops. */
 static void advance(struct hf_workload *workload)
 {
     struct reentrant_workload *self = reentrant_of(workload);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The workload for a mutex by way of `holdfast run`, which guarantees that the
- * lock is held for as long as its command lives.
+ * The workload for a mutex that is used through `holdfast run`, which
+ * guarantees that the lock is held for as long as its command lives.
  *
  * The command prints its fencing token and then sends back what it receives.
- * A command that answers a probe was alive when the probe was sent, so the
- * lock was held then; that is what is recorded.
+ * If it answers a probe, it was alive when the probe was sent.  So the lock was
+ * held then, and this is recorded.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,34 +26,35 @@
 #include "command/ui.h"
 #include "torture/workload.h"
 
-/* A command that has not answered a probe for this long is not relied on. */
+/* If a command has not answered a probe for this long, it is not relied on any
+ * more. */
 #define PROBE_TIMEOUT_US 500000
 
 #define TOKEN_BYTES 32
 
 struct tool_workload {
-    struct hf_workload
-        workload;           /* .fd: standard input and output of the command */
-    char path[PATH_MAX];    /* of holdfast */
-    pid_t launcher;         /* the process of holdfast run */
-    char text[TOKEN_BYTES]; /* what the command has printed of its token so far
-                             */
+    struct hf_workload workload; /* .fd is standard input and output of the
+                                    command */
+    char path[PATH_MAX];         /* path of holdfast */
+    pid_t launcher;              /* the process of holdfast run */
+    char text[TOKEN_BYTES];      /* what the command has printed of its token so
+                                    far */
     size_t bytes;
-    uint64_t
-        probe_sent_us; /* when the current probe was sent; 0: it was answered */
-    uint64_t probe_at_ms; /* when to send the next probe */
-    bool written;         /* the resource was written to */
-    bool killed;          /* we have killed the launcher */
-    bool sigterm_sent;    /* we have sent SIGTERM to the launcher */
+    uint64_t probe_sent_us; /* when the current probe was sent; 0: all probes
+                               are answered */
+    uint64_t probe_at_ms;   /* when to send the next probe */
+    bool written;           /* the resource was written to */
+    bool killed;            /* we have killed the launcher */
+    bool sigterm_sent;      /* we have sent SIGTERM to the launcher */
 };
 
-/* The struct that ${workload} is the beginning of. */
+/* Return the struct that begins with ${workload}. */
 static struct tool_workload *tool_of(struct hf_workload *workload)
 {
     return container_of(workload, struct tool_workload, workload);
 }
 
-/* See hf_workload_ops. */
+/* See struct hf_workload_ops. */
 static hf_status open_workload(struct hf_workload *workload,
                                struct hf_error *error)
 {
@@ -69,7 +70,7 @@ static hf_status open_workload(struct hf_workload *workload,
 
 /* ------------------------------------------------------------------ want -- */
 
-/* In the child: become `holdfast run`, with ${end} as input and output. */
+/* In the child: become `holdfast run`, with ${end} as its input and output. */
 static _Noreturn void exec_tool(const struct tool_workload *self, pid_t parent,
                                 int end)
 {
@@ -89,14 +90,13 @@ static _Noreturn void exec_tool(const struct tool_workload *self, pid_t parent,
                     NULL};
     sigset_t none;
 
-    /* If we are killed the launcher is killed with us, and only the launcher.
-     */
+    /* If we are killed, only the launcher is killed with us. */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
         _exit(HF_EXIT_BUG);
     strcpy(name, self->workload.locks[0].name);
     dup2(end, STDIN_FILENO);
     dup2(end, STDOUT_FILENO);
-    /* It reports losses, which are expected here. */
+    /* stderr is dropped, because losses are expected here. */
     dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDERR_FILENO);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
@@ -104,7 +104,7 @@ static _Noreturn void exec_tool(const struct tool_workload *self, pid_t parent,
     _exit(HF_EXIT_NOT_RUN);
 }
 
-/* End the worker with ${what} and errno as the reason. */
+/* End the worker because of ${what} and errno, which are printed. */
 static void fail(struct hf_workload *workload, const char *what)
 {
     hf_ui_print("%s: %s; end some of what is running, or raise the limits "
@@ -140,7 +140,7 @@ static void want(struct hf_workload *workload)
 
 /* ------------------------------------------------------------- callbacks -- */
 
-/* A decimal number greater than 0. */
+/* Parse a decimal number greater than 0. */
 static bool parse_token(const char *text, uint64_t *token)
 {
     char *end;
@@ -150,7 +150,7 @@ static bool parse_token(const char *text, uint64_t *token)
     return errno == 0 && end != text && *end == '\0' && *token > 0;
 }
 
-/* Keep what was printed until there is a whole line: the token. */
+/* Collect what was printed until there is a whole line: the token. */
 static void on_token_output(struct hf_workload *workload, const char *text,
                             size_t bytes)
 {
@@ -187,15 +187,15 @@ static void on_output(struct hf_workload *workload, const char *text,
     }
 }
 
-/* Is the wait status one that holdfast run may end with, given what we did to
- * it? */
+/* May holdfast run end with the wait status ${status}, after what we did to it?
+ */
 static bool is_expected_status(const struct tool_workload *self, int status)
 {
     if (WIFSIGNALED(status))
         return self->killed || self->sigterm_sent;
     switch (WEXITSTATUS(status)) {
     case HF_EXIT_SIGNAL +
-        SIGTERM: /* the command ran already, and got the signal */
+        SIGTERM: /* the command was running and got the signal */
         return self->sigterm_sent;
     case 0:
     case HF_EXIT_UNREACHABLE:
@@ -234,7 +234,7 @@ static void on_output_end(struct hf_workload *workload)
                                             : HF_EXIT_SIGNAL + WTERMSIG(status);
 }
 
-/* Read what was printed, and notice the end. */
+/* Read what was printed, and notice the end of it. */
 static void receive_output(struct hf_workload *workload)
 {
     char text[256];
@@ -261,7 +261,7 @@ static void send_probe(struct hf_workload *workload)
     tool_of(workload)->probe_at_ms = hf_clock_now_ms() + HF_WORKLOAD_POLL_MS;
 }
 
-/* Have the command end: it sees the end of its input. */
+/* Close the input of the command, which makes it end. */
 static void begin_release(struct hf_workload *workload,
                           enum hf_history_event_type type)
 {
@@ -270,8 +270,8 @@ static void begin_release(struct hf_workload *workload,
     shutdown(workload->fd, SHUT_WR);
 }
 
-/* HOLDING: probe until it is time, then write.  Release when a probe that was
- * sent after the write was answered, unless the launcher was killed. */
+/* HOLDING: send probes until it is time, then write.  Release once a probe that
+ * was sent after the write is answered, unless the launcher was killed. */
 static void hold(struct hf_workload *workload)
 {
     struct tool_workload *self = tool_of(workload);
@@ -298,7 +298,7 @@ static void hold(struct hf_workload *workload)
     }
 }
 
-/* See hf_workload_ops. */
+/* See struct hf_workload_ops. */
 static void advance(struct hf_workload *workload)
 {
     struct tool_workload *self = tool_of(workload);
