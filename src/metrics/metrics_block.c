@@ -20,8 +20,8 @@ _Static_assert(sizeof(bounds_us) / sizeof(*bounds_us) ==
                    HF_HISTOGRAM_BUCKETS - 1,
                "the last bucket has no bound");
 
-/* The id is a digest, because anyone may choose names, and two names with one
- * id would be counted as one. */
+/* The id is a digest, because anyone may choose names, and two names with the
+ * same id would be counted as one. */
 uint64_t hf_metrics_name_id(const char *name, char text[HF_METRICS_NAME_BYTES])
 {
     size_t bytes = strlen(name);
@@ -74,7 +74,7 @@ struct hf_metrics_duration hf_metrics_duration(uint64_t us)
     return (struct hf_metrics_duration){.us = us, .bucket = low, .known = true};
 }
 
-/* The entry with the least weight. */
+/* Return the entry with the least weight. */
 static size_t find_least(const struct hf_metrics_block *block)
 {
     size_t least = 0;
@@ -85,7 +85,7 @@ static size_t find_least(const struct hf_metrics_block *block)
     return least;
 }
 
-/* The entry where ${name} was last time is tried first, then all others. */
+/* The entry where ${name} was found last is tried first, then all others. */
 size_t hf_metrics_find(const struct hf_metrics_block *block,
                        struct hf_metrics_name_ref *name, bool contended)
 {
@@ -103,8 +103,8 @@ size_t hf_metrics_find(const struct hf_metrics_block *block,
     return contended ? (name->entry = find_least(block)) : HF_METRICS_NAMES;
 }
 
-/* The weight of the name that had the entry stays: by that much Space-Saving
- * may overestimate the new one. */
+/* The new name keeps the weight of the name that had the entry.  By that much
+ * Space-Saving may overestimate the new name. */
 bool hf_metrics_take(struct hf_metrics_block *block, size_t index,
                      const struct hf_metrics_name_ref *name)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of metrics.  The samples of a family are written one behind the
- * other, as OpenMetrics wants them, so each family goes through all names.
+ * The table of metrics.  OpenMetrics wants all samples of a family together, so
+ * for each family all names are written.
  */
 #include "metrics/metrics_families.h"
 
@@ -9,12 +9,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What hf_status_name() says of a status of a later version. */
+/* What hf_status_name() returns for a status of a later version. */
 #define UNKNOWN_STATUS "HF_?"
 
 static const struct hf_metric_label no_label;
 
-/* A counter of the client, for all names together. */
+/* A counter of the client, which counts all names together. */
 static const struct {
     struct hf_metric_family family;
     size_t offset; /* in struct hf_metrics_sum */
@@ -61,7 +61,7 @@ static const struct {
 #undef HISTOGRAM
 };
 
-/* A counter or a histogram of each name. */
+/* A counter or a histogram that each name has. */
 static const struct {
     struct hf_metric_family family;
     size_t offset; /* in struct hf_lock_stats */
@@ -128,7 +128,7 @@ static void write_acquires(struct hf_openmetrics *out,
     }
 }
 
-/* The family number ${i} of one name. */
+/* Write the sample of the family number ${i} for one name. */
 static void write_name(struct hf_openmetrics *out, size_t i, const char *name,
                        const struct hf_lock_stats *stats)
 {

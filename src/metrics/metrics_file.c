@@ -19,16 +19,17 @@
 #include "base/memory.h"
 #include "thread/high_descriptor.h"
 
-/* A file that is being made and has no lock yet may be removed by somebody who
- * sums up the directory, because its maker may be dead.  Then it is made again,
- * up to this many times. */
+/* How often a file is made.  While a file is being made and has no lock yet, a
+ * process that sums up the directory may remove it, because its maker may be
+ * dead.  Then it is made again. */
 #define CREATE_TRIES 8
 
 #define LENGTH_OF_BOOT_ID 36
 
 static const size_t all_bytes = sizeof(struct hf_metrics_block);
 
-/* So the file has the same form on every machine of one byte order. */
+/* Without padding the file has the same form on all machines with the same byte
+ * order. */
 _Static_assert(sizeof(struct hf_metrics_header) == 104, "no padding");
 _Static_assert(sizeof(struct hf_metrics_entry) == 816, "no padding");
 _Static_assert(HF_METRICS_NAMES == 64, "a bit for each entry");
@@ -47,9 +48,9 @@ void hf_metrics_read_boot(char boot[HF_METRICS_BOOT_BYTES])
     close(fd);
 }
 
-/* When this process was started: the 22nd field of /proc/self/stat, the 20th
- * behind the name of the program, which may have any characters.  0 if it
- * cannot be read. */
+/* Return when this process was started: the 22nd field of /proc/self/stat.
+ * That is the 20th behind the name of the program, which may contain any
+ * characters.  Returns 0 if it cannot be read. */
 static uint64_t read_start(void)
 {
     int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
@@ -80,7 +81,7 @@ static void write_header(struct hf_metrics_header *header)
 
 /* ------------------------------------------------------- the directory -- */
 
-/* Set ${error} to why ${call} failed on ${path}. */
+/* Set ${error} to why ${call} has failed on ${path}. */
 static hf_status fail(struct hf_error *error, const char *call,
                       const char *path)
 {
@@ -96,8 +97,8 @@ static hf_status fail(struct hf_error *error, const char *call,
                         hf_errno_text(errno));
 }
 
-/* Others must not be able to rename our file: a directory where everybody may
- * write has to be sticky. */
+/* Check that others cannot rename our file: a directory that everybody may
+ * write to must be sticky. */
 static hf_status check_dir(int fd, const char *path, struct hf_error *error)
 {
     struct stat stat;
@@ -114,7 +115,7 @@ static hf_status check_dir(int fd, const char *path, struct hf_error *error)
     return HF_OK;
 }
 
-/* A symbolic link is refused, because others could point it elsewhere. */
+/* A symbolic link is refused, because others could make it point elsewhere. */
 hf_status hf_metrics_open_dir(const char *path, bool make, int *fd,
                               struct hf_error *error)
 {
@@ -142,18 +143,19 @@ hf_status hf_metrics_open_dir(const char *path, bool make, int *fd,
 
 /* ------------------------------------------------------------ the file -- */
 
-/* Take the lock that shows that this process lives.  A record lock belongs to
- * the process: a child of a fork has none. */
+/* Take the lock that shows that this process lives.  It is a record lock, which
+ * belongs to the process: the child of a fork does not have it. */
 static void lock_file(int fd)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
 
-    /* A filesystem may have no locks; then only the pid shows that it lives. */
+    /* A filesystem may have no locks.  Then only the pid shows that the process
+     * lives. */
     (void)fcntl(fd, F_SETLK, &lock);
 }
 
-/* Write the ${bytes} of the block that are ${at} bytes behind its beginning.
- * False with errno. */
+/* Write ${bytes} of the block, from the offset ${at} on.  Returns false with
+ * errno set on failure. */
 static bool write_part(const struct hf_metrics_file *file, size_t at,
                        size_t bytes)
 {
@@ -172,7 +174,7 @@ static bool write_sequence(struct hf_metrics_file *file)
                       sizeof(uint64_t));
 }
 
-/* Have the file say that the entry at ${at} is none. */
+/* Clear the id of the entry at the offset ${at} in the file. */
 static bool clear_id(const struct hf_metrics_file *file, size_t at)
 {
     static const uint64_t none;
@@ -180,8 +182,8 @@ static bool clear_id(const struct hf_metrics_file *file, size_t at)
     return pwrite(file->fd, &none, sizeof(none), (off_t)at) == sizeof(none);
 }
 
-/* Write the entry ${i}.  If it has another name in the file, clear its id first
- * and write the id last, so that it is no entry in between. */
+/* Write the entry ${i}.  If it has another name in the file, its id is cleared
+ * first and written last, so that the entry is not in use in between. */
 static bool write_entry(const struct hf_metrics_file *file, size_t i)
 {
     const size_t at = hf_metrics_block_bytes(i), id_bytes = sizeof(uint64_t);
@@ -194,9 +196,9 @@ static bool write_entry(const struct hf_metrics_file *file, size_t i)
            write_part(file, at, id_bytes);
 }
 
-/* Give the file the length of a block if it has another one, because somebody
- * may have truncated it; all entries are then written again.  False with
- * errno. */
+/* Give the file the length of a block.  If it has another length, somebody may
+ * have truncated it, and all entries are written again.  Returns false with
+ * errno set on failure. */
 static bool restore_length(struct hf_metrics_file *file, off_t length)
 {
     if (length == (off_t)all_bytes)
@@ -207,7 +209,7 @@ static bool restore_length(struct hf_metrics_file *file, off_t length)
 }
 
 /* May a whole block be written?  A write beyond the limit of the size of files
- * kills the process (SIGXFSZ).  False with errno. */
+ * would kill the process (SIGXFSZ).  If not, errno is set. */
 static bool check_limit(void)
 {
     struct rlimit limit;
@@ -217,8 +219,8 @@ static bool check_limit(void)
            limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= all_bytes;
 }
 
-/* Write all that has changed to the file, which has the right length.  False
- * with errno. */
+/* Write everything that has changed to the file, which has the right length.
+ * Returns false with errno set on failure. */
 static bool write_changed(struct hf_metrics_file *file)
 {
     if (!write_sequence(file) ||
@@ -233,8 +235,8 @@ static bool write_changed(struct hf_metrics_file *file)
     return true;
 }
 
-/* Is .fd still our file?  The program may have closed it, and have opened
- * another. */
+/* Is .fd still our file?  The program may have closed it and opened another
+ * one. */
 static bool is_ours(const struct hf_metrics_file *file, struct stat *stat)
 {
     return fstat(file->fd, stat) == 0 && stat->st_dev == file->device &&
@@ -255,7 +257,7 @@ hf_status hf_metrics_file_write(struct hf_metrics_file *file,
                             "the program has closed its descriptor; expected "
                             "it to close only those that it has opened");
     }
-    /* If the last write failed in the middle, the number was left odd. */
+    /* If the last write failed in the middle, .sequence was left odd. */
     file->block->header.sequence &= ~UINT64_C(1);
     file->behind = !check_limit() || !restore_length(file, stat.st_size) ||
                    !write_changed(file);
@@ -264,8 +266,8 @@ hf_status hf_metrics_file_write(struct hf_metrics_file *file,
                : HF_OK;
 }
 
-/* Give the new file ${fd} its length and header.  Set ${call} to what failed.
- */
+/* Give the new file ${fd} its length and header.  On failure returns false and
+ * sets ${call} to the call that failed. */
 static bool prepare_file(struct hf_metrics_file *file, int fd,
                          const char **call)
 {
@@ -283,8 +285,9 @@ static bool prepare_file(struct hf_metrics_file *file, int fd,
            write_changed(file);
 }
 
-/* Make a file under another name, and rename it when it has a lock and a
- * header.  True with .fd -1: it was removed before it was renamed. */
+/* Make a file under a temporary name, and rename it once it has a lock and a
+ * header.  If it was removed before it could be renamed, true is returned and
+ * .fd is -1. */
 static bool try_create(struct hf_metrics_file *file, int dir, const char **call)
 {
     char made[64], named[64];
@@ -321,7 +324,7 @@ close_fd:
     return false;
 }
 
-/* Make a file for ${file}, which has a block. */
+/* Make the file of ${file}, which has a block already. */
 static hf_status create(struct hf_metrics_file *file, int dir, const char *path,
                         struct hf_error *error)
 {
@@ -386,8 +389,8 @@ void hf_metrics_file_close(struct hf_metrics_file *file)
     *file = (struct hf_metrics_file){.fd = -1};
 }
 
-/* The child's copy of the block stays allocated: another thread may have been
- * in the allocator. */
+/* In the child the block stays allocated, because another thread may have been
+ * in the allocator when the process forked. */
 void hf_metrics_file_after_fork(struct hf_metrics_file *file)
 {
     struct stat stat;

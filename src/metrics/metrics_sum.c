@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Adding blocks to a sum, and the conversion between the two.
+ * Adds blocks to a sum, and converts a sum to a block.
  */
 #include "metrics/metrics_sum.h"
 
@@ -25,7 +25,7 @@ static bool are_below(const void *numbers, size_t bytes, uint64_t most)
     return true;
 }
 
-/* All but the header, the ids and the names are numbers. */
+/* Everything is a number, except for the header, the ids and the names. */
 bool hf_metrics_sum_check(const struct hf_metrics_block *block, size_t entries,
                           uint64_t most)
 {
@@ -72,7 +72,8 @@ static void add_series(struct hf_lock_stats *to,
     add_histogram(&to->handoff, &from->handoff);
 }
 
-/* The name with ${id}, or a new one; NULL if there is no memory. */
+/* Return the name with ${id}, which is added if necessary; NULL if there is no
+ * memory. */
 static struct hf_metrics_sum_name *get_name(struct hf_metrics_sum *sum,
                                             uint64_t id)
 {
@@ -97,7 +98,7 @@ static struct hf_metrics_sum_name *get_name(struct hf_metrics_sum *sum,
 }
 
 /* Is ${id} the id of the name ${text}?  A name that was cut has its id at its
- * end.  So a text has one id only. */
+ * end.  So each text has only one id. */
 static bool is_id_of(uint64_t id, const char *text)
 {
     enum { TAIL = 17, CUT = HF_METRICS_NAME_BYTES - 1 - 3 };
@@ -112,8 +113,9 @@ static bool is_id_of(uint64_t id, const char *text)
     return strcmp(text + bytes - TAIL, tail) == 0;
 }
 
-/* Has ${entry} a name that a client can have written?  Then no other entry of
- * any file has that name under another id, so it appears once. */
+/* Does ${entry} have a name that a client can have written?  Then no entry of
+ * any file has that name with another id, so the name appears once in the sum.
+ */
 static bool is_named(const struct hf_metrics_entry *entry)
 {
     return entry->id != 0 &&
@@ -137,8 +139,8 @@ static bool add_entry(struct hf_metrics_sum *sum,
     return true;
 }
 
-/* The names are trimmed on the way, so that the memory is bounded for any
- * number of files. */
+/* The names are trimmed from time to time, so that the memory is limited for
+ * any number of files. */
 bool hf_metrics_sum_add(struct hf_metrics_sum *sum,
                         const struct hf_metrics_block *block, size_t entries)
 {
@@ -224,8 +226,8 @@ void hf_metrics_sum_write(const struct hf_metrics_sum *sum,
 
 /* --------------------------------------------------------------- others -- */
 
-/* An entry may have an event that the sum has not, because the event was
- * counted in part. */
+/* An entry may have an event that the sum does not have, if a killed writer has
+ * counted the event in part. */
 static void subtract(uint64_t *from, uint64_t number)
 {
     *from = *from > number ? *from - number : 0;

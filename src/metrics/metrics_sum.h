@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sums of blocks: of one client, or of the files of many.
+ * Sums of blocks: of one client, or of the files of many clients.
  *
- * A sum can be written as a file, which is a block with any number of entries,
- * and be read again.
+ * A sum can be written as a file and be read again.  Such a file is a block
+ * with any number of entries.
  */
 #ifndef HF_METRICS_METRICS_SUM_H
 #define HF_METRICS_METRICS_SUM_H
 
 #include "metrics/metrics_block.h"
 
-/* hf_metrics_sum_trim() leaves at most this many names.  The others, those with
+/* The most names that hf_metrics_sum_trim() leaves.  Other names, those with
  * the least weight, are counted together. */
 #define HF_METRICS_SUM_NAMES 1024
 
-/* A name of a sum. */
+/* A name with numbers of its own in a sum. */
 struct hf_metrics_sum_name {
     uint64_t id;
     uint64_t weight;
     char text[HF_METRICS_NAME_BYTES];
-    struct hf_lock_stats stats; /* without .name */
+    struct hf_lock_stats stats; /* .name is not set */
 };
 
-/* All zero is the sum of nothing. */
+/* A sum.  All bytes zero: the sum of nothing. */
 struct hf_metrics_sum {
     struct hf_lock_stats all;
-    struct hf_lock_stats named; /* of all names together */
+    struct hf_lock_stats named; /* sum of all names */
     uint64_t ended[HF_METRICS_STATUSES];
     uint64_t reconnects;
     uint64_t suspensions;
@@ -37,23 +37,23 @@ struct hf_metrics_sum {
     size_t room;
 };
 
-/* Is each number of ${block}, of which ${entries} entries were read, at most
- * ${most}?  Another user may have written any. */
+/* Is each number of ${block} at most ${most}?  ${entries} entries of the block
+ * were read.  They may come from another user and contain anything. */
 bool hf_metrics_sum_check(const struct hf_metrics_block *block, size_t entries,
                           uint64_t most);
 
-/* Add ${block}, of which ${entries} entries were read, and which was checked.
+/* Add ${block}, which was checked and of which ${entries} entries were read.
  * No number rises above HF_METRICS_SUM_MAX.  An entry with a name that no
- * client would write counts among the others.  False if there is no memory; the
- * sum is then not usable. */
+ * client would write counts among the others.  Returns false if there is no
+ * memory; then the sum cannot be used. */
 bool hf_metrics_sum_add(struct hf_metrics_sum *sum,
                         const struct hf_metrics_block *block, size_t entries);
 
-/* Keep the HF_METRICS_SUM_NAMES names with the greatest weight. */
+/* Keep only the HF_METRICS_SUM_NAMES names with the greatest weight. */
 void hf_metrics_sum_trim(struct hf_metrics_sum *sum);
 
-/* Write ${sum} to ${block}, which is all zero and has room for .count entries.
- * Only .used of the header is set. */
+/* Write ${sum} to ${block}, which must be all zero and have room for .count
+ * entries.  Of the header only .used is set. */
 void hf_metrics_sum_write(const struct hf_metrics_sum *sum,
                           struct hf_metrics_block *block);
 

@@ -48,8 +48,8 @@ static void put_text(struct hf_openmetrics *out, const char *text)
     put(out, text, strlen(text));
 }
 
-/* Write \u and four digits; two of these, a pair of surrogates, for a character
- * beyond U+FFFF. */
+/* Write \u and four digits, or two of these for a character beyond U+FFFF: a
+ * pair of surrogates. */
 static void put_utf16(struct hf_openmetrics *out, uint32_t code)
 {
     char escaped[16];
@@ -63,10 +63,9 @@ static void put_utf16(struct hf_openmetrics *out, uint32_t code)
         (size_t)snprintf(escaped, sizeof(escaped), "\\u%04" PRIx32, code));
 }
 
-/* Write one character of a text in quotes: the ${bytes} at ${text}, which are
- * ${code}.  OpenMetrics escapes the quote, the backslash and the end of a line.
- * A character that can deceive a reader is escaped in JSON, and replaced on a
- * terminal. */
+/* Write one character of a quoted text: ${code}, whose ${bytes} are at ${text}.
+ * The quote, the backslash and the end of a line are escaped.  A character that
+ * can deceive a reader is escaped in JSON, and replaced on a terminal. */
 static void put_character(struct hf_openmetrics *out, const char *text,
                           size_t bytes, uint32_t code)
 {
@@ -101,8 +100,8 @@ static void put_quoted(struct hf_openmetrics *out, const char *text)
     put_text(out, "\"");
 }
 
-/* Write ${number}; ${micro}: it is in microseconds and is written in
- * seconds. */
+/* Write ${number}.  ${micro}: it is in microseconds and is written in seconds.
+ */
 static void put_number(struct hf_openmetrics *out, uint64_t number, bool micro)
 {
     char text[48];
@@ -158,8 +157,8 @@ static void put_label(struct hf_openmetrics *out, const char *before,
     put_quoted(out, label->value);
 }
 
-/* Write the part of a sample that is before its number.  ${bound} is that of a
- * bucket, else NULL. */
+/* Write the part of a sample in front of its number.  ${bound} is the bound of
+ * a bucket; NULL for other samples. */
 static void begin_sample(struct hf_openmetrics *out, const char *name,
                          const char *suffix, struct hf_metric_label label,
                          const char *bound)
@@ -199,7 +198,7 @@ void hf_openmetrics_number(struct hf_openmetrics *out,
     end_sample(out);
 }
 
-/* A bucket also counts what is in those below it. */
+/* The number of a bucket includes those of all lower buckets. */
 void hf_openmetrics_histogram(struct hf_openmetrics *out,
                               const struct hf_metric_family *family,
                               struct hf_metric_label label,

@@ -2,10 +2,10 @@
 /*
  * A writer of OpenMetrics text, version 1.0.0
  * (github.com/OpenObservability/OpenMetrics): families, and the samples of
- * each, with a buffer in front of the user's function.
+ * each.  The text is buffered before it is passed to the user's function.
  *
- * The other form of the same, for programs that read JSON, is one object in a
- * line for each sample.
+ * For programs that read JSON there is another form: one line for each sample,
+ * with an object.
  */
 #ifndef HF_METRICS_OPENMETRICS_H
 #define HF_METRICS_OPENMETRICS_H
@@ -16,13 +16,13 @@
 
 #include <holdfast/metrics.h>
 
-/* A label; no .key: there is none. */
+/* A label.  .key is NULL: no label. */
 struct hf_metric_label {
     const char *key;
-    const char *value; /* any text; what is no UTF-8 becomes '?' */
+    const char *value; /* any text; bytes that are not UTF-8 become '?' */
 };
 
-/* Labels that every sample of a text can have. */
+/* The most labels that every sample of a text has. */
 #define HF_METRIC_LABELS_MAX 8
 
 struct hf_metric_labels {
@@ -33,10 +33,11 @@ struct hf_metric_labels {
 struct hf_openmetrics {
     struct hf_metrics_write write;
     struct hf_metric_labels labels;
-    bool json;     /* a line for each sample, and nothing else */
-    bool terminal; /* what could deceive a reader becomes '?' */
+    bool json;     /* write JSON: one line for each sample, and nothing else */
+    bool terminal; /* write to a terminal: characters that could deceive a
+                      reader become '?' */
     bool stopped;  /* .write has returned false */
-    size_t used;   /* of .buffer */
+    size_t used;   /* bytes used in .buffer */
     char buffer[2048];
 };
 
@@ -54,23 +55,23 @@ struct hf_metric_family {
     const char *help; /* a sentence */
 };
 
-/* Begin a family: its samples follow, each family once. */
+/* Begin a family.  Its samples must follow, and each family comes once. */
 void hf_openmetrics_family(struct hf_openmetrics *out,
                            const struct hf_metric_family *family);
 
-/* A sample of a counter or a gauge; of HF_METRIC_GAUGE_SECONDS ${number} is in
- * microseconds. */
+/* Write a sample of a counter or a gauge.  For HF_METRIC_GAUGE_SECONDS
+ * ${number} is in microseconds. */
 void hf_openmetrics_number(struct hf_openmetrics *out,
                            const struct hf_metric_family *family,
                            struct hf_metric_label label, uint64_t number);
 
-/* The samples of a histogram. */
+/* Write the samples of a histogram. */
 void hf_openmetrics_histogram(struct hf_openmetrics *out,
                               const struct hf_metric_family *family,
                               struct hf_metric_label label,
                               const struct hf_histogram *histogram);
 
-/* The end of the text.  False if .write has returned false. */
+/* End the text.  Returns false if .write has returned false. */
 bool hf_openmetrics_end(struct hf_openmetrics *out);
 
 #endif
