@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See command_line.h.  getopt_long() takes the words apart: glibc and musl both
- * have it, unlike argp.  Its own messages are off, because each of ours says
- * what to write instead.
+ * See command_line.h.  getopt_long() splits the words into options, because
+ * glibc and musl both have it, unlike argp.  Its own messages are off, because
+ * each of ours says what to write instead.
  */
 #include "command/command_line.h"
 
@@ -16,17 +16,17 @@
 #include "command/exit_status.h"
 #include "command/ui.h"
 
-/* getopt_long() returns the letter of a short option.  For a long one it
- * returns this plus the number of the row, so that error texts know which was
- * written. */
+/* getopt_long() returns the letter of a short option.  For a long option it
+ * returns this number plus the number of the row, so that error texts name the
+ * form that was written. */
 #define LONG_OPTION 256
 
-/* Of --help: the column where the texts of options begin, and where they end.
- */
+/* In the output of --help, the columns where the texts of options begin and
+ * end. */
 #define HELP_TEXT_COLUMN 26
 #define HELP_COLUMNS 80
 
-/* Room for an option in a text. */
+/* Room for the name of an option in a text. */
 #define OPTION_NAME_BYTES 100
 
 static const struct hf_option_row help_row = {
@@ -40,10 +40,12 @@ struct reading {
     struct hf_error *error;
     char shorts[2 + 4 * (HF_OPTION_ROWS_MAX + 1) + 1]; /* for getopt_long() */
     struct option longs[HF_OPTION_ROWS_MAX + 2];
-    bool given[HF_OPTION_ROWS_MAX]; /* by row */
+    bool given[HF_OPTION_ROWS_MAX]; /* whether the option of each row was
+                                       given */
 };
 
-/* The row number ${i}; the last one, number .row_count, is that of --help. */
+/* Return the row number ${i}.  The row behind the last one is that of --help.
+ */
 static const struct hf_option_row *row_at(const struct hf_command *command,
                                           size_t i)
 {
@@ -52,8 +54,8 @@ static const struct hf_option_row *row_at(const struct hf_command *command,
 
 /* ----------------------------------------------------------------- help -- */
 
-/* Print ${text} in the column of texts, in as many lines as it takes.  The
- * cursor is at ${column}; returns the column where it is then. */
+/* Print ${text} in the column of texts, in several lines if necessary.
+ * ${column} is where the cursor is.  Returns where it is afterwards. */
 static int print_wrapped(const char *text, int column)
 {
     while (*text != '\0') {
@@ -114,8 +116,8 @@ int hf_command_line_end_output(void)
 
 /* -------------------------------------------------------------- options -- */
 
-/* Add the letter ${option} of ${row} to ${letters}, for getopt_long(), unless
- * it is 0.  Returns the end of ${letters}. */
+/* Append the letter ${option} of ${row} to ${letters}, for getopt_long(),
+ * unless it is 0.  Returns the end of ${letters}. */
 static char *add_letter(char *letters, char option,
                         const struct hf_option_row *row)
 {
@@ -127,7 +129,7 @@ static char *add_letter(char *letters, char option,
     return letters;
 }
 
-/* Prepare what getopt_long() has to know of the rows. */
+/* Prepare the tables that getopt_long() needs. */
 static void prepare(struct reading *reading)
 {
     const struct hf_command *command = reading->command;
@@ -149,8 +151,8 @@ static void prepare(struct reading *reading)
     }
 }
 
-/* The number of the row that ${option}, a result of getopt_long(), means.
- * There must be one. */
+/* Return the number of the row for ${option}, which getopt_long() has returned.
+ * There must be such a row. */
 static size_t find_row(const struct hf_command *command, int option)
 {
     size_t i = 0;
@@ -163,8 +165,9 @@ static size_t find_row(const struct hf_command *command, int option)
     return i;
 }
 
-/* Write to ${name} what the user wrote, "-w" or "--timeout".  ${option} is as
- * getopt_long() has it; as a letter it need not be in any row. */
+/* Write the option to ${name} as the user wrote it, "-w" or "--timeout".
+ * ${option} is what getopt_long() has returned.  A letter need not be in any
+ * row. */
 static void name_option(const struct hf_command *command, int option,
                         char name[OPTION_NAME_BYTES])
 {
@@ -175,9 +178,9 @@ static void name_option(const struct hf_command *command, int option,
         (void)snprintf(name, OPTION_NAME_BYTES, "-%c", option);
 }
 
-/* How many bytes must be changed, added or left out to turn the first ${length}
- * bytes of ${word} into ${other}, both shorter than OPTION_NAME_BYTES: the
- * distance of Levenshtein, row by row. */
+/* Return how many bytes must be changed, added or removed to turn the first
+ * ${length} bytes of ${word} into ${other}: the Levenshtein distance, computed
+ * row by row.  Both are shorter than OPTION_NAME_BYTES. */
 static size_t distance(const char *word, size_t length, const char *other)
 {
     size_t row[OPTION_NAME_BYTES];
@@ -201,9 +204,9 @@ static size_t distance(const char *word, size_t length, const char *other)
     return row[width];
 }
 
-/* The long option that was perhaps meant by ${word}, such as "--timout" or
- * "--timout=5": at most two mistakes, and fewer than half the length of its
- * name; NULL: there is none. */
+/* Return the long option that ${word}, such as "--timout" or "--timout=5", was
+ * perhaps meant to be; NULL: none.  There may be at most two mistakes, and
+ * fewer than half the length of the option's name. */
 static const char *find_meant(const struct hf_command *command,
                               const char *word)
 {
@@ -236,8 +239,8 @@ static hf_status refuse_unknown(const struct reading *reading, const char *word)
         meant != NULL ? " or another one; " : "", reading->command->name);
 }
 
-/* getopt_long() has refused an option.  optopt says which; 0: an unknown long
- * one. */
+/* Refuse an option that getopt_long() has refused.  optopt says which one it
+ * is; 0: an unknown long option. */
 static hf_status refuse(const struct reading *reading, int answer)
 {
     const struct hf_command *command = reading->command;
@@ -262,8 +265,8 @@ static hf_status refuse(const struct reading *reading, int answer)
                         command->name);
 }
 
-/* Read the value of ${option}, which getopt_long() has returned, and see that
- * no other option of its .one_of was given before. */
+/* Read the value of ${option}, which getopt_long() has returned.  Fails if
+ * another option with the same .one_of was given before. */
 static hf_status read_option(struct reading *reading, int option)
 {
     const struct hf_command *command = reading->command;
@@ -281,7 +284,7 @@ static hf_status read_option(struct reading *reading, int option)
                      reading->error);
 }
 
-/* Without -c, HOLDFAST_URL may name a profile. */
+/* If no URL is given by -c, HOLDFAST_URL may name a profile: read it. */
 static hf_status read_url(const struct reading *reading)
 {
     const struct hf_command *command = reading->command;
@@ -294,7 +297,7 @@ static hf_status read_url(const struct reading *reading)
     return HF_OK;
 }
 
-/* The last operand in front of a "--"; NULL: there is no such "--".
+/* Return the last operand in front of a "--"; NULL if there is no such "--".
  * getopt_long() would move that "--" to the front, and take all words behind it
  * for operands. */
 static const char *find_late_separator(const struct reading *reading)
@@ -314,12 +317,11 @@ static const char *find_late_separator(const struct reading *reading)
     } while (option != -1 && option != '?' && option != ':');
     if (option != -1 || optind == end)
         operand = NULL;
-    optind = 0; /* have getopt_long() begin anew */
+    optind = 0; /* makes getopt_long() begin anew */
     return operand;
 }
 
-/* Read all options.  ${*help} is set at --help, and the rest is then not
- * read. */
+/* Read all options.  At --help ${*help} is set, and the rest is not read. */
 static hf_status read_options(struct reading *reading, bool *help)
 {
     struct hf_command_line *line = &reading->line;
@@ -370,7 +372,7 @@ hf_status hf_command_line_too_many(const struct hf_command *command,
                         word, name, command->name, command->synopsis);
 }
 
-/* Read ${word}, the operand of ${row}; NULL: the command line has none. */
+/* Read ${word}, the operand of ${row}.  ${word} is NULL if it is not given. */
 static hf_status read_operand(const struct reading *reading,
                               const struct hf_operand_row *row, char *word)
 {

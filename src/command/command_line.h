@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A command as data: its usage, its tables of options and of operands, and what
- * checks that they go together.  One function reads the command lines of all
- * commands and prints their help.
+ * A command as data: its usage, its tables of options and operands, and a
+ * function that checks whether they fit together.  One function reads the
+ * command lines of all commands and prints their help.
  */
 #ifndef HF_COMMAND_COMMAND_LINE_H
 #define HF_COMMAND_COMMAND_LINE_H
@@ -18,13 +18,15 @@ struct hf_command_line {
     int operands; /* index in .argv of the first operand, or argc */
 };
 
-/* A word behind the options: the row of an operand. */
+/* The row of an operand, a word behind the options. */
 struct hf_operand_row {
-    const char *name; /* "NAME", as the synopsis has it */
-    size_t offset; /* in the command's options, of a const char *, which is set
-                      to the word, or left as it is if there is none */
-    bool is_optional; /* and so are those behind it */
-    /* See that ${text} can be one: HF_EINVAL or HF_ENAME.  NULL: any can. */
+    const char *name; /* "NAME", as in the synopsis */
+    size_t offset;    /* of a const char * in the command's options: it is set
+                         to the word, or left unchanged if there is none */
+    bool is_optional; /* this operand may be missing, and so may those behind
+                         it */
+    /* Check ${text}.  Fails with HF_EINVAL or HF_ENAME.  NULL: any text is
+     * allowed. */
     hf_status (*check)(const char *text, struct hf_error *error);
 };
 
@@ -38,42 +40,45 @@ struct hf_operand_row {
 struct hf_command {
     const char *name;     /* "run" */
     const char *synopsis; /* "[OPTION...] NAME", for the usage */
-    const char *about;    /* what it does: of --help, before the options */
-    const char *notes;    /* of --help, after the options */
-    const struct hf_option_row *rows; /* without --help, which all have */
+    const char *about;    /* what the command does; --help prints it before
+                             the options */
+    const char *notes;    /* what --help prints after the options */
+    const struct hf_option_row *rows; /* the options without --help, which
+                                         all commands have */
     size_t row_count;                 /* at most HF_OPTION_ROWS_MAX */
     bool options_first;               /* options end at the first operand */
-    /* Its operands, in order.  With .more_operands others may follow, which
-     * .check reads. */
+    /* Its operands, in their order.  With .more_operands further ones may
+     * follow, which .check reads. */
     struct hf_operand_row operands[HF_OPERANDS_MAX];
     bool more_operands;
-    /* What the tables have was read into ${options}: read the rest of ${line},
-     * and check that everything goes together.  HF_EINVAL or HF_ENAME with
-     * ${error}.  NULL: there is nothing to check. */
+    /* Called when the tables were read into ${options}: read the rest of
+     * ${line}, and check whether everything fits together.  Fails with
+     * HF_EINVAL or HF_ENAME and ${error}.  NULL: there is nothing to check. */
     hf_status (*check)(const struct hf_command_line *line, void *options,
                        struct hf_error *error);
 };
 
 #define HF_OPTION_ROWS_MAX 15
 
-/* Read ${argv} into ${options}, the structure that the rows of ${command} are
- * about; fields of options that are not given stay as they are.  Options may
- * be written as "-w 5s", "-w5s", "--timeout 5s", "--timeout=5s" and, where they
- * take no value, several as "-jH".  True: run the command.  False: it ends with
- * ${*exit_code}, because its help or an error was printed. */
+/* Read ${argv} into ${options}, the struct that the rows of ${command}
+ * describe.  Fields of options that are not given stay as they are.  Options
+ * may be written as "-w 5s", "-w5s", "--timeout 5s" or "--timeout=5s"; several
+ * options without a value also as "-jH".  Returns true if the command is to be
+ * run.  Returns false if it ends with ${*exit_code}, because its help or an
+ * error was printed. */
 bool hf_command_line_read(const struct hf_command *command, int argc,
                           char **argv, void *options, int *exit_code);
 
-/* For .check: the operand ${name} is missing; ${word} is one operand ${name}
- * too many.  HF_EINVAL with ${error}. */
+/* For .check: fail with HF_EINVAL because the operand ${name} is missing, or
+ * because ${word} is one ${name} too many. */
 hf_status hf_command_line_missing(const struct hf_command *command,
                                   const char *name, struct hf_error *error);
 hf_status hf_command_line_too_many(const struct hf_command *command,
                                    const char *name, const char *word,
                                    struct hf_error *error);
 
-/* End what a command prints on stdout.  Returns 0 or, if it could not be
- * written, prints that and returns the exit status. */
+/* Flush what the command has printed on stdout.  Returns 0; or if it could not
+ * be written, prints that and returns the exit status. */
 int hf_command_line_end_output(void);
 
 /* Print a warning if ${url}, the value of -c or NULL, has a password. */

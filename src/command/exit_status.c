@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "command/exit_status.h"
 
-/* By status and not by class (hf_status_class()): classes say what a program
- * can do about a failure, exit statuses show people and scripts what happened.
- */
+/* The exit status depends on the status and not on its class
+ * (hf_status_class()).  Classes say what a program can do about a failure; exit
+ * statuses show people and scripts what happened. */
 int hf_exit_status(hf_status status)
 {
     switch (status) {
@@ -20,11 +20,11 @@ int hf_exit_status(hf_status status)
     case HF_EEXHAUSTED:
     case HF_EPROTOCOL:
         return HF_EXIT_UNREACHABLE;
-    case HF_EINVAL: /* arguments of the user that the library refused */
+    case HF_EINVAL: /* arguments that the library refused */
     case HF_ENAME:
     case HF_EURL:
     case HF_EKIND:
-    case HF_EUNSUPPORTED: /* a URL without an engine in this installation */
+    case HF_EUNSUPPORTED: /* the URL has no engine in this installation */
         return HF_EXIT_USAGE;
     case HF_EDENIED:
         return HF_EXIT_DENIED;

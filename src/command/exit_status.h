@@ -5,18 +5,18 @@
 
 #include <holdfast/status.h>
 
-/* The numbers are those of sysexits.h where they fit, so that they are seldom
- * those of a command. */
+/* The numbers are those of sysexits.h where they fit, because commands seldom
+ * exit with these numbers themselves. */
 enum {
     HF_EXIT_VIOLATION = 1, /* verify, torture: a rule was broken */
     HF_EXIT_NOT_HELD = 1,  /* show --held: nobody holds the lock */
     HF_EXIT_NONE = 1,      /* last: there was no success */
     HF_EXIT_NO_LEADER = 1, /* leading: nobody leads, or not that machine */
-    HF_EXIT_NO_TICKET = 1, /* revoke, evict: a ticket was not there, or its
-                              owner receives no requests; or the user said no
-                            */
-    HF_EXIT_CONDITION = 1, /* zk: the node is not there, is there already, has
-                              another version, or has children */
+    HF_EXIT_NO_TICKET = 1, /* revoke, evict: a ticket does not exist, its
+                              owner receives no requests, or the user
+                              answered no */
+    HF_EXIT_CONDITION = 1, /* zk: the node does not exist, exists already,
+                              has another version, or has children */
     HF_EXIT_WARNING = 1,   /* doctor: the worst finding is a warning; explain
                               --all: a deadlock is possible */
     HF_EXIT_ERROR = 2,     /* doctor: the worst finding is an error; explain
@@ -31,7 +31,7 @@ enum {
     HF_EXIT_BUSY = 75,        /* the lock was not obtained */
     HF_EXIT_LOST = 76,        /* the lock was lost while the command ran */
     HF_EXIT_DENIED = 77,      /* the engine refuses us */
-    /* Beyond sysexits.h, which has nothing like it. */
+    /* Further numbers, because sysexits.h has nothing similar. */
     HF_EXIT_REVOKED = 79,    /* run --on-revoke: another program asked for the
                                 release of the lock */
     HF_EXIT_DEADLOCK = 80,   /* run: the wait was part of a deadlock */
@@ -40,7 +40,8 @@ enum {
     HF_EXIT_SIGNAL = 128     /* plus the signal that ended the command */
 };
 
-/* The exit status for a failure with ${status}, which must not be HF_OK. */
+/* Return the exit status for a failure with ${status}, which must not be HF_OK.
+ */
 int hf_exit_status(hf_status status);
 
 #endif

@@ -15,7 +15,7 @@
 
 #define AGE_BYTES (HF_DURATION_BYTES + 16)
 
-/* Does the payload say that its owner was asked to release the lock? */
+/* Does the payload say that the owner was asked to release the lock? */
 static bool is_asked_to_release(const char *payload)
 {
     char at[HF_OWNER_VALUE_MAX];
@@ -38,11 +38,11 @@ void hf_format_owner(const char *payload, char text[HF_FORMAT_BYTES])
     hf_utf8_make_printable(text, false);
 }
 
-/* Write ", queued AGE ago".  The ticket of another machine, or of another boot,
- * has no age on our clock.  Then the two wall clocks are compared, which is
- * good enough for people, and a '~' shows it: ", queued ~AGE ago".  "" if the
- * ticket does not say at which time of day it was made, or if ours cannot be
- * read. */
+/* Write ", queued AGE ago".  The age of a ticket from another machine or
+ * another boot is not known on our clock.  Then the times of day of the two
+ * clocks are compared, which is good enough for people, and a '~' shows it: ",
+ * queued ~AGE ago".  Write "" if the ticket does not have the time of day at
+ * which it was made, or if ours cannot be read. */
 static void format_age(const struct hf_owner *owner, char age[AGE_BYTES])
 {
     char duration[HF_DURATION_BYTES];
@@ -77,8 +77,8 @@ void hf_format_holder(const char *payload, uint64_t now_ms,
     (void)snprintf(text + length, HF_FORMAT_BYTES - length, "%s", age);
 }
 
-/* The library's texts begin with "hf_CALL: ", which means nothing to users of
- * a command. */
+/* Skip "hf_CALL: ", with which the library's texts begin.  It means nothing to
+ * the users of a command. */
 static const char *skip_call_name(const char *text)
 {
     const char *colon = strstr(text, ": ");
@@ -99,8 +99,8 @@ void hf_format_error(const char *message, uint64_t now_ms, char *text,
         (void)snprintf(text, bytes, "%s", message);
         return;
     }
-    /* The payload ends at the next quote, because there are none inside; a
-     * message that was cut may have no quote. */
+    /* There are no quotes inside a payload, so it ends at the next quote.  A
+     * message that was cut may have none. */
     end = begin + 1 + strcspn(begin + 1, "\"");
     (void)snprintf(payload, sizeof payload, "%.*s", (int)(end - begin - 1),
                    begin + 1);

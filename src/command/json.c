@@ -8,7 +8,7 @@
 
 #include "base/utf8.h"
 
-/* Write an escape: \uXXXX; beyond U+FFFF a pair of surrogates (UTF-16). */
+/* Write ${code} as \uXXXX; beyond U+FFFF as a pair of surrogates (UTF-16). */
 static void put_utf16(FILE *out, uint32_t code)
 {
     if (code > 0xffff)
@@ -18,7 +18,7 @@ static void put_utf16(FILE *out, uint32_t code)
         fprintf(out, "\\u%04" PRIx32, code);
 }
 
-/* Write a character that must not stand in a string as it is. */
+/* Write a character that must be escaped in a string. */
 static void put_escaped(FILE *out, uint32_t code)
 {
     switch (code) {
@@ -39,7 +39,7 @@ static void put_escaped(FILE *out, uint32_t code)
     }
 }
 
-/* A string in quotes. */
+/* Write a string in quotes. */
 static void put_string(FILE *out, const char *text)
 {
     size_t bytes = strlen(text);
@@ -60,7 +60,7 @@ static void put_string(FILE *out, const char *text)
     putc('"', out);
 }
 
-/* A new line, indented. */
+/* Begin a new line and indent it. */
 static void begin_line(struct hf_json *json)
 {
     if (json->one_line)
@@ -70,7 +70,7 @@ static void begin_line(struct hf_json *json)
         fputs("  ", json->out);
 }
 
-/* Write what comes before a value: comma, new line and key. */
+/* Write what precedes a value: comma, new line and key. */
 static void begin_value(struct hf_json *json, const char *key)
 {
     if (json->depth > 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See option_value.h.  Each reader says what is wrong by the same scheme: the
+/* See option_value.h.  The error texts of all readers have the same form: the
  * option, the value in quotes, what is expected. */
 #include "command/option_value.h"
 
@@ -100,8 +100,8 @@ hf_status hf_option_duration(const struct hf_option_row *row, const char *name,
                         name, text, name);
 }
 
-/* Set ${ms} to ${text}, a number of seconds such as "30", "0.5" or ".5".  What
- * is less than a millisecond counts as one, so that only 0 does not wait. */
+/* Set ${ms} to ${text}, a number of seconds such as "30", "0.5" or ".5".  Less
+ * than a millisecond counts as one, so that only 0 means not to wait. */
 static bool parse_seconds(const char *text, uint64_t *ms)
 {
     size_t digits = strspn(text, "0123456789"), part = 0;
@@ -142,8 +142,8 @@ hf_status hf_option_text(const struct hf_option_row *row, const char *name,
     return HF_OK;
 }
 
-/* The URL of a profile.  It is kept until the end of the process, as those in
- * argv are. */
+/* The URL of a profile.  It is kept until the end of the process, as the words
+ * of argv are. */
 static char *of_profile;
 
 hf_status hf_option_url(const struct hf_option_row *row, const char *name,

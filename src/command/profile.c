@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files are read line by line until one has the name. */
+/* The files are read line by line until a line has the name. */
 #include "command/profile.h"
 
 #include <errno.h>
@@ -16,10 +16,10 @@
 #define BLANKS " \t\n"
 
 /* Set ${path} to the file of the user's profiles; to "" if neither variable is
- * set, as in a service of the machine.  If the first that is set is not usable,
- * that is an error, because a profile of the machine in place of the user's own
- * would be another engine.  An empty XDG_CONFIG_HOME counts as not set, by the
- * XDG Base Directory Specification.  A set-user-id program ignores the
+ * set, as in a service of the machine.  The first variable that is set must be
+ * usable: otherwise a profile of the machine would replace that of the user,
+ * and this may be another engine.  An empty XDG_CONFIG_HOME counts as not set
+ * (XDG Base Directory Specification).  A set-user-id program ignores the
  * variables. */
 static hf_status path_of_user(char path[PATH_MAX], struct hf_error *error)
 {
@@ -64,7 +64,8 @@ static hf_status refuse_line(const struct profiles *profiles,
                         profiles->line, profiles->path, HF_PROFILE_LINE_BYTES);
 }
 
-/* If ${line} is the profile ${name}, set ${*found} to its URL; else to NULL. */
+/* Set ${*found} to the URL in ${line} if that is the profile ${name}; otherwise
+ * to NULL. */
 static hf_status read_line(const struct profiles *profiles, char *line,
                            const char *name, const char **found,
                            struct hf_error *error)
@@ -93,7 +94,7 @@ static hf_status refuse_file(const char *path, int reason,
 }
 
 /* Find ${name} in the lines of ${profiles}.  ${*found} points into ${line};
- * NULL: it is not there. */
+ * NULL if the name is not there. */
 static hf_status read_lines(struct profiles *profiles, const char *name,
                             char line[HF_PROFILE_LINE_BYTES],
                             const char **found, struct hf_error *error)
@@ -135,8 +136,8 @@ static hf_status check_secret(const char *path, const char *url,
     return status;
 }
 
-/* Find ${name} in the file ${path}.  ${url} stays NULL if it is not there, or
- * if there is no such file. */
+/* Find ${name} in the file ${path}.  ${url} stays NULL if the name or the file
+ * is not there. */
 static hf_status find_in(const char *path, const char *name, char **url,
                          struct hf_error *error)
 {

@@ -21,7 +21,8 @@ const struct hf_program hf_program_torture = {
 const struct hf_program hf_program_zk = {"holdfast-zk", HF_BIN_TO_LIBEXEC,
                                          HF_LIBEXEC_DIR};
 
-/* Set ${directory} to that of the running program. */
+/* Set ${directory} to that of the running program.  Returns false on failure.
+ */
 static bool find_own_directory(char directory[PATH_MAX])
 {
     if (realpath("/proc/self/exe", directory) == NULL)
@@ -37,7 +38,8 @@ static bool is_world_writable(const char *directory)
     return stat(directory, &status) != 0 || (status.st_mode & S_IWOTH) != 0;
 }
 
-/* Set ${path} to ${directory}/${name}.  False if that cannot be executed. */
+/* Set ${path} to ${directory}/${name}.  Returns false if that cannot be
+ * executed. */
 static bool find_in(const char *directory, const char *name,
                     char path[PATH_MAX])
 {
@@ -46,8 +48,8 @@ static bool find_in(const char *directory, const char *name,
     return length > 0 && length < PATH_MAX && access(path, X_OK) == 0;
 }
 
-/* The same in the directory ${relative}, as seen from the directory ${own}.
- * False also if every user may write to it. */
+/* The same in the directory ${relative}, seen from the directory ${own}.  Also
+ * returns false if every user may write to that directory. */
 static bool find_from(const char *own, const char *relative, const char *name,
                       char path[PATH_MAX])
 {

@@ -11,7 +11,7 @@
 #include "command/clock.h"
 #include "core/ticket.h"
 
-/* Digits in the name of a permit of kazoo. */
+/* Number of digits in the name of a permit of kazoo. */
 #define KAZOO_PERMIT_BYTES 32
 
 static const enum hf_kind kinds[HF_QUEUE_VIEW_LOCKS] = {
@@ -19,7 +19,7 @@ static const enum hf_kind kinds[HF_QUEUE_VIEW_LOCKS] = {
     [HF_QUEUE_VIEW_SEMAPHORE] = HF_KIND_SEMAPHORE,
 };
 
-/* From now to ${until_ms}; 0 if that has passed. */
+/* Return the time from now to ${until_ms}; 0 if that has passed. */
 static uint64_t left_ms(uint64_t until_ms)
 {
     uint64_t now_ms = hf_clock_now_ms();
@@ -51,7 +51,7 @@ static hf_status load_queue(struct hf_client *client, const char *name,
     return status;
 }
 
-/* Look up the participants.  Where the engine has no double barriers there are
+/* Look up the participants.  If the engine has no double barriers, there are
  * none. */
 static hf_status load_participants(struct hf_client *client, const char *name,
                                    uint64_t until_ms,
@@ -92,7 +92,7 @@ const struct hf_ticket_view *hf_queue_view_at(const struct hf_queue_view *queue,
 }
 
 /* The tickets of a double barrier are reached by the lock, because they are in
- * the directory of its name too. */
+ * the directory of the lock's name as well. */
 struct hf_lock *hf_queue_view_lock_of(const struct hf_queue_view *queue,
                                       const struct hf_ticket_view *view)
 {
@@ -112,9 +112,8 @@ static bool is_semaphore_child(const char *child)
             strspn(child, "0123456789abcdef") == KAZOO_PERMIT_BYTES);
 }
 
-/* Does ${child} belong to a double barrier of that name?  Decided by its name
- * and not by what was listed, because a participant may have come or gone in
- * between. */
+/* Does ${child} belong to a double barrier of that name?  Its name decides and
+ * not what was listed, because a participant may have come or gone since. */
 static bool is_barrier_child(const char *child)
 {
     struct hf_ticket_id id;
@@ -128,7 +127,7 @@ const char *hf_queue_view_unknown(const struct hf_queue_view *queue, size_t n)
     return n < queue->unknown_count ? queue->unknown[n] : NULL;
 }
 
-/* How many tickets and unknown children ${tickets} has; NULL has none. */
+/* Count the tickets and unknown children of ${tickets}; NULL has none. */
 static void count(const struct hf_tickets *tickets, size_t *views,
                   size_t *unknown)
 {
@@ -141,9 +140,10 @@ static void count(const struct hf_tickets *tickets, size_t *views,
         ++*unknown;
 }
 
-/* Add ${view}, of the list ${index}, to the tickets.  The list of the semaphore
- * also shows the tickets of the lock, because kazoo's permits are in the same
- * directory; these are left out, because they were listed already. */
+/* Add ${view}, from the list ${index}, to the tickets.  The list of the
+ * semaphore also shows the tickets of the lock, because kazoo's permits are in
+ * the same directory.  These tickets are left out, because they were added
+ * already. */
 static void add_view(struct hf_queue_view *queue, int index,
                      const struct hf_ticket_view *view)
 {
@@ -159,7 +159,8 @@ static void add_unknown(struct hf_queue_view *queue, int index,
         queue->unknown[queue->unknown_count++] = child;
 }
 
-/* Collect what was found in one array.  False: no memory. */
+/* Collect what was found in two arrays.  Returns false if there is no memory.
+ */
 static bool index_tickets(struct hf_queue_view *queue)
 {
     size_t views[HF_QUEUE_VIEWS], unknown[HF_QUEUE_VIEWS];

@@ -23,25 +23,26 @@
 #define HF_LINE_BYTES 1024
 #define HF_COLUMNS_DEFAULT 80
 
-/* How long the last lines of a process that guarded a lock may wait, in all. */
+/* How long the last lines of a process that guarded a lock may wait, all
+ * together. */
 #define HF_LAST_LINES_MS 1000
 
-/* When a command shows how far it has got. */
+/* After what time, and how often, a command shows its progress. */
 #define HF_PROGRESS_AFTER_MS 1000
 #define HF_PROGRESS_EVERY_MS 250
 
 /* Back to the first column, clear to the end of the line. */
 #define HF_CLEAR "\r\033[K"
 
-/* Is there a redrawn line on the terminal?  Global, because a terminal has one
- * cursor. */
+/* Is there a redrawn line on the terminal?  A global variable, because a
+ * terminal has one cursor. */
 static bool wait_is_shown;
 
-/* How long a line may wait until it can be written, in milliseconds; -1: for
- * ever. */
+/* How long a line may wait until it can be written, in milliseconds; -1:
+ * without limit. */
 static int may_wait_ms = -1;
 
-/* Lines that were lost and of which no line has said so yet. */
+/* Number of lines that were lost and not mentioned yet. */
 static unsigned lost_lines;
 
 /* Write all of ${text}, however long that takes. */
@@ -55,8 +56,8 @@ static bool write_waiting(const char *text, size_t bytes)
     return written == (ssize_t)bytes;
 }
 
-/* Write ${text}, and wait no longer than may_wait_ms for room.  False if it was
- * not written. */
+/* Write ${text}, but wait for room no longer than may_wait_ms.  Returns false
+ * if it was not written. */
 static bool write_stderr(const char *text, size_t bytes)
 {
     struct pollfd polled = {.fd = STDERR_FILENO, .events = POLLOUT};
@@ -72,10 +73,11 @@ static bool write_stderr(const char *text, size_t bytes)
     return false;
 }
 
-/* Write ${text} as a line of the log that the user has chosen. */
+/* Write ${text} as a line of the log, in the form that the user has chosen. */
 static bool write_line(enum hf_log_level level, const char *text)
 {
-    static const struct hf_log_origin nowhere; /* the library's lines know it */
+    static const struct hf_log_origin nowhere; /* only the library's lines
+                                                  have an origin */
     char line[(size_t)2 * HF_LINE_BYTES + HF_LOG_JSON_BYTES];
     size_t bytes;
 
@@ -117,8 +119,8 @@ void hf_ui_count_lost(unsigned count)
     lost_lines += count;
 }
 
-/* As gnulib's stdopen: each is opened for the direction in which nobody uses
- * it, so that using it still fails. */
+/* As gnulib's stdopen: each descriptor is opened for the direction in which it
+ * is not used, so that using it still fails. */
 bool hf_ui_open(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
@@ -144,7 +146,7 @@ static void truncate_columns(char *text, unsigned columns)
     }
 }
 
-/* The width of the terminal. */
+/* Return the width of the terminal. */
 static unsigned terminal_columns(void)
 {
     struct winsize size;
@@ -200,14 +202,13 @@ bool hf_ui_shows_wait(enum hf_verbosity verbosity)
            !hf_log_is_json();
 }
 
-/* Is this job in the foreground?  A background job must not write to the line.
- */
+/* Is this job in the foreground?  A background job must not redraw the line. */
 static bool in_foreground(void)
 {
     return tcgetpgrp(STDERR_FILENO) == getpgrp();
 }
 
-/* The text about the wait, without "holdfast: ". */
+/* Write the text about the wait to ${line}, without "holdfast: ". */
 static void format_wait(const struct hf_ui_wait *wait, char line[HF_LINE_BYTES])
 {
     char waited[HF_DURATION_BYTES];
