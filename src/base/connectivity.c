@@ -250,7 +250,7 @@ hf_connectivity_due(const struct hf_connectivity *connectivity, uint64_t now_ms)
 
 /* ------------------------------------------------ the connection's error -- */
 
-/* A changed text that has the hash of the text before it is not logged. */
+/* Texts with the same hash are taken for the same text. */
 bool hf_connectivity_text_changed(struct hf_connectivity *connectivity,
                                   size_t server, const char *text)
 {

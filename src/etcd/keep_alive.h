@@ -71,8 +71,8 @@ void hf_etcd_keep_alive_begin(struct hf_etcd_session *session,
  * follows, unless the connection ends before. */
 void hf_etcd_keep_alive_want(struct hf_etcd_session *session);
 
-/* There is a new token: close the streams of the old one.  If no keep-alive was
- * answered on them, send another one on a new stream. */
+/* There is a new token: close the streams of the old one.  If an answer is
+ * still expected, send another keep-alive on a new stream. */
 void hf_etcd_keep_alive_renew(struct hf_etcd_session *session);
 
 /* The connection or the session ends. */

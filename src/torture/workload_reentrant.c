@@ -7,10 +7,10 @@
  * held, the owner locks it again and again.  If a mutex could be locked again,
  * it was held when that call was made, and this is recorded.
  *
- * If the mutex keeps its ticket, it keeps it for one of two times.  The short
- * time is less than the owner's rests, so the ticket goes when that time is
- * over.  The long time is so long that the ticket goes only because another
- * client comes.
+ * If the mutex keeps its ticket, it keeps it for a short or a long time.  The
+ * short time is less than most rests of the owner, so the ticket goes when that
+ * time is over.  The long time is so long that the ticket goes only because
+ * another client comes.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -30,7 +30,7 @@
  * return. */
 #define WAIT_LIMIT_MS 10000
 
-/* The two greatest values of .keep_ms of a mutex: short and long. */
+/* .keep_ms of a mutex that keeps its ticket: up to the first, or the second. */
 #define KEEP_SHORT_MS 1000
 #define KEEP_LONG_MS 60000
 

@@ -25,8 +25,8 @@
 
 struct hf_connection;
 
-/* Callbacks.  The loop calls them; no function of this file does before it
- * returns.  Each callback may send on the connection and may close it. */
+/* Callbacks.  The loop calls them, never hf_connection_open(), _send() or
+ * _close().  Each callback may send on the connection and may close it. */
 struct hf_connection_callbacks {
     /* The connection is established, including TLS. */
     void (*up)(void *arg);

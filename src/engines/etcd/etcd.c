@@ -68,7 +68,7 @@ static void release_memory(void *arg)
     hf_free(engine);
 }
 
-/* Frees whatever hf_etcd_open() had made. */
+/* Free what hf_etcd_open() has made, also after it has failed. */
 void hf_etcd_free(struct hf_engine *engine)
 {
     if (engine->etcd != NULL)

@@ -205,7 +205,7 @@ static void evict_candidate(struct hf_etcd_engine_request *req,
 
     write_removal(&buffer, target->key, target->bytes, target->create_revision);
     /* If somebody has detached the ticket from its lease, the reason is not
-     * written, because nothing would ever remove its key. */
+     * written, because nothing would ever remove the key that has it. */
     if (listed->ticket.session != 0)
         hf_etcd_engine_eviction_write(
             req->engine, &buffer, (int64_t)listed->ticket.session,
