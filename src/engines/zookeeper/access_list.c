@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Servers show the id of a digest as USER:HASH, or as USER:x to sessions
- * without the right ADMIN, so only the user is compared. */
+/* In the answer to getACL the id of a digest entry is USER:HASH, or USER:x if
+ * the session lacks the right ADMIN.  So only the user is compared. */
 #include "engines/zookeeper/access_list.h"
 
 #include <string.h>
@@ -8,8 +8,8 @@
 /* The fewest bytes of an entry: its permissions and two empty texts. */
 #define ENTRY_BYTES 12
 
-/* The user whom ZooKeeper lets do everything, unless the servers name another
- * one. */
+/* The user who has all rights, unless the servers are configured with another
+ * name. */
 #define SUPERUSER "super"
 
 static bool equals(struct hf_jute_piece piece, const char *text)

@@ -5,8 +5,8 @@
  *
  * An entry is for us if it is for world:anyone, or of the scheme digest and for
  * the user of our credentials.  Only the server knows whether an entry of
- * another scheme (ip, sasl, x509) is for us.  So a right is granted, or
- * possible, or neither.  It is missing only if it is neither.
+ * another scheme (ip, sasl, x509) is for us.  So a right is granted, possible,
+ * or missing.
  */
 #ifndef HF_ENGINES_ZOOKEEPER_ACCESS_LIST_H
 #define HF_ENGINES_ZOOKEEPER_ACCESS_LIST_H
@@ -16,7 +16,8 @@
 
 #include "zookeeper/jute.h"
 
-/* The rights of locks, as HF_ZOOKEEPER_PERM_... in holdfast/zookeeper.h. */
+/* The rights that locks need, with the values of HF_ZOOKEEPER_PERM_...  in
+ * holdfast/zookeeper.h. */
 #define HF_ZK_PERM_READ 1
 #define HF_ZK_PERM_CREATE 4
 #define HF_ZK_PERM_DELETE 8
@@ -24,8 +25,9 @@
 /* What an access list says, each a sum of permissions. */
 struct hf_zk_engine_access {
     int32_t anyone;   /* to world:anyone */
-    int32_t granted;  /* to this session, with .anyone */
-    int32_t possible; /* to others, whom we may be among */
+    int32_t granted;  /* to this session, including .anyone */
+    int32_t possible; /* by entries that may be for us, as only the server knows
+                       */
 };
 
 /* Read an access list, as getACL answers it, from ${body}.  ${auth} has our

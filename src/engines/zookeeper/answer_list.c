@@ -18,9 +18,9 @@
 
 /* ------------------------------------------------------------- answering -- */
 
-/* Is the part of the queue near the ticket enough for the answer?  Not for a
- * queue watch, nor for participants and leases, because all of them are
- * counted. */
+/* Is the part of the queue near the ticket enough for the answer?  It is not
+ * enough for a queue watch, a participant or a lease, because these need all
+ * tickets to be counted. */
 static bool is_partial(const struct hf_request *request)
 {
     return request->kind != HF_REQUEST_WATCH_QUEUE &&
@@ -73,7 +73,8 @@ static void answer(struct hf_zk_engine *zk, struct hf_zk_engine_request *req,
 
 /* --------------------------------------------- what a list does not show -- */
 
-/* A ticket whose number is out of range was removed again, or could not be. */
+/* The delete of a ticket whose number is out of range was answered: fail the
+ * request. */
 static void removed_beyond(struct hf_zk_engine *zk,
                            struct hf_zk_engine_request *req)
 {
@@ -90,9 +91,9 @@ static void removed_beyond(struct hf_zk_engine *zk,
         HF_ZK_SEQUENCE_END);
 }
 
-/* If ${own_ticket} has a number beyond HF_ZK_SEQUENCE_END, remove it, and fail
- * the request later.  False if the number is all right, or ${own_ticket} is
- * NULL. */
+/* If ${own_ticket} has a number beyond HF_ZK_SEQUENCE_END, remove it; the
+ * request is failed when that is done.  False if the number is all right, or
+ * ${own_ticket} is NULL. */
 static bool remove_if_beyond(struct hf_zk_engine *zk,
                              struct hf_zk_engine_request *req,
                              const struct hf_zk_engine_own_ticket *own_ticket)
@@ -112,9 +113,9 @@ static bool remove_if_beyond(struct hf_zk_engine *zk,
 static void details_known(struct hf_zk_engine *zk,
                           struct hf_zk_engine_request *req);
 
-/* Answer the request, unless participants still have to be read.  Its ticket is
- * at ${index}, and its number is all right.  ${own_ticket} is that ticket if it
- * is ours, else NULL. */
+/* Answer the request, unless participants still have to be read.  The ticket of
+ * the request is at ${index}, and its number is in range.  ${own_ticket} is
+ * that ticket if it is ours, else NULL. */
 static void complete(struct hf_zk_engine *zk, struct hf_zk_engine_request *req,
                      const struct hf_zk_engine_own_ticket *own_ticket,
                      size_t index)
@@ -330,8 +331,8 @@ static void ask_about_own(struct hf_zk_engine *zk,
 
 /* Ask for the data of the head, unless another request is asking for the same.
  * If our ticket is right behind the head, the read sets a watch too, because
- * the core will ask for that next.  Without memory for the watch it does
- * not. */
+ * the core will ask to watch the head next.  Without memory for the watch, only
+ * the data are read. */
 static void ask_about_head(struct hf_zk_engine *zk,
                            struct hf_zk_engine_request *req, size_t own_index)
 {
@@ -363,8 +364,8 @@ static void ask_about_head(struct hf_zk_engine *zk,
                             hf_zk_engine_watches_flag(zk, listing->watch));
 }
 
-/* Forget a ticket of ours that is incomplete, and remove one that is out of
- * range.  Otherwise send the calls for what the list does not show. */
+/* Forget a ticket of ours that is incomplete, and remove one whose number is
+ * out of range.  Otherwise send the calls for what the list does not show. */
 void hf_zk_engine_answer_list(struct hf_zk_engine *zk,
                               struct hf_zk_engine_request *req,
                               struct hf_zk_engine_own_ticket *own_ticket,
@@ -378,8 +379,8 @@ void hf_zk_engine_answer_list(struct hf_zk_engine *zk,
     if (req->phase != HF_ZK_LISTING)
         hf_zk_engine_request_enter(req, HF_ZK_LISTING);
     /* The ticket is gone, or nodes of a lease are missing, no matter who
-     * removed them.  Forget it, because a check of it would fail the proof of
-     * all others. */
+     * removed them.  Forget it, because a proof that checked it would fail for
+     * all tickets. */
     if (hf_zk_engine_children_weight(queue, index) <
         (own_ticket != NULL ? own_ticket->weight : req->request->weight)) {
         if (own_ticket != NULL)

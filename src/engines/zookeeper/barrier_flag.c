@@ -30,8 +30,8 @@ static void fail_has_children(struct hf_zk_engine *zk,
 static void create_node(struct hf_zk_engine *zk,
                         struct hf_zk_engine_request *req);
 
-/* The Stat that is read together with the create: a node that existed and has
- * children is NOT_EMPTY. */
+/* The answer to the exists that is sent together with the create.  If the node
+ * existed before and has children, the error becomes NOT_EMPTY. */
 static void stat_read(void *user, struct hf_zk_call *call,
                       const struct hf_zk_reply *reply)
 {
@@ -124,14 +124,16 @@ void hf_zk_engine_clear_flag(struct hf_zk_engine *zk,
 
 /* -------------------------------------------------------- watch the flag -- */
 
-/* HF_REQUEST_WATCH_QUEUE for a barrier: whether its flag is set, and one
- * notification when that changes.
+/* HF_REQUEST_WATCH_QUEUE for a barrier answers whether its flag is set, and
+ * notifies once when that changes.
  *
- * A client that waits may know from others that the barrier is set.  So a wait
- * reads behind a transaction that changes nothing, and sees all that was
- * committed before it.  A sync would not do: a leader that was deposed and
- * has not noticed it answers it, and so does one that has not yet carried out
- * what its followers have (matchSyncs in ZooKeeper's CommitProcessor.java). */
+ * A client may begin to wait because it knows from another client that the
+ * barrier is set, and its read must show that.  So the read is sent behind a
+ * transaction that changes nothing, and shows everything that was committed
+ * before that transaction.  A sync is not enough: a leader that was deposed and
+ * has not noticed answers it, too, and so does a leader that has not yet
+ * applied what its followers have (matchSyncs in ZooKeeper's
+ * CommitProcessor.java). */
 
 /* Answer HF_REQUEST_WATCH_QUEUE with a snapshot that has the flag as its only
  * ticket, or is empty. */
@@ -202,9 +204,9 @@ static void node_read(void *user, struct hf_zk_call *call,
     hf_zk_engine_request_answered(zk, req);
 }
 
-/* Send a transaction that changes nothing.  An answer without an error shows
- * that it is committed, whatever became of its check, which needs the right to
- * read the node. */
+/* Send a transaction that changes nothing: a check of the root.  If the answer
+ * has no error, the transaction was committed, even if the check in it was
+ * refused for lack of the right to read the root. */
 static void commit_nothing(struct hf_zk_engine *zk,
                            struct hf_zk_engine_request *req)
 {

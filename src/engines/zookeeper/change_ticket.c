@@ -12,20 +12,20 @@
 /*
  * HF_REQUEST_DOWNGRADE: turn a write ticket into a read ticket, in one
  * transaction that creates the read node, with the write node's id and number,
- * and deletes the write node.  Curator lays out a reader that was a writer in
- * the same way.  No other client sees the queue without the ticket.
+ * and deletes the write node.  To Curator the result is a reader like any
+ * other.  No other client ever sees the queue without the ticket.
  *
- * A transaction without an answer may have happened, or may happen later, until
- * one of the two nodes has been seen.  It can happen only once, because it
- * needs the write node and creates the read node.  Sent again, it fails, and a
- * search shows which node exists.
+ * If a transaction got no answer, it may have happened, or may still happen,
+ * until a list shows one of the two nodes.  It can happen only once, because it
+ * needs the write node and creates the read node.  If it is sent again after it
+ * has happened, it fails, and a search shows which node exists.
  *
  * A revoke request overwrites the data of the write node, and nothing watches
  * that node meanwhile.  So the transaction deletes the write node only in the
- * version whose data are known, and the read node takes a revoke request over;
- * the watch that is set on it afterwards reports it.  If the data have
- * changed, the transaction fails, and the data are read before it is sent
- * again.
+ * version whose data are known.  If these data are a revoke request, they
+ * become the data of the read node, and the watch that is set on the read node
+ * afterwards reports the request.  If the data have changed in between, the
+ * transaction fails, and the data are read before it is sent again.
  */
 
 /* Answer that the ticket is a read ticket now. */
@@ -93,8 +93,10 @@ static void either_searched(struct hf_zk_engine *zk,
     }
 }
 
-/* Is a search needed to know what became of the ticket?  That is so if the
- * nodes rejected the transaction, or if an earlier one got no answer. */
+/* Is a search needed to know what became of the ticket?  It is needed if the
+ * transaction was refused because of the nodes that exist.  It is also needed
+ * if this transaction was refused for another reason, and an earlier one got no
+ * answer. */
 static bool needs_search(struct hf_zk_engine_request *req)
 {
     return is_node_conflict(req->error) ||
@@ -220,7 +222,7 @@ static void send_downgrade(struct hf_zk_engine *zk,
     hf_zk_multi_end(&zk->session, begin);
 }
 
-/* The data of the write node are known. */
+/* The read of the write node's data is answered: send the transaction. */
 static void text_read(struct hf_zk_engine *zk, struct hf_zk_engine_request *req)
 {
     struct hf_zk_engine_own_ticket *own_ticket;
@@ -301,12 +303,12 @@ void hf_zk_engine_downgrade_ticket(struct hf_zk_engine *zk,
 /* HF_REQUEST_DESCRIBE: write the data of our ticket's nodes, one after the
  * other.
  *
- * A node is written only in the version that its watch has read, because the
- * owner must have been notified of whatever is overwritten.  A revoke request
- * that comes in between changes the version.  It fires the watch, the core is
- * notified, and describes the ticket again.  The event of our own write makes
- * the watch read the data like any other event, but our data do not ask for
- * anything. */
+ * A node is written only in the version that its watch has read, because a
+ * revoke request may only be overwritten after it was reported to the owner.
+ * If a revoke request comes in between, the version has changed, so the write
+ * fails.  The watch reports the request to the core, which then describes the
+ * ticket again.  Our own write fires the watch, too, but the data that are read
+ * then are no revoke request. */
 
 static void describe_next(struct hf_zk_engine *zk,
                           struct hf_zk_engine_request *req);

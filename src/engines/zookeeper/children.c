@@ -237,7 +237,8 @@ void hf_zk_engine_children_mark_gone(struct hf_zk_engine_queue *queue,
         queue->gone_count--;
 }
 
-/* Is a ticket of ${kind} one node, which leaves no other node in its place? */
+/* Has a ticket of ${kind} only one node, which no other node replaces when it
+ * goes? */
 static bool goes_for_good(enum hf_ticket_kind kind)
 {
     return kind == HF_TICKET_MUTEX || kind == HF_TICKET_READ ||

@@ -41,9 +41,9 @@ size_t hf_zk_engine_children_find(const struct hf_zk_engine_queue *queue,
                                   int32_t sequence,
                                   const struct hf_ticket_id *id);
 
-/* How many nodes the ticket at ${index} has: of a lease those in a row, from
- * the index on, with its id and consecutive numbers; 1 for any other ticket; 0
- * if the index is .count. */
+/* How many nodes the ticket at ${index} has.  For a lease, count the children
+ * from ${index} on that have its id and consecutive numbers.  1 for any other
+ * ticket; 0 if ${index} is .count. */
 uint32_t hf_zk_engine_children_weight(const struct hf_zk_engine_queue *queue,
                                       size_t index);
 
@@ -61,8 +61,9 @@ void hf_zk_engine_children_change_id(struct hf_zk_engine_queue *queue,
 void hf_zk_engine_children_mark_gone(struct hf_zk_engine_queue *queue,
                                      size_t index);
 
-/* The node at ${path}, a child of the queue ${name}, has gone.  Marks it, or
- * ends the use of the cached list if something may stand in its place. */
+/* The node at ${path}, a child of the queue ${name}, has gone.  Mark it as
+ * gone.  If another node may have taken its place, end the use of the queue's
+ * children as a cached list instead. */
 void hf_zk_engine_children_node_gone(struct hf_zk_engine *zk, const char *name,
                                      const char *path);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HF_REQUEST_LIST with details, for people: list the names, then read every
  * node, a batch at a time.  A ticket that has gone meanwhile is left out.  A
- * ticket that came meanwhile is behind all that are shown.
+ * ticket that came meanwhile is not shown; it is behind those that are.
  *
- * If only some of the texts are wanted, only these nodes are read, all by one
- * call, so that somebody who lists again and again makes three calls each time
- * at most.  Servers before 3.6 refuse that call and end the connection; then
- * each node is read by a call of its own.  Nodes without a number are always
- * read, because only what is read orders them.
+ * If the request wants the texts of some tickets only, only their nodes are
+ * read, all by one multiRead.  So a program that lists again and again makes at
+ * most three calls each time.  Servers before 3.6 refuse that call and end the
+ * connection; then each node is read by a call of its own.  Nodes without a
+ * number are always read, because they are ordered by their czxid.
  *
  * The list is kept here and not in the queue, because other requests go on
  * listing the queue. */
@@ -47,7 +47,8 @@ struct detailed_list {
     char *names;
     struct list_entry *entries;
     size_t count;
-    const char **unknown; /* names of other children; in .names */
+    const char **unknown; /* names of the children that are not shown as
+                             tickets; in .names */
     size_t unknown_count;
     size_t wanted;  /* the first .wanted of .entries are to be read */
     size_t asked;   /* how many of those have been read or are in flight */
@@ -213,7 +214,7 @@ static void batch_done(struct detailed_list *list)
         fail(list, HF_ZK_DISCONNECTED); /* the session is closing */
 }
 
-/* Store what a read of ${entry} returned. */
+/* Store in ${entry} what the read of its node returned. */
 static void take_in(struct detailed_list *list, struct list_entry *entry,
                     struct hf_jute_reader *body)
 {
@@ -326,7 +327,8 @@ static bool has_number(const struct list_entry *entry)
     return !hf_zk_engine_node_is_permit(&entry->node) && !is_of_barrier(entry);
 }
 
-/* Put the entries to read first, and count them. */
+/* Move the entries that are to be read to the beginning, and count them in
+ * .wanted. */
 static void choose_wanted(struct detailed_list *list)
 {
     const struct hf_text_range *texts = list->req->request->texts;

@@ -99,8 +99,6 @@ static bool has_unread(struct hf_zk_engine_request *req)
     return hf_zk_engine_request_listing(req)->ready == HF_ZK_READY_UNREAD;
 }
 
-/* To be called again in ${then}, until every participant's czxid is known.
- */
 bool hf_zk_engine_participants_ask(
     struct hf_zk_engine *zk, struct hf_zk_engine_request *req,
     void (*then)(struct hf_zk_engine *zk, struct hf_zk_engine_request *req))
@@ -138,8 +136,8 @@ static void generation_set(struct hf_zk_engine *zk,
                                   req->queue->path);
 }
 
-/* The answer to the transaction that sets or clears a generation.  Only the one
- * that sets it creates a node. */
+/* The answer to the transaction that sets or clears a generation.  Only a
+ * transaction that sets a generation creates a node. */
 static void generation_answered(void *user, struct hf_zk_call *call,
                                 const struct hf_zk_reply *reply)
 {
@@ -231,10 +229,10 @@ static void participants_listed(struct hf_zk_engine *zk,
 }
 
 /* NEW_GENERATION: our participant has counted enough others, so the barrier is
- * to open for all of them.  The ready node must be set while that many are
- * there, so this lists the participants and reads the ready node first.  Then
- * one transaction checks the participants and sets the ready node
- * (send_generation()). */
+ * to open for all of them.  The barrier node must be created while that many
+ * participants exist.  So this lists the participants and reads the barrier
+ * node first.  Then one transaction checks the participants and creates the
+ * barrier node (send_generation()). */
 void hf_zk_engine_new_generation(struct hf_zk_engine *zk,
                                  struct hf_request *request)
 {

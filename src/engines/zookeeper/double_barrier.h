@@ -20,10 +20,11 @@
 /* The name of the barrier node. */
 #define HF_ZK_READY "ready"
 
-/* For a request about participants: send reads for those whose czxid is
- * unknown, and for the barrier node if it was not read, and call ${then} when
- * they are answered, or at once with .error if the session is not usable.
- * False if there is nothing to read. */
+/* For a request about participants: read the participants whose czxid is
+ * unknown, and the barrier node if it was not read.  ${then} is called when the
+ * reads are answered; if the session is not usable, it is called at once with
+ * .error set.  One step may not suffice, so ${then} calls this function again.
+ * Returns false if there is nothing to read. */
 bool hf_zk_engine_participants_ask(
     struct hf_zk_engine *zk, struct hf_zk_engine_request *req,
     void (*then)(struct hf_zk_engine *zk, struct hf_zk_engine_request *req));

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * HF_REQUEST_ENQUEUE: a create and a list of the queue, sent together.  A
- * server carries out a session's requests in order, so the list shows the
- * queue as it is just after the create, and an uncontended acquire takes one
- * round trip.  A lease of n permits is a multi of n creates.  The first ticket
- * of a session below a parent is a multi, too, which tries whether tickets can
- * be deleted there: see parent_nodes.h.
+ * server carries out a session's requests in order, so the list shows the queue
+ * as it is just after the create, and an uncontended acquire takes one round
+ * trip.  A lease of n permits is a multi of n creates.  The first ticket of a
+ * session below a parent is a multi, too, which tries whether tickets can be
+ * deleted there: see parent_nodes.h.
  *
  * The list counts only if the create succeeded and our own name is in it.  If
- * it is missing, somebody has removed the ticket already.
+ * our name is missing, somebody has removed the ticket already.
  *
  * Permits in kazoo's layout are always created by a multi, together with a
  * check of our ticket in the entry mutex: see node_name.h.
@@ -55,9 +55,8 @@ static void ticket_created(struct hf_zk_engine *zk,
     }
 }
 
-/* This session may create nodes below the parent and may not delete them.
- * Nothing was created.
- */
+/* Fail because this session may create nodes below the parent but may not
+ * delete them.  No ticket was created. */
 static void fail_no_delete(struct hf_zk_engine *zk,
                            struct hf_zk_engine_request *req)
 {
@@ -74,8 +73,8 @@ static void fail_no_delete(struct hf_zk_engine *zk,
     hf_zk_engine_request_free(zk, req);
 }
 
-/* The ticket in the entry mutex is gone, so nothing was created: the permits
- * may be somebody else's by now. */
+/* Fail because our ticket in the entry mutex is gone: another client may hold
+ * that lock and add permits by now.  No permit was created. */
 static void fail_no_entry_mutex(struct hf_zk_engine *zk,
                                 struct hf_zk_engine_request *req)
 {
@@ -162,7 +161,7 @@ static void ticket_answered(void *user, struct hf_zk_call *call,
     int64_t czxid = hf_zk_get_stat(&body).czxid;
 
     req->error = reply->error;
-    /* If the answer cannot be taken in, the node exists all the same, so the
+    /* If the answer cannot be understood, the node exists nevertheless, so the
      * core must search for it. */
     if (reply->error == HF_ZK_OK)
         req->error = body.failed ? HF_ZK_MALFORMED
@@ -190,8 +189,9 @@ static enum hf_zk_engine_refused refused_of(struct hf_zk_engine_request *req,
                : HF_ZK_REFUSED_CREATE;
 }
 
-/* The answer to the multi that creates the nodes of the ticket.  With a trial
- * in front, the first create of the multi is not one of these nodes. */
+/* The answer to the multi that creates the nodes of the ticket.  If the multi
+ * begins with a trial of the right to delete, its first create is not one of
+ * these nodes. */
 static void nodes_answered(void *user, struct hf_zk_call *call,
                            const struct hf_zk_reply *reply)
 {
@@ -217,8 +217,9 @@ static void nodes_answered(void *user, struct hf_zk_call *call,
     hf_zk_engine_request_answered(zk, req);
 }
 
-/* Begin the multi that creates the nodes of the ticket, with the trial in front
- * if there is one.  Returns what hf_zk_multi_end() needs. */
+/* Begin the multi that creates the nodes of the ticket, and write the trial of
+ * the right to delete before them if it is needed (parent_nodes.h).  Returns
+ * what hf_zk_multi_end() needs. */
 static size_t begin_nodes(struct hf_zk_engine *zk,
                           struct hf_zk_engine_request *req)
 {
@@ -256,8 +257,9 @@ static bool needs_entry_mutex(const struct hf_zk_engine_request *req)
            !hf_ticket_id_equal(&req->request->entry_mutex, &none);
 }
 
-/* Our ticket in the entry mutex in front of the permits of ${req}; NULL: it is
- * gone.  If it is being removed, the server knows which came first. */
+/* Our ticket in the entry mutex, the lock that protects the permits of ${req};
+ * NULL: it is gone.  A ticket that is being removed is returned, too, because
+ * only the server knows whether its removal comes first. */
 static const struct hf_zk_engine_own_ticket *
 find_entry_mutex(const struct hf_zk_engine *zk,
                  const struct hf_zk_engine_request *req)
@@ -266,7 +268,7 @@ find_entry_mutex(const struct hf_zk_engine *zk,
 }
 
 /* Create the permits of kazoo's layout.  The check of the entry mutex comes
- * last, so that its index shows which operation failed. */
+ * last; refused_of() recognises its failure by that index. */
 static void create_permits(struct hf_zk_engine *zk,
                            struct hf_zk_engine_request *req)
 {
@@ -301,7 +303,7 @@ static bool format_name(const struct hf_zk_engine *zk,
 }
 
 /* Send the create, with missing parents before it and the list after it.  When
- * it is repeated, the ticket in the entry mutex may be gone. */
+ * the step is repeated, the ticket in the entry mutex may be gone. */
 static void create_ticket(struct hf_zk_engine *zk,
                           struct hf_zk_engine_request *req)
 {

@@ -17,7 +17,7 @@
 #define LEAST_MS 1
 #define GREATEST_MS 3600000
 
-/* More than srvr and a ConnectResponse have. */
+/* Room for the answer to srvr, or for a ConnectResponse. */
 #define ANSWER_BYTES 2048
 
 enum question {
@@ -35,7 +35,8 @@ struct ask {
     enum question question;
     struct hf_connection *connection; /* NULL: ended, or not begun */
     bool ended;
-    char answer[ANSWER_BYTES + 1]; /* of srvr, with a NUL; of others bytes */
+    char answer[ANSWER_BYTES + 1]; /* for ASK_SRVR a text with a NUL, otherwise
+                                      bytes */
     size_t used;
     uint64_t granted_ms;                /* 0: no session was granted */
     char why[HF_CONNECTION_TEXT_BYTES]; /* why it failed */
@@ -47,10 +48,12 @@ struct server_examination {
     struct server_examination *next; /* of the engine */
     struct hf_finding_list list;
     uv_timer_t timer;
-    size_t pending; /* connections, and one while beginning */
-    struct hf_zk_engine_examination *session; /* NULL: not begun, or done */
+    size_t pending; /* connections that have not ended, and 1 more while they
+                       are being opened */
+    struct hf_zk_engine_examination *session; /* what asks through the session;
+                                                 NULL: not begun, or done */
     size_t server_count;
-    struct ask asks[]; /* QUESTIONS of each server */
+    struct ask asks[]; /* QUESTIONS entries for each server */
 };
 
 static const struct hf_zk_session_config *
@@ -85,7 +88,7 @@ static void answer(struct server_examination *examination,
     uv_close((uv_handle_t *)&examination->timer, on_timer_closed);
 }
 
-/* The .done of what the session sees. */
+/* The examination through the session is done: answer the request. */
 static void on_session_examined(void *arg)
 {
     struct server_examination *examination = arg;
@@ -110,8 +113,8 @@ static void fail(struct server_examination *examination,
 
 /* -------------------------------------------------------------- findings -- */
 
-/* Copy what stands behind ${key} in ${answer}, up to ${end} or the end of the
- * line, to ${value}.  False if it is not there. */
+/* Copy to ${value} what follows ${key} in ${answer}, up to one of the
+ * characters of ${end}.  False if it is not there. */
 static bool find_value(const char *answer, const char *key, const char *end,
                        char value[64])
 {
@@ -229,7 +232,7 @@ static void add_different(struct server_examination *examination)
     }
 }
 
-/* Is the host of the server number ${index} none of those before it? */
+/* Has no server before number ${index} the same host? */
 static bool is_new_host(const struct hf_zk_session_config *config, size_t index)
 {
     for (size_t i = 0; i < index; i++) {
@@ -260,8 +263,8 @@ static void add_server(struct server_examination *examination, size_t index)
                      asks[ASK_GREATEST].granted_ms);
 }
 
-/* Add it if no server grants a session.  True: then there is none to wait
- * for. */
+/* If no server grants a session, add a finding that says so and return true; it
+ * is then useless to wait for a session. */
 static bool add_all_dead(struct server_examination *examination)
 {
     struct hf_finding_head head = {HF_SEVERITY_ERROR, "zookeeper-session", "",
@@ -277,7 +280,7 @@ static bool add_all_dead(struct server_examination *examination)
     return true;
 }
 
-/* Every connection has ended: go on with what the session sees. */
+/* Every connection has ended: go on by asking through the session. */
 static void servers_examined(struct server_examination *examination)
 {
     struct hf_zk_engine *zk = examination->engine->zk;
@@ -304,8 +307,9 @@ static void servers_examined(struct server_examination *examination)
 
 /* --------------------------------------------------------- a connection -- */
 
-/* End ${ask}, with an answer (${why} is NULL), or without one because of
- * ${why}.  The last one goes on with servers_examined(). */
+/* End the connection of ${ask}.  ${why} says why there is no answer; NULL:
+ * there is one.  When the last connection has ended, servers_examined() goes
+ * on. */
 static void end_ask(struct ask *ask, enum hf_connection_close_mode mode,
                     const char *why)
 {
@@ -354,7 +358,8 @@ static void on_up(void *arg)
     (void)send_all(ask, &out);
 }
 
-/* The ConnectResponse, if it is there entirely: what was granted. */
+/* If the ConnectResponse has arrived completely, store the timeout that it
+ * grants and close the session. */
 static void take_session(struct ask *ask)
 {
     struct hf_jute_reader frame = {(const uint8_t *)ask->answer, ask->used,
@@ -405,7 +410,7 @@ static void on_down(void *arg, hf_status status, const char *why)
                    : why);
 }
 
-/* Everything fits a new connection. */
+/* Nothing is left to send, because all of it fits into a new connection. */
 static void on_writable(void *arg)
 {
     (void)arg;
@@ -495,7 +500,8 @@ void hf_zk_engine_examine_servers(struct hf_engine *engine,
     uv_update_time(engine->io.loop);
     (void)uv_timer_start(&examination->timer, on_timer, HF_EXAMINE_SERVER_MS,
                          0);
-    examination->pending = 1; /* ours, so that it does not end meanwhile */
+    examination->pending = 1; /* so that the examination does not end while
+                                 connections are being opened */
     for (size_t i = 0; i < examination->server_count * QUESTIONS; i++) {
         struct ask *ask = &examination->asks[i];
 
@@ -507,8 +513,8 @@ void hf_zk_engine_examine_servers(struct hf_engine *engine,
         servers_examined(examination);
 }
 
-/* An examination that has calls of the session in flight is answered when they
- * are. */
+/* An examination that has calls of the session in flight is answered when these
+ * calls are answered. */
 void hf_zk_engine_end_server_examinations(struct hf_engine *engine)
 {
     struct server_examination *examination = engine->examinations, *next;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HF_REQUEST_EXAMINE: what each server of the URL says by itself, and then what
- * the session sees (zk_examine.h).
+ * HF_REQUEST_EXAMINE: ask each server of the URL by itself, and then ask
+ * through the session (zk_examine.h).
  *
  * Each server gets three connections at once: the command "srvr", which shows
  * its version and its mode, and two sessions that ask for the least and for the
@@ -30,8 +30,8 @@ struct hf_engine {
 void hf_zk_engine_examine_servers(struct hf_engine *engine,
                                   struct hf_request *request);
 
-/* The session is about to be closed: answer what still waits for servers, or
- * for a session. */
+/* To be called before the session is closed: answer the examinations that still
+ * wait for servers, or for a session. */
 void hf_zk_engine_end_server_examinations(struct hf_engine *engine);
 
 /* In the child of a fork: close descriptors only. */

@@ -25,8 +25,8 @@ static bool has_cached_list(const struct hf_zk_engine *zk,
     return queue->listed_on == zk->session.connection_number;
 }
 
-/* Is the data of the node at ${path} watched by a waiting request, so that its
- * end will be seen? */
+/* Does a waiting request watch the node at ${path}, so that its deletion will
+ * be seen? */
 static bool is_watched(const struct hf_zk_engine *zk, const char *path)
 {
     int32_t version;
@@ -35,8 +35,8 @@ static bool is_watched(const struct hf_zk_engine *zk, const char *path)
 }
 
 /* Are all children ahead of ${index} tickets of this session, except for at
- * most HF_ADMISSION_NEAREST that are watched?  Walks only the others, by
- * .nearest_other. */
+ * most HF_ADMISSION_NEAREST that are watched?  Walks only the tickets of other
+ * sessions, by .nearest_other. */
 static bool sees_all_ahead(struct hf_zk_engine *zk,
                            const struct hf_zk_engine_queue *queue, size_t index)
 {
@@ -257,7 +257,7 @@ static bool know_participants(const struct hf_zk_engine_queue *queue,
 }
 
 /* The czxid of another session's participant, if the previous list has it; 0:
- * unknown.  See double_barrier.c. */
+ * unknown. */
 static int64_t known_czxid(const struct known_participants *known,
                            const struct hf_ticket_id *id)
 {
@@ -270,8 +270,9 @@ static int64_t known_czxid(const struct known_participants *known,
     return found != NULL ? found->czxid : 0;
 }
 
-/* Set what is known of a child by its id.  Participants and permits are ordered
- * by their czxid; nobody has to know the order of permits of others. */
+/* Set .ours of a child, and its .czxid if it is ordered by that: participants
+ * and permits are.  The .czxid of other sessions' permits stays 0, because
+ * their order does not matter. */
 static void recognise(const struct hf_zk_engine *zk,
                       const struct known_participants *known,
                       struct hf_zk_engine_child *child)
@@ -410,8 +411,8 @@ static void answer_all(struct hf_zk_engine *zk,
     hf_zk_engine_request_list_answered(zk, &requests);
 }
 
-/* Send the next list if one is waited for and none is in flight.  If no call
- * can be made, because the session is closing or disconnected, fail the
+/* Send the next getChildren if requests wait for it and none is in flight.  If
+ * no call can be made, because the session is closing or disconnected, fail the
  * requests instead. */
 static void send_next_list(struct hf_zk_engine *zk,
                            struct hf_zk_engine_queue *queue)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HF_REQUEST_NAMES: walk the tree below a node.  Each node is asked for its
- * children once.  Those that are tickets make it a queue, and the others are to
- * be asked next.
+ * children once.  If some of them are tickets, the node is a queue.  Those that
+ * are no tickets are asked for their children next.
  *
- * The cursor is the nodes that are still to be asked, after the number of those
- * that were asked.  A node has one parent and so gets into the cursor once.  A
- * node that exists throughout has parents that do, so it is asked. */
+ * Queues are listed page by page.  The cursor between two pages is the number
+ * of nodes that were asked so far, followed by the paths of the nodes that are
+ * still to be asked.  A node has one parent, so it gets into the cursor at most
+ * once.  A node that exists during the whole walk is always asked, because its
+ * parents exist, too. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,9 +25,10 @@
  * lock. */
 #define PATH_BYTES (HF_NAME_BYTES + 16)
 
-/* A walk fails when the paths that wait have more bytes than this, whatever the
- * user allows.  An answer with names of one letter makes fifty times as many
- * bytes of paths. */
+/* A walk fails when the waiting paths have more bytes than this, even if the
+ * user allows any number of nodes.  Each path repeats that of the parent, so an
+ * answer with names of one letter becomes fifty times as many bytes of paths.
+ */
 #define WAITING_BYTES_MAX (256U << 20)
 
 /* A node that is being asked. */
@@ -44,8 +47,7 @@ struct walk {
     size_t asked_before; /* nodes of the pages before */
     size_t asked;        /* nodes of this page */
     size_t unreadable;
-    /* The nodes that are to be asked, each with its NUL; and behind them room
-     * for the number that a cursor begins with. */
+    /* The paths of the nodes that are still to be asked, each with its NUL. */
     char *waiting;
     size_t used;
     size_t size;
@@ -66,7 +68,7 @@ static void free_walk(struct walk *walk)
 
 /* --------------------------------------------------------------- waiting -- */
 
-/* May no more nodes wait? */
+/* Do more nodes wait to be asked than may? */
 static bool is_too_large(const struct walk *walk)
 {
     return walk->used > WAITING_BYTES_MAX ||
@@ -261,7 +263,8 @@ static void name_queue(struct walk *walk, const char *path, size_t bytes,
 
 /* Add the queue at ${path} by the name that the engine has for it.  With
  * layout=kazoo the two queues of a semaphore are not at the paths that their
- * names say, and a node whose path ends like such a name cannot be listed. */
+ * names say, so a node whose path ends like such a name cannot be listed and is
+ * left out. */
 static void name_queues(struct walk *walk, const char *path,
                         const struct findings *found)
 {
@@ -282,7 +285,8 @@ static void name_queues(struct walk *walk, const char *path,
         name_queue(walk, path, bytes, "", false);
 }
 
-/* The server's own nodes are not walked. */
+/* Is ${name} the node /zookeeper, which belongs to the server?  It is not
+ * walked. */
 static bool is_of_server(const struct walk *walk, const char *parent,
                          struct hf_jute_piece name)
 {
@@ -362,7 +366,8 @@ static void children_listed(void *user, struct hf_zk_call *call,
     call_done(walk);
 }
 
-/* If the sync failed, this server may lack what others have made. */
+/* The sync was answered.  If it failed, this server may lack nodes that other
+ * clients have created, so the walk fails. */
 static void synced(void *user, struct hf_zk_call *call,
                    const struct hf_zk_reply *reply)
 {

@@ -10,14 +10,13 @@
  *     WriteLock   x-SESSION-SEQ      x-HEX-SEQ, as we write it
  *
  * All dialects are read.  One of them is the layout, which we write.  kazoo's
- * __lock__ may be a mutex, a write ticket or an election's ticket.  Our
- * tickets have their id in the name in every layout, because the id is how a
- * ticket is found again when its create got no answer; WriteLock's session id
- * would not do.
+ * __lock__ may be a mutex, a write ticket or an election's ticket.  Our tickets
+ * have their id in the name in every layout, because the id is how a ticket is
+ * found again when its create got no answer; WriteLock's session id would not
+ * do.
  *
- * kazoo's permits have names of their own.
- *
- * Permits of a semaphore in kazoo's layout, which we write with layout=kazoo:
+ * Permits of a semaphore have names of their own in kazoo's layout, which we
+ * write with layout=kazoo:
  *
  *     NAME            the semaphore; its data is the number of permits
  *     NAME/HEX        a permit: ephemeral, without a number
@@ -25,15 +24,16 @@
  *
  * kazoo counts the children and ignores their names.  Our names show which
  * permits belong to one ticket: they differ only in the six bits that every
- * UUID of version 4 has alike, which here count the permits of the ticket.
- * The first permit has the ticket's id as its name.
+ * UUID of version 4 has alike, which here count the permits of the ticket.  The
+ * first permit has the ticket's id as its name.
  *
  * A list does not show which permit came first, and nobody has to know: only
- * the holder of the entry mutex adds permits, and it adds ours in one
- * transaction with a check that its ticket in the entry mutex still exists.
+ * the holder of the entry mutex adds permits.  When we are the holder, we add
+ * them in one transaction with a check that our ticket in the entry mutex still
+ * exists.
  *
- * UUID has 36 characters, HEX has 32.  SEQ is the parent's child counter,
- * which the server appends as "%010d": see docs/engine-zookeeper.md.
+ * UUID has 36 characters, HEX has 32.  SEQ is the parent's child counter, which
+ * the server appends as "%010d": see docs/engine-zookeeper.md.
  */
 #ifndef HF_ENGINES_ZOOKEEPER_NODE_NAME_H
 #define HF_ENGINES_ZOOKEEPER_NODE_NAME_H
@@ -82,8 +82,8 @@ bool hf_zk_engine_node_parse(const char *name, size_t bytes,
 bool hf_zk_engine_participant_parse(const char *name, size_t bytes,
                                     struct hf_zk_engine_node *node);
 
-/* Write an id as 32 hexadecimal digits.  hf_zk_engine_node_parse_hex() reads
- * ${bytes} that must be exactly that. */
+/* Write an id as 32 hexadecimal digits.  hf_zk_engine_node_parse_hex() parses
+ * such a text; false if it is anything else. */
 void hf_zk_engine_node_format_hex(const struct hf_ticket_id *id,
                                   char text[HF_ZK_NODE_BYTES]);
 bool hf_zk_engine_node_parse_hex(const char *text, size_t bytes,
@@ -134,14 +134,16 @@ bool hf_zk_engine_pattern_of(const struct hf_zk_engine_node *node,
                              const char *name,
                              struct hf_zk_engine_pattern *pattern);
 
-/* True if ${name} has the same form and a greater number, so it stands behind,
- * or if it is no ticket.  If false, the name must be parsed.  This costs a
- * tenth of parsing. */
+/* If true, ${name} is either no ticket, or has the same form and a greater
+ * number, so that it is behind the ticket of the pattern.  If false, the name
+ * must be parsed to know.  This function takes a tenth of the time of parsing.
+ */
 bool hf_zk_engine_pattern_precedes(const struct hf_zk_engine_pattern *pattern,
                                    const char *name, size_t bytes);
 
-/* Write the name of the ${nth} permit of a ticket, and parse one.  .sequence
- * of ${node} is then ${nth}. */
+/* hf_zk_engine_permit_name() writes the name of the ${nth} permit of a ticket.
+ * hf_zk_engine_permit_parse() parses such a name and sets .sequence of ${node}
+ * to ${nth}. */
 void hf_zk_engine_permit_name(const struct hf_ticket_id *id, uint32_t nth,
                               char name[HF_ZK_NODE_BYTES]);
 bool hf_zk_engine_permit_parse(const char *name, size_t bytes,

@@ -22,9 +22,9 @@ static bool makes_containers(const struct hf_zk_engine *zk)
     return !zk->containers_unsupported && zk->config.layout == HF_ZK_CURATOR;
 }
 
-/* The data of the parent at the first ${bytes} of the queue's path.  For
- * kazoo's permits it is their number, written with the create.  kazoo itself
- * writes it a moment later, and a client that comes in between does not see
+/* The data of the parent at the first ${bytes} of the queue's path.  For the
+ * node of a kazoo semaphore that is the number of permits.  kazoo itself writes
+ * it a moment after the create, so a client that comes in between does not see
  * it. */
 static const char *parent_data(const struct hf_zk_engine_request *req,
                                size_t bytes, char text[DATA_BYTES])
@@ -228,14 +228,16 @@ void hf_zk_engine_delete_parent(struct hf_zk_engine *zk,
 
 /* ---------------------------------------------------- right to delete -- */
 
-/* Not the name of a ticket in any dialect, see node_name.h. */
+/* The name of the node of the trial begins with this, which begins no ticket's
+ * name in any dialect (node_name.h). */
 #define TRIAL_PREFIX "holdfast-rights-"
 
-/* The digest of ${path}, by which the table is indexed.  A place of the table
- * keeps the last path that fell there.
+/* The digest of ${path}, by which the table is indexed.  An entry of the table
+ * keeps the last digest that belongs there.
  *
- * It is never 0.  Two paths with one digest would leave out a trial, no
- * more. */
+ * The digest is never 0, which means an empty entry.  If two paths have the
+ * same digest, the right is not tried for one of them; nothing else is wrong
+ * then. */
 static uint64_t digest_of(const char *path)
 {
     uint64_t digest = hf_hash64(path, strlen(path));
@@ -270,8 +272,8 @@ void hf_zk_engine_delete_rights_clear(struct hf_zk_engine *zk)
     zk->delete_rights = (struct hf_zk_engine_delete_rights){0};
 }
 
-/* The node is ephemeral, as tickets are, so a quota or a local session treats
- * it as one. */
+/* The node is ephemeral, as tickets are, so the server applies the same rules
+ * to it (quotas, local sessions). */
 void hf_zk_engine_multi_try_delete(struct hf_zk_engine *zk,
                                    const struct hf_zk_engine_queue *queue,
                                    const struct hf_ticket_id *ticket)

@@ -17,26 +17,30 @@
 
 #include "engines/zookeeper/zk_request.h"
 
-/* To be called in a step that creates a node, before it: send creates for the
- * node at the first ${bytes} of the queue's path and those above it, if they
- * were found missing.  False, with the request failed, for lack of memory. */
+/* To be called in a step that creates a node, before that create is sent.  If
+ * parents were found missing, send creates for the node at the first ${bytes}
+ * of the queue's path and for those above it.  False for lack of memory; the
+ * request has then been failed. */
 bool hf_zk_engine_create_parents(struct hf_zk_engine *zk,
                                  struct hf_zk_engine_request *req,
                                  size_t bytes);
 
-/* The create was answered.  True if the step must be repeated with its
- * parents. */
+/* To be called when the create was answered.  True if the caller must repeat
+ * the step, so that the parents are created, too. */
 bool hf_zk_engine_retry_with_parents(struct hf_zk_engine *zk,
                                      struct hf_zk_engine_request *req);
 
-/* The create failed and is not repeated: fail the request with the error of
- * the node, or with what kept a parent from being created. */
+/* To be called when the create failed and is not repeated: fail the request
+ * with the error of the node, or with the error of a parent that could not be
+ * created.  The text says that we cannot ${what} ${path}. */
 void hf_zk_engine_fail_create(struct hf_zk_engine *zk,
                               struct hf_zk_engine_request *req,
                               const char *what, const char *path);
 
-/* The last ticket of a queue, with the number ${sequence}, may be about to go:
- * send a delete of the queue's node behind that, if its counter is high. */
+/* To be called when the delete of the ticket with the number ${sequence} was
+ * sent.  If the number is high, send a delete of the queue's node, too, so that
+ * its counter begins anew.  The server refuses it while there are other
+ * tickets. */
 void hf_zk_engine_delete_parent(struct hf_zk_engine *zk,
                                 struct hf_zk_engine_request *req,
                                 int32_t sequence);
@@ -59,9 +63,9 @@ void hf_zk_engine_delete_parent(struct hf_zk_engine *zk,
  * costs one number of the parent's counter.  Nobody sees the other node, since
  * servers answer no read in the middle of a transaction.
  *
- * The parents that took a multi are remembered by a digest of their path, the
- * last ones in a table of fixed size.  If one is overwritten, the right is
- * tried again.
+ * Parents below which such a multi succeeded are remembered by a digest of
+ * their path, in a table of fixed size.  If a parent's entry is overwritten,
+ * the right is tried again.
  */
 
 /* How many operations in front of a multi try the right, a create and a delete;
@@ -70,9 +74,10 @@ void hf_zk_engine_delete_parent(struct hf_zk_engine *zk,
 #define HF_ZK_DELETE_TRIAL 2
 #define HF_ZK_DELETE_TRIAL_DELETE 1
 
-/* Has this session deleted a node below ${parent}, a path?  _note() notes that
- * it has, and _forget() that it has to be tried again: there may be another
- * node by now, or another access list. */
+/* Is it known that this session can delete nodes below the path ${parent}?
+ * hf_zk_engine_delete_right_note() notes it.
+ * hf_zk_engine_delete_right_forget() forgets it, so that the right is tried
+ * again, because the node or its access list may have been replaced. */
 bool hf_zk_engine_delete_right_known(const struct hf_zk_engine *zk,
                                      const char *parent);
 void hf_zk_engine_delete_right_note(struct hf_zk_engine *zk,

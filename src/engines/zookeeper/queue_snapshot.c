@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The czxid of a child is its token, if it is known: that of a ticket of ours
- * was set when it was listed. */
+/* The token of a ticket is the czxid of its child, if that is known.  The czxid
+ * of our own ticket was set when the ticket was listed. */
 #include "engines/zookeeper/queue_snapshot.h"
 
 #include <assert.h>
@@ -149,8 +149,8 @@ static void put_ticket(struct hf_zk_engine *zk, struct hf_snapshot *snapshot,
                            .payload = ""};
 }
 
-/* Left out is a participant whose node was gone when it was read, so that its
- * .czxid is negative. */
+/* A participant whose node was gone when it was read has a negative .czxid, and
+ * is left out. */
 bool hf_zk_engine_participants_snapshot(struct hf_zk_engine *zk,
                                         const struct hf_zk_engine_queue *queue,
                                         int64_t ready,

@@ -32,7 +32,8 @@ static void delete_done(struct hf_zk_engine *zk,
     bool gone = req->error == HF_ZK_OK || req->error == HF_ZK_NO_NODE;
     bool refused = !gone && removal->eviction == HF_ZK_EVICTION_WRITTEN;
 
-    /* We may not write the parent, or somebody else has: do without. */
+    /* We have no right to write the parent, or somebody else has just written
+     * it: delete the ticket without that. */
     if (refused && hf_zk_session_usable(&zk->session)) {
         removal->eviction = HF_ZK_EVICTION_NONE;
         search(zk, req);
@@ -104,8 +105,9 @@ static void delete_own(struct hf_zk_engine *zk,
 }
 
 /* Delete the listed nodes of the ticket of ${req}, from ${index} on, in one
- * multi: at most HF_WEIGHT_MAX, because no ticket of ours has more.  If an
- * eviction is written, that comes first, to be there when the watch fires. */
+ * multi: at most HF_WEIGHT_MAX, because no ticket of ours has more.  The text
+ * that says who evicts the ticket is written first, so that it can be read when
+ * the owner's watch fires. */
 static void delete_in_multi(struct hf_zk_engine *zk,
                             struct hf_zk_engine_request *req, size_t index)
 {
@@ -222,8 +224,9 @@ static void search(struct hf_zk_engine *zk, struct hf_zk_engine_request *req)
 }
 
 /* A ticket of ours is deleted by the names of its nodes.  Any other ticket is
- * searched for first.  So is a ticket of ours with .evicted_by, so that this is
- * written to the parent, where its owner reads it as any owner does. */
+ * searched for first.  If the request has .evicted_by, a ticket of ours is
+ * searched for, too, so that .evicted_by is written to the parent as for any
+ * other ticket. */
 void hf_zk_engine_delete_ticket(struct hf_zk_engine *zk,
                                 struct hf_zk_engine_request *req,
                                 void (*then)(struct hf_zk_engine *zk,

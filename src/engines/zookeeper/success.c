@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HF_REQUEST_READ_SUCCESS and HF_REQUEST_WRITE_SUCCESS.
+ * HF_REQUEST_READ_SUCCESS and HF_REQUEST_WRITE_SUCCESS.  The success of a lock
+ * is a record that its work was done, with the holder's token and the time
+ * (core/engine.h).
  *
  * The success of the lock a/b is the persistent node a/holdfast-success-b: its
- * data are the token in decimal, and its mtime is the time.  It stands beside
+ * data are the token in decimal, and its mtime is the time.  The node is beside
  * the node of the lock and not below it, because other programs take children
- * of that for tickets, and because a container goes when it is empty.  No lock
- * has that name (core/lock_name.c).
+ * of the lock's node for tickets, and because a container with a child would
+ * never be deleted.  No lock has that name (core/lock_name.c).
  *
- * A write is one transaction with the check of our ticket's node.  The
- * next holder has learned from its server that our ticket is gone, so that
- * server shows what we have written before.
+ * A write is one transaction with the check of our ticket's node.  The next
+ * holder has learned from its server that our ticket is gone, so that server
+ * shows what we have written before.
  *
  * No request of ZooKeeper reads the clock of its servers, but the answer to a
  * write shows it.  So a holder that finds a success writes to the node clock
@@ -32,8 +34,8 @@
 /* The path of the clock node below the node of the success. */
 #define CLOCK "/clock"
 
-/* The path of the node, with ${below}, "" or CLOCK, behind it.  Valid as that
- * of hf_zk_engine_child_path(). */
+/* The path of the node, with ${below}, "" or CLOCK, behind it.  Valid until the
+ * next path is made. */
 static const char *success_path(struct hf_zk_engine *zk,
                                 const struct hf_zk_engine_request *req,
                                 const char *below)
@@ -232,8 +234,8 @@ static void success_read(struct hf_zk_engine *zk,
         read_clock(zk, req);
 }
 
-/* The server of a holder has carried out all that was written before our ticket
- * was the first.  A reader without a ticket has to sync for that. */
+/* If we hold the lock, our server has already applied what earlier holders have
+ * written, so no sync is needed.  A reader without a ticket needs a sync. */
 void hf_zk_engine_read_success(struct hf_zk_engine *zk,
                                struct hf_request *request)
 {

@@ -100,8 +100,9 @@ static void unwatched(void *user, struct hf_zk_call *call,
     hf_free(call);
 }
 
-/* Ask the server for ${what} at the path of ${watch}.  Without memory the
- * server keeps a watch that nobody needs, until the connection ends. */
+/* Ask the server to remove or lower what it watches at the path of ${watch}, as
+ * ${what} says.  Without memory nothing is sent, and the server keeps a watch
+ * that nobody needs, until the connection ends. */
 static void ask_to_forget(struct hf_zk_engine *zk,
                           const struct hf_zk_engine_watch *watch,
                           enum hf_zk_unwatch what)
@@ -122,10 +123,10 @@ static bool ends_by_itself(const struct hf_zk_engine_watch *watch)
            watch->kind != HF_ZK_WATCH_MISSING;
 }
 
-/* The server has ended a one-shot watch with its event, or will do so, and need
- * not be asked.  If an AddWatch of others serves the path, the server is asked
- * to remove or to lower it when nobody else needs it; so it is for a watch of a
- * node that is missing. */
+/* A one-shot watch ends with its event, so the server need not be asked to
+ * remove it, unless the node is missing and may never be created.  If a
+ * persistent watch (AddWatch) serves the path, the server is asked to remove
+ * it, or to lower its mode, when no other listener needs it. */
 void hf_zk_engine_watch_remove(struct hf_zk_engine *zk,
                                struct hf_zk_engine_watch *watch)
 {

@@ -38,22 +38,22 @@ struct hf_zk_engine_waiter {
 struct hf_zk_engine_watch {
     struct hf_zk_watcher watcher; /* .user is the client */
     struct hf_zk_engine_waiter *waiters;
-    bool reading;    /* a getData is in flight, or a function below forbids
-                        freeing */
+    bool reading;    /* a read is in flight, or a function of zk_watches.c keeps
+                        the watch from being freed */
     bool revoked;    /* the data asked the owner to release when they were last
                         read */
     int32_t version; /* of the data when they were last read; only for
                         HF_ZK_WATCH_NODE */
-    struct hf_zk_call call;           /* the getData */
-    struct hf_zk_engine_queue *queue; /* for the other kinds: the queue, in use
-                                  by this watch */
+    struct hf_zk_call call;           /* the read that sets the watch */
+    struct hf_zk_engine_queue *queue; /* the queue, in use by this watch; NULL
+                                         for HF_ZK_WATCH_NODE */
     enum hf_zk_engine_watch_kind kind;
     char path[];
 };
 
-/* The watch of the ${bytes} of ${path}, or NULL.  _find_or_add() makes one if
- * there is none, and returns NULL for lack of memory.  Events go to ${fired}.
- */
+/* The watch of ${kind} at ${path}, which has ${bytes} bytes, or NULL.
+ * hf_zk_engine_watch_find_or_add() makes a watch if there is none, and returns
+ * NULL for lack of memory; the events of the watch go to ${fired}. */
 struct hf_zk_engine_watch *
 hf_zk_engine_watch_find(const struct hf_zk_engine *zk,
                         enum hf_zk_engine_watch_kind kind, const char *path,
@@ -72,14 +72,16 @@ struct hf_zk_engine_watch *
 hf_zk_engine_watch_next(const struct hf_zk_engine_watch *watch);
 
 /* Remove the watch from the session's set, so that it is not found any more.
- * If an AddWatch of others serves it, or it is for the creation of a node, the
- * server is asked to forget what only this watch needed. */
+ * If a persistent watch of another listener serves the watch, or the watch is
+ * for the creation of a node, the server is asked to remove what only this
+ * watch needed. */
 void hf_zk_engine_watch_remove(struct hf_zk_engine *zk,
                                struct hf_zk_engine_watch *watch);
 
 /* Free the watch unless a request waits for it, a read is in flight, or the
- * server will still report its event.  The creation of a node may never
- * come, so that watch does not stay. */
+ * server will still report its event.  A watch for the creation of a node is
+ * freed even if the server will report its event, because a node may never be
+ * created. */
 void hf_zk_engine_watch_free_if_unused(struct hf_zk_engine *zk,
                                        struct hf_zk_engine_watch *watch);
 

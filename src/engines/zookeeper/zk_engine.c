@@ -111,13 +111,12 @@ void hf_zk_engine_prove(struct hf_zk_engine *zk, struct hf_request *request)
 /* -------------------------------------------------------------- requests -- */
 
 /*
- * How urgent a request is.
+ * How urgent a request is: the class in which it waits for room in the call
+ * window (zookeeper/call_window.h).  A request that shares the list of another
+ * request sends no call of its own, so it takes no room.
  *
  * Some requests rely on the order of calls on one connection.  This list says
- * what keeps each order (see zookeeper/call_window.h).  What a request does
- * depends on what is known when it begins.  Requests that wait for a list that
- * another one has asked for have no call of their own, so others go on during
- * a long list.
+ * what keeps each order.
  *
  *  - The calls of one step: parents, create and list; sync and read; delete of
  *    the write node and of the read node.  They are written together.
@@ -235,8 +234,8 @@ static void begin(void *user, void *work)
 
 /* Without a connection a request fails at once, because the core retries when
  * it is connected.  Otherwise it begins now, or when the window has room.  A
- * proof does not count as work of locks, because proofs come now and then in
- * any case. */
+ * proof does not count as use of the window, because proofs are sent regularly
+ * even if no lock is used. */
 void hf_zk_engine_submit(struct hf_zk_engine *zk, struct hf_request *request,
                          uint64_t now_ms)
 {
@@ -322,8 +321,9 @@ static void gave_up(void *user, uint32_t retries, uint64_t elapsed_ms)
     hf_zk_engine_notify(user, &event);
 }
 
-/* A request to resume the session is sent now.  The core limits what counts as
- * safe by the least timeout that this may bring. */
+/* A request to resume the session is sent now.  The server may grant a shorter
+ * timeout than before, at least ${least_timeout_ms}, so the core reduces its
+ * safe_until to what that allows. */
 static void resuming(void *user, uint64_t least_timeout_ms)
 {
     struct hf_event event = {.kind = HF_EVENT_RESUMING};

@@ -18,8 +18,8 @@
 
 struct hf_zk_engine;
 
-/* Make an engine; ${config} and ${host} are copied.  The session wants its
- * first connection at once.  NULL for lack of memory. */
+/* Make an engine; ${config} and ${host} are copied.  The session asks its
+ * driver to connect at once.  NULL for lack of memory. */
 struct hf_zk_engine *hf_zk_engine_new(const struct hf_zk_engine_config *config,
                                       const struct hf_engine_host *host,
                                       uint64_t now_ms);
@@ -37,7 +37,7 @@ void hf_zk_engine_forget(struct hf_zk_engine *zk, struct hf_request *watch);
 const char *hf_zk_engine_ticket_path(struct hf_zk_engine *zk,
                                      const struct hf_ticket_id *ticket);
 
-/* What the URL says. */
+/* The configuration that was parsed from the URL. */
 const struct hf_zk_url_config *hf_zk_engine_url(const struct hf_zk_engine *zk);
 
 /* The session, to be driven by the caller. */

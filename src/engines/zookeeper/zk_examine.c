@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See zk_examine.h.  What is to be asked waits in one block of memory, each
- * entry a question and a path, and up to WINDOW calls are in flight.  A node
- * that is no ticket is asked for its children; a ticket is asked for its owner.
- * Both are bounded.
+ * See zk_examine.h.  The questions that are still to be asked wait in one block
+ * of memory.  Each entry is a byte for the kind of question, and a path.  Up to
+ * WINDOW calls are in flight.  A node that is no ticket is asked for its
+ * children; a ticket is asked for its owner.  Both are bounded.
  */
 #include "engines/zookeeper/zk_examine.h"
 
@@ -35,15 +35,16 @@
  * end shows that this does not succeed. */
 #define SEQUENCE_LATE (INT32_C(3) << 29)
 
-/* What an entry asks for.  It is not 0, because a NUL ends the path of the
- * entry before it. */
+/* What an entry asks for.  The values are not 0, because pop() finds the
+ * beginning of an entry by the NUL that ends the entry before it. */
 enum question {
     ASK_CONFIG = 1,
     ASK_ACL,
     ASK_CHILDREN,
     ASK_OWNER,
-    ASK_RIGHTS,       /* what its access list lets us do in a node, */
-    ASK_QUEUE_RIGHTS, /* and in one that has tickets */
+    ASK_RIGHTS,       /* what its access list lets us do in a node without
+                         tickets */
+    ASK_QUEUE_RIGHTS, /* the same in a node that has tickets */
     QUESTIONS,
 };
 
@@ -59,7 +60,8 @@ struct hf_zk_engine_examination {
     struct hf_finding_list *list;
     void (*done)(void *arg);
     void *arg;
-    struct hf_zk_engine_examination *next; /* that waits for a session, too */
+    struct hf_zk_engine_examination *next; /* the next examination that waits
+                                              for a session */
     bool begun;
     char *waiting;
     size_t used;
@@ -165,8 +167,7 @@ static bool is_root_of_locks(const struct hf_zk_engine_examination *examination,
     return strcmp(path, hf_zk_engine_root(examination->zk)) == 0;
 }
 
-/* Warn if this user may not create the nodes of locks, and has to rely on
- * others. */
+/* Warn if this user may not create the nodes of locks, so that others must. */
 static void check_root(struct hf_zk_engine_examination *examination,
                        const char *path,
                        const struct hf_zk_engine_access *access)
@@ -337,7 +338,7 @@ static void take_children(struct hf_zk_engine_examination *examination,
     stat = hf_zk_get_stat(body);
     if (tickets && !body->failed)
         check_counter(examination, path, &stat);
-    /* The list of the root is asked for in any case. */
+    /* The access list of the root is read in any case, see begin(). */
     if (!is_root_of_locks(examination, path))
         push(examination, tickets ? ASK_QUEUE_RIGHTS : ASK_RIGHTS, path);
 }

@@ -14,9 +14,9 @@
 struct hf_zk_engine_examination;
 
 /* Examine, and add what is found to ${list}, which must stay valid until
- * ${done} is called with ${arg}.  It begins in
- * hf_zk_engine_examinations_begin(), from within which ${done} may be called.
- * NULL for lack of memory: ${done} is not called. */
+ * ${done} is called with ${arg}.  The examination begins in
+ * hf_zk_engine_examinations_begin(), which may call ${done} before it returns.
+ * NULL for lack of memory; ${done} is then not called. */
 struct hf_zk_engine_examination *
 hf_zk_engine_examine(struct hf_zk_engine *zk, struct hf_finding_list *list,
                      void (*done)(void *arg), void *arg);
@@ -26,7 +26,8 @@ hf_zk_engine_examine(struct hf_zk_engine *zk, struct hf_finding_list *list,
 void hf_zk_engine_examination_give_up(
     struct hf_zk_engine_examination *examination);
 
-/* The session is usable: begin those that wait for it. */
+/* To be called when the session is usable: begin the examinations that wait for
+ * it. */
 void hf_zk_engine_examinations_begin(struct hf_zk_engine *zk);
 
 #endif

@@ -2,8 +2,8 @@
 /* The tickets of this session, from the answer to their create until they are
  * gone.  A lease is gone as soon as one of its nodes is.
  *
- * What is known of them does not depend on any list: under which names the
- * server has their nodes, and their czxid.  So a ticket of ours can be
+ * The names of their nodes at the server and their czxid are remembered here,
+ * so they do not depend on any list.  A ticket of ours can therefore be
  * checked, watched and deleted without a list. */
 #ifndef HF_ENGINES_ZOOKEEPER_ZK_OWN_TICKET_H
 #define HF_ENGINES_ZOOKEEPER_ZK_OWN_TICKET_H
@@ -16,7 +16,8 @@
  * consecutively. */
 struct hf_zk_engine_own_ticket {
     struct hf_tree_node by_id;
-    /* In the order of proofs: longest unchecked first. */
+    /* The list in which tickets take turns to be checked by proofs
+     * (HF_REQUEST_PROVE): the ticket whose check is longest ago comes first. */
     struct hf_zk_engine_own_ticket *next;
     struct hf_zk_engine_own_ticket **link;
     struct hf_zk_engine_queue *queue; /* in use by this ticket */
@@ -36,7 +37,8 @@ struct hf_zk_engine_own_ticket {
 /* All tickets of this session. */
 struct hf_zk_engine_own_tickets {
     struct hf_tree ids;
-    struct hf_zk_engine_own_ticket *first; /* in the order of proofs */
+    struct hf_zk_engine_own_ticket *first; /* the ticket whose check is longest
+                                              ago */
     /* Where the next ticket is linked; NULL: at .first. */
     struct hf_zk_engine_own_ticket **end;
 };
@@ -46,9 +48,9 @@ struct hf_zk_engine_own_ticket *
 hf_zk_engine_own_ticket_find(const struct hf_zk_engine *zk,
                              const struct hf_ticket_id *id);
 
-/* Remember that the child ${name}, which was parsed to ${node}, is ours, and
- * ${weight} - 1 more with the following numbers.  NULL for lack of memory, or
- * if no server gives a ticket of ours that name. */
+/* Remember that the child ${name}, which was parsed to ${node}, is ours, and so
+ * are the ${weight} - 1 nodes with the following numbers.  NULL for lack of
+ * memory, or if ${name} is not how we and the server would write it. */
 struct hf_zk_engine_own_ticket *hf_zk_engine_own_ticket_add(
     struct hf_zk_engine *zk, struct hf_zk_engine_queue *queue,
     const struct hf_zk_engine_node *node, struct hf_jute_piece name,
@@ -58,8 +60,8 @@ struct hf_zk_engine_own_ticket *hf_zk_engine_own_ticket_add(
 void hf_zk_engine_own_ticket_free(struct hf_zk_engine *zk,
                                   struct hf_zk_engine_own_ticket *own_ticket);
 
-/* The path of the ${nth} node of ${own_ticket}; valid as that of
- * hf_zk_engine_child_path(). */
+/* The path of the ${nth} node of ${own_ticket}; valid until the next path is
+ * made, see hf_zk_engine_child_path(). */
 const char *
 hf_zk_engine_own_ticket_path(struct hf_zk_engine *zk,
                              const struct hf_zk_engine_own_ticket *own_ticket,
@@ -75,8 +77,9 @@ void hf_zk_engine_own_ticket_read_name(
 void hf_zk_engine_own_ticket_downgraded(
     const struct hf_zk_engine *zk, struct hf_zk_engine_own_ticket *own_ticket);
 
-/* Our ticket that has a node at ${path}, or NULL; also NULL while it is
- * downgraded, because its old node goes as part of that. */
+/* Our ticket that has a node at ${path}, or NULL.  A ticket that is being
+ * downgraded is not returned, because the downgrade itself deletes its old
+ * node. */
 struct hf_zk_engine_own_ticket *
 hf_zk_engine_own_ticket_at(const struct hf_zk_engine *zk, const char *path);
 
@@ -90,8 +93,8 @@ void hf_zk_engine_own_ticket_delete(
     struct hf_zk_engine *zk, const struct hf_zk_engine_own_ticket *own_ticket,
     struct hf_zk_call *call);
 
-/* Move ${own_ticket} behind all others in the order of proofs, because it was
- * just checked. */
+/* Move ${own_ticket} behind all others in the list of tickets to check, because
+ * it was just checked. */
 void hf_zk_engine_own_ticket_move_last(
     struct hf_zk_engine *zk, struct hf_zk_engine_own_ticket *own_ticket);
 
@@ -106,15 +109,15 @@ void hf_zk_engine_own_tickets_clear(struct hf_zk_engine *zk);
 /*
  * Who evicted a ticket, and why.
  *
- * The node of the ticket is gone when its owner receives the event, and the
- * event has no text.  So the text is written to the parent of the tickets in
- * the transaction that deletes the node, and the owner reads it there:
- * "holdfast evicted ID by TEXT", with the id of the ticket, because a later
- * eviction replaces it.
+ * When the owner of the ticket receives the watch event, the node is gone, and
+ * the event has no text.  So the text is written to the parent of the tickets
+ * in the transaction that deletes the node, and the owner reads it there:
+ * "holdfast evicted ID by TEXT".  It contains the id of the ticket, because the
+ * text of a later eviction replaces it.
  *
- * No client gives the data of that node a meaning but kazoo's Semaphore, which
- * keeps its number of permits there, and programs may keep there what they
- * like.  So only data that are empty, or are such a text, are replaced.
+ * kazoo's Semaphore keeps its number of permits in the data of the parent, and
+ * programs may keep other data there.  So the data are replaced only if they
+ * are empty or are the text of an earlier eviction.
  */
 
 /* Room for the data. */
@@ -130,10 +133,10 @@ void hf_zk_engine_eviction_format(const struct hf_ticket_id *id,
 /* May these ${data} of the parent be replaced? */
 bool hf_zk_engine_eviction_may_replace(struct hf_jute_piece data);
 
-/* The node at ${path} is gone.  If it is of a ticket of ours that we do not
- * delete, read who evicted it, and log that as a warning.  The loss is reported
- * elsewhere, and does not wait for that.  To be called before the ticket is
- * freed. */
+/* To be called when the node at ${path} is gone, before its ticket is freed.
+ * If the ticket is ours and we are not deleting it, read who evicted it, and
+ * log a warning with that.  The loss of the ticket is reported elsewhere and
+ * does not wait for this read. */
 void hf_zk_engine_eviction_read(struct hf_zk_engine *zk, const char *path);
 
 #endif

@@ -16,8 +16,8 @@
 
 struct hf_zk_engine_examination;
 
-/* Digests of the parents in which this session may delete, see parent_nodes.h;
- * 0: none. */
+/* The nodes below which this session is known to have the right to delete, each
+ * as a digest of its path, see parent_nodes.h.  0: an empty entry. */
 #define HF_ZK_DELETE_RIGHTS 64
 struct hf_zk_engine_delete_rights {
     uint64_t digests[HF_ZK_DELETE_RIGHTS];
@@ -30,15 +30,18 @@ struct hf_zk_engine {
     struct hf_engine_host host;
     struct hf_zk_session session;
     struct hf_zk_listener listener; /* of .session */
-    /* The callbacks of the session's window. */
+    /* The callbacks with which requests wait for room in the session's call
+     * window (zookeeper/call_window.h). */
     struct hf_zk_window_callbacks window_callbacks;
     struct hf_request *end; /* HF_REQUEST_END; NULL: not requested */
     struct hf_zk_engine_queues queues;
     struct hf_zk_engine_own_tickets own_tickets;
     struct hf_zk_engine_delete_rights delete_rights; /* of the session */
     struct hf_zk_engine_reports reports; /* log lines written so far */
-    struct hf_zk_engine_examination *examinations; /* not begun yet */
-    bool lacks_multi_read; /* a server has refused that call */
+    struct hf_zk_engine_examination *examinations; /* those that wait for a
+                                                      session, see zk_examine.h
+                                                      */
+    bool lacks_multi_read; /* a server has refused a multiRead */
     /* Requests that hf_zk_engine_forget() may cancel, a list. */
     struct hf_zk_engine_request *cancellable;
     bool containers_unsupported; /* the server knows no containers; parents
@@ -65,8 +68,8 @@ static inline const char *hf_zk_engine_root(const struct hf_zk_engine *zk)
 
 /* -------------------------------------------------------------- requests -- */
 
-/* Each begins one kind of request and answers it exactly once, at once or
- * later.  The session must be usable. */
+/* Each of these functions begins one kind of request and answers it exactly
+ * once, at once or later.  The session must be usable. */
 
 void hf_zk_engine_enqueue(struct hf_zk_engine *zk, struct hf_request *request);
 void hf_zk_engine_list_queue(struct hf_zk_engine *zk,

@@ -19,10 +19,11 @@ struct hf_zk_engine;
 /* What kazoo appends to the name of a semaphore for its entry mutex. */
 #define HF_ZK_ENTRY_MUTEX "-__lock__"
 
-/* How many reports are remembered; a forgotten one is made again. */
+/* How many warnings are remembered, so that each is logged only once.  After
+ * more of them the oldest may be logged again. */
 #define HF_ZK_REPORTS_MAX 64
 
-/* The reports that were made. */
+/* The warnings that were logged, see hf_zk_engine_report_unknown_node(). */
 struct hf_zk_engine_reports {
     uint64_t reported[HF_ZK_REPORTS_MAX]; /* digests of path and subject */
     size_t count;                         /* reports made so far */
@@ -36,8 +37,8 @@ struct hf_zk_engine_child {
                          whose node was gone when it was asked for */
     bool ours;        /* a ticket of this session */
     bool gone;        /* it has gone since it was listed */
-    bool listed; /* used by list_children.c: it is in the list that is compared
-                  */
+    bool listed; /* used by list_children.c: the child is in the new list that
+                    is compared with this one */
     size_t nearest_other; /* 1 + the index of the nearest child ahead that is
                              not ours; 0: there is none */
 };
@@ -53,12 +54,12 @@ struct hf_zk_engine_request_list {
 struct hf_zk_engine_queue {
     struct hf_tree_node by_name;
     unsigned users; /* reference count */
-    /* As last listed, sorted; see children.h. */
+    /* The children as last listed, sorted; see children.h. */
     struct hf_zk_engine_child *children;
     size_t count;
     char *names;       /* the children's names, each with its NUL */
-    bool unsorted;     /* children have the same number; their czxids may change
-                          the order */
+    bool unsorted;     /* some children have the same number, and their order is
+                          not known before their czxids are */
     size_t first_live; /* index of the first child that is not .gone, or
                           .count */
     size_t gone_count; /* how many behind .first_live are .gone */
@@ -70,14 +71,15 @@ struct hf_zk_engine_queue {
     struct hf_zk_call list_call;
     struct hf_zk_engine_request_list list_requests;
     struct hf_zk_engine_request_list next_list_requests;
-    /* Used by answer_list.c: the request that reads the data of the head, the
-     * ticket that is the head then, and other requests that wait for the same
-     * data. */
+    /* Used by answer_list.c: the request that is reading the data of the head
+     * (the first ticket), the ticket that it reads, and the other requests that
+     * wait for these data. */
     struct hf_zk_engine_request *head_reader;
     struct hf_ticket_id head_asked;
     struct hf_zk_engine_request_list head_requests;
-    /* The first ticket, and its payload if it was read.  NULL: it was not, or
-     * there was no memory for it, and the next one that waits reads it. */
+    /* The ticket that was the head when its payload was last read, and that
+     * payload.  NULL: no payload was read, or there was no memory for it; the
+     * next request that needs it reads it. */
     struct hf_ticket_id head;
     char *head_payload;
     bool permits;     /* its children are kazoo's permits, see node_name.h */
@@ -90,7 +92,7 @@ struct hf_zk_engine_queues {
     struct hf_tree names;       /* the queues, by name */
     struct hf_ticket *snapshot; /* the tickets of the last full snapshot */
     size_t snapshot_size;       /* tickets allocated */
-    /* Of the last partial snapshot. */
+    /* The tickets of the last partial snapshot, see queue_snapshot.h. */
     struct hf_ticket partial[HF_ADMISSION_NEAREST + 2];
 };
 
@@ -104,10 +106,10 @@ hf_zk_engine_queue_find(const struct hf_zk_engine *zk, const char *name);
 void hf_zk_engine_queue_release(struct hf_zk_engine *zk,
                                 struct hf_zk_engine_queue *queue);
 
-/* With layout=kazoo the two queues of a semaphore are not at the paths that
- * their names say, so kazoo would not find a lock of such a name.  True if
- * ${request}, which creates a ticket or a flag, uses such a name and is not
- * for a semaphore. */
+/* True if ${request}, which creates a ticket or a flag, is not for a semaphore,
+ * but has the name of a semaphore's queue.  With layout=kazoo such a queue is
+ * at another path than its name says, so kazoo would not find a lock of that
+ * name.  Always false with other layouts. */
 bool hf_zk_engine_name_is_reserved(enum hf_zk_engine_dialect layout,
                                    const struct hf_request *request);
 
@@ -131,15 +133,15 @@ bool hf_zk_engine_queue_parse(const struct hf_zk_engine_queue *queue,
                               struct hf_zk_engine_node *node);
 
 /* The number of permits in the ${data} of the semaphore's node.  0 if the data
- * are no such number; kazoo ignores them then, too. */
+ * are not a number; kazoo ignores such data, too. */
 uint32_t hf_zk_engine_permits_parse(struct hf_jute_piece data);
 
-/* Log lines about children of a lock's node that somebody should look at; each
- * of these functions writes one for a path once.
+/* Warnings about children of a lock's node that an operator should look at.
+ * Each of these functions logs one warning for each path.
  *
- * A child that is no ticket is an unknown node, and is ignored.  A ticket in a
- * dialect that does not see ours is waited for, although its owner does not
- * wait for us. */
+ * A child that is no ticket is an unknown node, and is ignored.  A ticket may
+ * belong to a program that does not recognise our tickets.  We wait for its
+ * ticket, although it does not wait for ours. */
 
 /* Report that ${name}, a child of the queue, is no ticket. */
 void hf_zk_engine_report_unknown_node(struct hf_zk_engine *zk,
@@ -147,7 +149,7 @@ void hf_zk_engine_report_unknown_node(struct hf_zk_engine *zk,
                                       struct hf_jute_piece name);
 
 /* Report the ticket ${name}, parsed to ${node}, if the program that made it
- * does not see ours. */
+ * does not recognise our tickets. */
 void hf_zk_engine_report_unseen_layout(struct hf_zk_engine *zk,
                                        const struct hf_zk_engine_queue *queue,
                                        struct hf_jute_piece name,

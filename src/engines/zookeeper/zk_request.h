@@ -11,16 +11,15 @@
 /* --------------------------------------------------------------- failure -- */
 
 /*
- * HF_EVENT_FAILED, the answer to a request that failed: what a retry can
- * achieve, and the text for people.
+ * These functions answer a request with HF_EVENT_FAILED, which says what a
+ * retry can achieve (enum hf_failure) and has a text for people.
  *
- * The server's error decides both.  An error that does not show whether a
- * write took effect makes the request UNSURE, so the core searches for what
- * may exist.  An error that no retry helps against makes it FATAL, and the
- * text says what to do about it.
+ * Both follow from the server's error.  If the error does not show whether a
+ * write took effect, the request is UNSURE, and the core searches for what may
+ * exist.  If no retry helps against the error, the request is FATAL, and the
+ * text says what to do about the error.
  *
- * Each of these functions answers the request, which then belongs to the core
- * again.
+ * After any of these functions the request belongs to the core again.
  */
 
 /* Fail with this text. */
@@ -44,14 +43,15 @@ void hf_zk_engine_fail_memory(struct hf_zk_engine *zk,
 void hf_zk_engine_fail_name(struct hf_zk_engine *zk,
                             struct hf_request *request);
 
-/* What an error of the server means for a request, if no retry helps. */
+/* An error of the server against which no retry helps, and the status with
+ * which the request fails. */
 struct hf_zk_engine_cause {
     const char *name; /* of .error, for docs/engines.md */
     enum hf_zk_error error;
     hf_status status;
 };
 
-/* The entry ${index} of the table of these, NULL behind the last one. */
+/* The entry ${index} of the table of such errors; NULL if there are fewer. */
 const struct hf_zk_engine_cause *hf_zk_engine_cause(size_t index);
 
 /* True if ${error} does not show whether a write took effect. */
@@ -59,8 +59,8 @@ bool hf_zk_engine_is_unsure(enum hf_zk_error error);
 
 /* --------------------------------------------------------------- request -- */
 
-/* The most calls of one step: our own node, the head, and HF_ZK_TIES_MAX nodes
- * with the same number as ours. */
+/* The most calls of one step: reads of our own node, of the first ticket, and
+ * of HF_ZK_TIES_MAX nodes with the same number as ours. */
 #define HF_ZK_TIES_MAX 4
 #define HF_ZK_REQUEST_CALLS (2 + HF_ZK_TIES_MAX)
 
@@ -70,10 +70,11 @@ bool hf_zk_engine_is_unsure(enum hf_zk_error error);
  * rare. */
 #define HF_ZK_ATTEMPTS_MAX 8
 
-/* What a request is doing, and so which part of .as it has.  The common fields
- * are enough for most requests.  zk_request.c has the moves that are legal. */
+/* What a request is doing.  The phase decides which member of .as is valid.
+ * Most requests need none of them.  The legal changes of phase are in the table
+ * moves[] in zk_request.c. */
 enum hf_zk_engine_request_phase {
-    HF_ZK_PLAIN,       /* no part of .as */
+    HF_ZK_PLAIN,       /* no member of .as is valid */
     HF_ZK_CREATING,    /* creates a node: a ticket, or a barrier's */
     HF_ZK_LISTING,     /* reads a queue, or a barrier's node, to show it */
     HF_ZK_REMOVING,    /* deletes the nodes of a ticket */
@@ -84,32 +85,36 @@ enum hf_zk_engine_request_phase {
 
 /* What a request that creates a node does about the nodes above it. */
 enum hf_zk_engine_parents {
-    HF_ZK_PARENTS_ASSUMED,    /* takes for granted that they exist */
-    HF_ZK_PARENTS_PERSISTENT, /* creates them, too: one was missing */
-    HF_ZK_PARENTS_CONTAINERS, /* the same, as containers */
+    HF_ZK_PARENTS_ASSUMED,    /* assumes that they exist */
+    HF_ZK_PARENTS_PERSISTENT, /* creates them as persistent nodes, because one
+                                 was missing */
+    HF_ZK_PARENTS_CONTAINERS, /* creates them as containers, because one was
+                                 missing */
 };
 
 /* Which operation of a multi that creates a ticket the server refused. */
 enum hf_zk_engine_refused {
     HF_ZK_REFUSED_CREATE,
     HF_ZK_REFUSED_DELETE,      /* see parent_nodes.h */
-    HF_ZK_REFUSED_ENTRY_MUTEX, /* the check of our ticket there, see
-                                  node_name.h */
+    HF_ZK_REFUSED_ENTRY_MUTEX, /* the check of our ticket in the entry mutex,
+                                  see node_name.h */
 };
 
-/* HF_ZK_CREATING. */
+/* The state of a request in the phase HF_ZK_CREATING. */
 struct hf_zk_engine_creation {
     enum hf_zk_engine_parents parents;
     struct hf_zk_call *parent_calls; /* one for each parent, from the top;
                                         NULL: none was necessary */
-    size_t parents_bytes; /* the parents are this prefix of the queue's path */
+    size_t parents_bytes; /* the parents are the nodes in this many bytes of the
+                             queue's path */
     size_t parent_level;  /* the level, from 1, that .parent_error is about;
                              0: every create failed because the level above is
                              missing */
     enum hf_zk_error parent_error;
-    /* HF_REQUEST_ENQUEUE: what is asked for as the name of a node, see
-     * format_name() in enqueue.c; operations of the multi in front of the
-     * creates of the ticket's nodes; and what was refused if .error is set. */
+    /* For HF_REQUEST_ENQUEUE only.  .name is the name of the node to create,
+     * see format_name() in enqueue.c.  .trial is the number of operations in
+     * the multi before those that create the ticket's nodes.  If .error is set,
+     * .refused says which operation was refused. */
     char name[HF_ZK_PREFIX_BYTES];
     uint32_t trial;
     enum hf_zk_engine_refused refused;
@@ -118,50 +123,54 @@ struct hf_zk_engine_creation {
 /* .ready of a request that has not read the barrier node yet. */
 #define HF_ZK_READY_UNREAD (-1)
 
-/* HF_ZK_LISTING. */
+/* The state of a request in the phase HF_ZK_LISTING. */
 struct hf_zk_engine_listing {
     /* The watch that a read of the current step sets; NULL: none. */
     struct hf_zk_engine_watch *watch;
     int64_t ready;    /* czxid of the barrier node; 0: it does not exist, or
                          HF_ZK_READY_UNREAD */
-    uint32_t permits; /* of kazoo's semaphore, by its node; 0: unknown */
+    uint32_t permits; /* the number of permits of kazoo's semaphore, from the
+                         data of its node; 0: unknown */
 };
 
 /* The nodes that are being deleted. */
 enum hf_zk_engine_removed {
-    HF_ZK_REMOVED_NOTHING,        /* none was found */
-    HF_ZK_REMOVED_OWN,            /* of our ticket, whose name we know */
-    HF_ZK_REMOVED_OWN_SEVERAL,    /* several, in one multi */
-    HF_ZK_REMOVED_LISTED,         /* from a list */
-    HF_ZK_REMOVED_LISTED_SEVERAL, /* several from a list, in one multi */
+    HF_ZK_REMOVED_NOTHING,        /* no node was found */
+    HF_ZK_REMOVED_OWN,            /* the node of our ticket, whose name we know
+                                   */
+    HF_ZK_REMOVED_OWN_SEVERAL,    /* several nodes of our ticket, in one multi
+                                   */
+    HF_ZK_REMOVED_LISTED,         /* a node that a list has shown */
+    HF_ZK_REMOVED_LISTED_SEVERAL, /* several nodes that a list has shown, in one
+                                     multi */
 };
 
-/* May a removal write who evicts the ticket? */
+/* Does a removal write who evicts the ticket (zk_own_ticket.h)? */
 enum hf_zk_engine_eviction {
-    HF_ZK_EVICTION_UNREAD,  /* the parent's data were not read */
-    HF_ZK_EVICTION_WRITTEN, /* with the deletes, in one transaction */
-    HF_ZK_EVICTION_NONE,    /* no, or such a transaction was refused */
+    HF_ZK_EVICTION_UNREAD,  /* not known, before the parent's data are read */
+    HF_ZK_EVICTION_WRITTEN, /* yes, in one transaction with the deletes */
+    HF_ZK_EVICTION_NONE,    /* no; or the server has refused that transaction */
 };
 
-/* HF_ZK_REMOVING. */
+/* The state of a request in the phase HF_ZK_REMOVING. */
 struct hf_zk_engine_removal {
     /* See hf_zk_engine_delete_ticket(). */
     void (*then)(struct hf_zk_engine *zk, struct hf_zk_engine_request *req);
     enum hf_zk_engine_removed nodes;
     enum hf_zk_engine_eviction
-        eviction;    /* with .evicted_by, see zk_own_ticket.h */
-    int32_t version; /* of the parent's data then */
+        eviction;    /* is .evicted_by of the request written to the parent? */
+    int32_t version; /* of the parent's data when they were read */
     bool partly;     /* somebody else had deleted some of the nodes */
 };
 
-/* HF_ZK_DOWNGRADING. */
+/* The state of a request in the phase HF_ZK_DOWNGRADING. */
 struct hf_zk_engine_downgrading {
     bool earlier_unsure; /* an earlier transaction got no answer */
     bool revoked;    /* the data of the write node ask its owner to release */
     int32_t version; /* of these data */
 };
 
-/* HF_ZK_SUCCESS. */
+/* The state of a request in the phase HF_ZK_SUCCESS. */
 struct hf_zk_engine_success {
     struct hf_success success; /* as it was read; .age_ms is not set */
     int32_t version;           /* of its node; -1: there is none */
@@ -184,12 +193,15 @@ struct hf_zk_engine_request {
     /* Called when the last call of the step is answered. */
     void (*next_step)(struct hf_zk_engine *zk,
                       struct hf_zk_engine_request *req);
-    enum hf_zk_error error;      /* of the call that decides, or HF_ZK_OK */
-    enum hf_zk_error list_error; /* of the list of the queue */
-    enum hf_zk_error sync_error; /* of the sync, or the transaction, before
-                                    what is read */
-    unsigned attempts; /* counts repetitions, of what depends on the kind: the
-                          create, the delete, a read, or the nodes described */
+    enum hf_zk_error error;      /* the error of the step's main call, or
+                                    HF_ZK_OK */
+    enum hf_zk_error list_error; /* the error of the list of the queue */
+    enum hf_zk_error sync_error; /* the error of the sync, or of the
+                                    transaction, that is sent before a read so
+                                    that the read is up to date */
+    unsigned attempts; /* how often the create, the delete or the read was
+                          repeated; for HF_REQUEST_DESCRIBE the nodes written so
+                          far */
     struct hf_zk_engine_request *next_in_list; /* in the list of requests that
                                            wait for the same answer */
     struct hf_zk_engine_request *next_cancellable; /* in the client's list of
@@ -202,7 +214,7 @@ struct hf_zk_engine_request {
         struct hf_zk_engine_downgrading downgrading;
         struct detailed_list *detailed;
         struct hf_zk_engine_success success;
-    } as; /* by .phase; see the functions below */
+    } as; /* .phase says which one is valid; read it by the functions below */
 };
 
 /* Make the state of ${request}.  NULL for lack of memory; the request has then
@@ -210,11 +222,13 @@ struct hf_zk_engine_request {
 struct hf_zk_engine_request *
 hf_zk_engine_request_new(struct hf_zk_engine *zk, struct hf_request *request);
 
-/* The request begins to do something else, between two steps. */
+/* Change the phase of the request, between two steps.  The state of the earlier
+ * phase is lost. */
 void hf_zk_engine_request_enter(struct hf_zk_engine_request *req,
                                 enum hf_zk_engine_request_phase phase);
 
-/* The part of .as that a request of that phase has. */
+/* Return the member of .as after which the function is named.  The request must
+ * be in its phase. */
 struct hf_zk_engine_creation *
 hf_zk_engine_request_creation(struct hf_zk_engine_request *req);
 struct hf_zk_engine_listing *
@@ -228,8 +242,9 @@ hf_zk_engine_request_detailed(struct hf_zk_engine_request *req);
 struct hf_zk_engine_success *
 hf_zk_engine_request_success(struct hf_zk_engine_request *req);
 
-/* The next call of the current step.  Its answer goes to ${answered}, which
- * must end with hf_zk_engine_request_answered(). */
+/* Add a call to the current step and return it; the caller sends it.  Its
+ * answer goes to ${answered}, which must end with
+ * hf_zk_engine_request_answered(). */
 struct hf_zk_call *hf_zk_engine_request_call(struct hf_zk_engine_request *req,
                                              hf_zk_answered *answered);
 
@@ -238,8 +253,9 @@ void hf_zk_engine_request_step(struct hf_zk_engine_request *req,
                                void (*then)(struct hf_zk_engine *zk,
                                             struct hf_zk_engine_request *req));
 
-/* Put ${req} on the list of those that hf_zk_engine_forget() may cancel, and
- * take it off. */
+/* hf_zk_engine_request_allow_cancel() puts ${req} on the list of requests that
+ * hf_zk_engine_forget() may cancel.  hf_zk_engine_request_end_cancel() takes it
+ * off that list. */
 void hf_zk_engine_request_allow_cancel(struct hf_zk_engine *zk,
                                        struct hf_zk_engine_request *req);
 void hf_zk_engine_request_end_cancel(struct hf_zk_engine *zk,
@@ -267,8 +283,8 @@ void hf_zk_engine_request_error_answered(void *user, struct hf_zk_call *call,
 void hf_zk_engine_request_sync_answered(void *user, struct hf_zk_call *call,
                                         const struct hf_zk_reply *reply);
 
-/* Make the current step of ${req} wait for the answer that the others of
- * ${list} wait for. */
+/* Add ${req} to ${list}: its current step then waits for the same answer as the
+ * other requests of the list. */
 void hf_zk_engine_request_list_add(struct hf_zk_engine_request_list *list,
                                    struct hf_zk_engine_request *req);
 

@@ -85,8 +85,8 @@ static void notify_revoked(struct hf_zk_engine *zk,
     }
 }
 
-/* The data ask the owner to release: report that to all requests that know that
- * they are watching. */
+/* The data ask the owner to release: report that to all requests to which
+ * WATCHING has been reported. */
 static void notify_all_revoked(struct hf_zk_engine *zk,
                                struct hf_zk_engine_watch *watch)
 {
@@ -112,8 +112,8 @@ static void notify_watching(struct hf_zk_engine *zk,
     notify(zk, first->request, HF_EVENT_WATCHING);
 }
 
-/* The first waiter that is not .ready: the server was not known to watch its
- * node. */
+/* The first waiter that is not .ready, because the server was not known to
+ * watch its node; or NULL. */
 static struct hf_zk_engine_waiter *
 first_unready(const struct hf_zk_engine_watch *watch)
 {
@@ -124,8 +124,8 @@ first_unready(const struct hf_zk_engine_watch *watch)
     return waiter;
 }
 
-/* The node is watched now: report it to requests that waited for their last
- * node. */
+/* The node is watched now: report WATCHING to the requests whose other nodes
+ * are watched already. */
 static void notify_armed(struct hf_zk_engine *zk,
                          struct hf_zk_engine_watch *watch)
 {
@@ -355,8 +355,8 @@ static enum hf_zk_engine_watch_kind kind_of(const struct hf_request *request)
                                                      : HF_ZK_WATCH_QUEUE;
 }
 
-/* The watch keeps the queue, whose payload of the head is useful for the next
- * watch. */
+/* Find or make the watch of ${kind} for ${queue}.  The watch keeps the queue in
+ * memory, because the payload of its first ticket will be useful again. */
 static struct hf_zk_engine_watch *ask(struct hf_zk_engine *zk,
                                       enum hf_zk_engine_watch_kind kind,
                                       struct hf_zk_engine_queue *queue)
@@ -454,8 +454,8 @@ static void notify_changed(struct hf_zk_engine *zk,
     hf_zk_engine_watch_free_if_unused(zk, watch);
 }
 
-/* Something has happened: report it to all that know of the list, and later to
- * the others. */
+/* The queue has changed: report that to the requests that have received the
+ * list, and to the others later, after their list. */
 static void queue_changed(struct hf_zk_engine *zk,
                           struct hf_zk_engine_watch *watch)
 {
@@ -466,8 +466,9 @@ static void queue_changed(struct hf_zk_engine *zk,
 
 /* The answer to the exists that watches for the creation of a queue's node.  If
  * the node is there, something may be in it that no list has shown.  If the
- * exists failed, the core lists again and gets the error.  After the end of a
- * connection, the next one sends it again. */
+ * exists failed, a change is reported, too, because the core then lists again
+ * and gets the error.  If the connection ended, the exists is sent again on the
+ * next connection. */
 static void existence_read(void *user, struct hf_zk_call *call,
                            const struct hf_zk_reply *reply)
 {
@@ -503,9 +504,9 @@ static void watch_creation(struct hf_zk_engine *zk,
                       hf_zk_engine_watches_flag(zk, watch));
 }
 
-/* The watch is searched for again after the callback, because that may have
- * freed it.  The creation of a queue is watched after it, because the core may
- * have cancelled the request. */
+/* The watch is searched for again after the callback, because the callback may
+ * have freed it.  The watch for the creation of a queue's node is set after the
+ * callback, because the core may have cancelled the request in it. */
 void hf_zk_engine_watches_listed(struct hf_zk_engine *zk,
                                  const struct hf_zk_engine_queue *queue,
                                  struct hf_event *listed)

@@ -7,18 +7,19 @@
  *
  * For tickets the watch is set by getData, which fails if the node is gone,
  * whereas exists would leave a watch on it until somebody removes it.  Only the
- * deletion of the node is HF_EVENT_GONE.  A change of its data sets the watch
- * again and is looked at, because the owner of the node may be asked to
- * release.  A lease, which has several nodes, is watched at each of them and
- * gone with the first.
+ * deletion of the node is HF_EVENT_GONE.  If the data of the node change, they
+ * are read again, because they may ask the owner of the node to release; that
+ * read sets the watch again.  A lease, which has several nodes, is watched at
+ * each of them and gone with the first.
  *
  * For queues the watch is set by the getChildren that lists the queue, so each
  * HF_REQUEST_WATCH_QUEUE sends its own.  Any event is HF_EVENT_QUEUE_CHANGED.
  * A queue whose node is missing has no children to watch: behind the list an
- * exists sets a watch for the creation of the node.  If it finds the node, that
- * is a change.  The server is asked to remove this watch when no request waits
- * for it any more.  For barriers it is getData, whose event comes when the node
- * is deleted or its data change.
+ * exists sets a watch for the creation of the node.  If the exists finds the
+ * node, that counts as a change of the queue.  The server is asked to remove
+ * this watch when no request waits for it any more.  For barriers the watch is
+ * set by getData, so its event comes when the node is deleted or its data
+ * change.
  */
 #ifndef HF_ENGINES_ZOOKEEPER_ZK_WATCHES_H
 #define HF_ENGINES_ZOOKEEPER_ZK_WATCHES_H
@@ -44,15 +45,16 @@ bool hf_zk_engine_watches_join(struct hf_zk_engine *zk,
 void hf_zk_engine_watches_start(struct hf_zk_engine *zk,
                                 struct hf_request *request);
 
-/* A read that is sent with another request sets a watch, too.  Call _ask_...()
- * first, which returns the watch, NULL for lack of memory; pass
- * hf_zk_engine_watches_flag() to the function that sends the read, and nothing
- * else in between; and call hf_zk_engine_watches_read() when it was answered,
- * with ${exists} if the answer says that the node is there.  The watch stays
- * valid until then; keep it in .watch of the request.
+/* Let a read that a request sends for its own purpose set a watch, too.  Call
+ * hf_zk_engine_watches_ask_node() or hf_zk_engine_watches_ask_queue() first; it
+ * returns the watch, or NULL for lack of memory.  Pass the result of
+ * hf_zk_engine_watches_flag() as the watch flag of the read, and send the read
+ * at once.  When the read is answered, call hf_zk_engine_watches_read(), with
+ * ${exists} if the answer shows that the node exists.  The watch stays valid
+ * until then; keep it in .watch of the request.
  *
- * A persistent watch of others at the same path may serve it, too:
- * zookeeper/watch_set.h says then what flag the read must carry. */
+ * The flag may be false if a persistent watch of another listener at the same
+ * path serves this watch, too: see zookeeper/watch_set.h. */
 struct hf_zk_engine_watch *
 hf_zk_engine_watches_ask_node(struct hf_zk_engine *zk, const char *path);
 struct hf_zk_engine_watch *
@@ -78,14 +80,15 @@ struct hf_zk_engine_request *hf_zk_engine_watches_begin(
     struct hf_zk_engine *zk, struct hf_request *request,
     void (*then)(struct hf_zk_engine *zk, struct hf_zk_engine_request *req));
 
-/* HF_REQUEST_WATCH_QUEUE: ${watch} was asked for with the read of the queue, or
- * of its barrier node, that was just answered.  Any event from now on counts as
- * a change.  False for lack of memory.  hf_zk_engine_watches_read() follows. */
+/* Make ${request}, an HF_REQUEST_WATCH_QUEUE, wait for ${watch}.  To be called
+ * when the read of the queue or barrier node that sets the watch is answered,
+ * before hf_zk_engine_watches_read().  Any event from now on counts as a
+ * change.  False for lack of memory. */
 bool hf_zk_engine_watches_join_queue(struct hf_zk_engine_watch *watch,
                                      struct hf_request *request);
 
-/* The same for a queue that has no node, says that read.  Its watch is set when
- * the list has been reported. */
+/* The same, if the read has shown that the queue has no node.  A watch for the
+ * creation of the node is set when the list has been reported. */
 bool hf_zk_engine_watches_join_missing(struct hf_zk_engine *zk,
                                        struct hf_zk_engine_queue *queue,
                                        struct hf_request *request);
@@ -101,9 +104,9 @@ void hf_zk_engine_watches_listed(struct hf_zk_engine *zk,
 void hf_zk_engine_watches_cancel(struct hf_zk_engine *zk,
                                  struct hf_request *request);
 
-/* Set ${version} to that of the node's data as last read by a watch.  All
- * requests that wait have been notified of a revoke request in that version.
- * False if no request waits, or the version is not known yet. */
+/* Set ${version} to the version of the node's data that its watch has read
+ * last.  If that version was a revoke request, all waiting requests have been
+ * notified.  False if no request waits, or the version is not known yet. */
 bool hf_zk_engine_watches_version(const struct hf_zk_engine *zk,
                                   const char *path, int32_t *version);
 
@@ -116,8 +119,9 @@ bool hf_zk_engine_watches_data(const struct hf_zk_engine *zk, const char *path,
 /* Do ${data} ask the owner of the node to release? */
 bool hf_zk_engine_is_revoke_data(struct hf_jute_piece data);
 
-/* A new connection resumes the session, and the session has set the watches
- * again as of the last transaction seen.  Does what else is necessary. */
+/* To be called when a new connection has resumed the session.  The session has
+ * set the armed watches again.  This frees the watches that nobody waits for,
+ * and sends again the reads that were not answered. */
 void hf_zk_engine_watches_resumed(struct hf_zk_engine *zk);
 
 /* Forget all watches and waiters; no request is answered. */

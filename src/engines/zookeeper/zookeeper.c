@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The function table by which the client uses the engine, and opening one: read
- * the URL, the environment and files, create what drives a session, and then
- * the engine with its session.  zookeeper_io/zk_io.c drives the session, and
- * requests go to zk_engine.h. */
+/* The function table by which the client uses the engine.  Opening an engine
+ * reads the URL, the environment and files; then it creates the I/O that drives
+ * a session (zookeeper_io/zk_io.c), and the engine with its session.  Requests
+ * are passed to zk_engine.h. */
 #include "engines/zookeeper/zookeeper.h"
 
 #include <assert.h>
@@ -92,9 +92,8 @@ free_memory:
 
 /* ------------------------------------------------------------- functions -- */
 
-/* Those that may write to the session have an idle handle started
- * (hf_zk_io_run_soon()), so that what was written is sent when the loop next
- * runs. */
+/* Functions that may write to the session call hf_zk_io_run_soon(), so that
+ * what was written is sent when the loop next runs. */
 static void handle_request(struct hf_engine *engine, struct hf_request *request)
 {
     if (request->kind == HF_REQUEST_EXAMINE) {
@@ -135,7 +134,8 @@ static void get_origin(const struct hf_engine *engine, struct hf_origin *origin)
                          origin->server);
 }
 
-/* For a handle of the ZooKeeper client on the session of the locks. */
+/* Give the session of the locks to a handle of the ZooKeeper client, which then
+ * shares it. */
 static void get_session(struct hf_engine *engine,
                         struct hf_engine_session *session)
 {
@@ -157,8 +157,8 @@ static void after_fork(struct hf_engine *engine)
     hf_zk_io_after_fork(&engine->io);
 }
 
-/* There is no .hold, because a session lives by what its client sends, and no
- * descriptor can do that. */
+/* There is no .hold: a session lives only while its client sends something, and
+ * keeping a descriptor open does not do that. */
 #define OPS(name)                                                              \
     {                                                                          \
         .abi = HF_ENGINE_ABI, .scheme = name, .traits = HF_ZK_TRAITS,          \
