@@ -11,19 +11,21 @@
 #include <stdint.h>
 
 /* A buffer of encoded bytes that grows as needed.  A struct of zeros is an
- * empty writer.  Free it with hf_jute_free().  One that counts keeps no bytes:
- * it shows how many a record needs before memory is taken for it. */
+ * empty writer.  Free it with hf_jute_free().  A writer with .counts stores no
+ * bytes and only counts them, so that the length of a record is known before
+ * memory is allocated for it. */
 struct hf_jute_writer {
     uint8_t *bytes;
     size_t used; /* bytes written; SIZE_MAX: more than can be counted */
     size_t size; /* bytes allocated */
     bool failed; /* an allocation failed; the bytes written so far must not
                     be used */
-    bool counts; /* set by its owner, before the first byte */
+    bool counts; /* only count; set by the owner before the first byte is
+                    written */
 };
 
-/* Append one value.  With no memory each of these sets .failed and does
- * nothing more. */
+/* Append one value.  If there is no memory, each of these functions sets
+ * .failed and does nothing more. */
 void hf_jute_put_byte(struct hf_jute_writer *writer, uint8_t value);
 void hf_jute_put_bool(struct hf_jute_writer *writer, bool value);
 void hf_jute_put_int(struct hf_jute_writer *writer, int32_t value);
@@ -63,8 +65,8 @@ struct hf_jute_reader {
     bool failed;
 };
 
-/* A part of the reader's bytes, not NUL-terminated and valid as long as they
- * are.  .bytes is NULL for a null string or buffer. */
+/* A part of the reader's bytes, not NUL-terminated; valid as long as the
+ * reader's bytes are.  .bytes is NULL for a null string or buffer. */
 struct hf_jute_piece {
     const char *bytes;
     size_t count;

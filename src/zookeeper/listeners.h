@@ -36,22 +36,23 @@ struct hf_zk_connection_error {
 struct hf_zk_listener {
     void *user;
     /* An attempt to connect failed, or the connection ended with an error.
-     * Called once for each, before .suspended. */
+     * Called once for each failed attempt and for each such end, before
+     * .suspended. */
     void (*connection_error)(
         void *user, const struct hf_zk_connection_error *connection_error);
     /* The reconnect policy allows no further attempt, or all servers fail for
      * reasons that waiting does not mend.  .connection_error was called before.
-     * ${retries}: rounds of attempts that failed after the first round;
-     * ${elapsed_ms}: time since the first round has failed. */
+     * ${retries} is how often all servers were tried in vain after the first
+     * time; ${elapsed_ms} is the time since the first time failed. */
     void (*gave_up)(void *user, uint32_t retries, uint64_t elapsed_ms);
-    /* A ConnectRequest that resumes the session is sent now.  The server will
+    /* A ConnectRequest that resumes the session is being sent.  The server will
      * grant a timeout of at least ${least_timeout_ms}.  Not called before the
      * first .up. */
     void (*resuming)(void *user, uint64_t least_timeout_ms);
     /* The session is connected.  ${resumed} is false for a new session.  It is
-     * true if the session was there before this connection: it is ours, or was
-     * taken over from another client.  Only the credentials, SetWatches and
-     * calls of earlier listeners have been sent on this connection.  If an
+     * true if the session existed before this connection, as ours or as that of
+     * a client from which it was taken over.  Only the credentials, SetWatches
+     * and calls of earlier listeners have been sent on this connection.  If an
      * earlier listener ended the connection, later ones get .suspended without
      * .up. */
     void (*up)(void *user, bool resumed);
@@ -69,12 +70,13 @@ struct hf_zk_listener {
     /* The servers keep the session for at least one timeout from ${anchor_ms}
      * (see proof.h).  Anchors only rise within a session. */
     void (*proven)(void *user, uint64_t anchor_ms);
-    /* Answers have come, and the work of locks that waited for them has begun:
-     * the call window may have room for others. */
+    /* Answers have arrived, and work of locks that waited has begun as far as
+     * the call window had room.  If there is still room, a listener may send.
+     */
     void (*room)(void *user);
-    /* The session has another list of servers.  ${was} has an element for each
-     * index of the new one, and one for HF_ZK_SERVER_LEFT: the index that the
-     * server had in the old list, or SIZE_MAX. */
+    /* The list of servers of the session was replaced.  For each index of the
+     * new list, and for HF_ZK_SERVER_LEFT, ${was} has the index that the server
+     * had in the old list; SIZE_MAX: it was not there. */
     void (*servers_changed)(void *user, const size_t *was);
 
     /* Written by the list only. */
@@ -105,7 +107,8 @@ void hf_zk_listeners_add(struct hf_zk_listeners *listeners,
 void hf_zk_listeners_remove(struct hf_zk_listeners *listeners,
                             struct hf_zk_listener *listener);
 
-/* Stop every notification in progress, because .closed was the last one. */
+/* Stop every notification in progress, because no callback may follow .closed.
+ */
 void hf_zk_notifications_end(struct hf_zk_listeners *listeners);
 
 /* Begin a notification, then call hf_zk_notification_next() until it returns

@@ -25,7 +25,7 @@ enum fields {
     SCHEME = 1 << 6,
     IN_MULTI = 1 << 7,      /* may be in .ops of a MULTI */
     IN_MULTI_READ = 1 << 8, /* may be in .ops of a MULTI_READ */
-    NOT_ALONE = 1 << 9,     /* may be only there */
+    NOT_ALONE = 1 << 9,     /* may only be in .ops of a MULTI */
     ENSEMBLE = 1 << 10,
 };
 
@@ -229,8 +229,8 @@ static hf_status check_single(const struct hf_zookeeper_op *op,
         hf_status (*check)(const struct hf_zookeeper_op *op,
                            struct hf_error *error);
     } checks[] = {
-        {MODE, check_mode}, /* before the path: what a path may be depends on
-                               the mode */
+        {MODE, check_mode}, /* before the path, because the mode decides which
+                               paths are valid */
         {PATH, check_path}, {SCHEME, check_scheme},
         {DATA, check_data}, {VERSION, check_version},
         {ACLS, check_acls}, {ENSEMBLE, check_ensemble},

@@ -9,7 +9,8 @@
 #include "zookeeper/op_support.h"
 #include "zookeeper/zk_path.h"
 
-/* The bytes of a path that a text shows, so that the reason is not cut off. */
+/* At most so many bytes of a path are shown in a text, so that the reason
+ * behind the path is not cut off. */
 #define SHOWN_BYTES 200
 
 /* ---------------------------------------------------------------- status -- */
@@ -65,7 +66,8 @@ static hf_status status_of(enum hf_zk_error code, enum hf_zk_opcode opcode)
     case HF_ZK_OPERATION_TIMEOUT:
     case HF_ZK_REQUEST_TIMEOUT:
         return writes(opcode) ? HF_EUNSURE : HF_EUNREACHABLE;
-    /* A server may answer this after it has carried out a write, too. */
+    /* A server may answer with this error even after it has carried out a
+     * write. */
     case HF_ZK_MARSHALLING:
         return writes(opcode) ? HF_EUNSURE : HF_EINVAL;
     case HF_ZK_OUT_OF_MEMORY:
@@ -90,7 +92,7 @@ static const char *unknown_operation(enum hf_zk_opcode opcode)
     return "the server does not know this operation";
 }
 
-/* The first part of the text: the fault.  The second part says what to do. */
+/* The first part of the text: what is wrong. */
 static const char *what(const struct hf_zk_op_record *record,
                         enum hf_zk_error code)
 {

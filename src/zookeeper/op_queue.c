@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An event that may make room ends or moves operations first, and calls
- * send_waiting() last.  Only send_waiting() sends operations that have
- * waited. */
+/* Each function that handles an event first ends or moves operations, and calls
+ * send_waiting() last, because the event may have made room.  Only
+ * send_waiting() sends operations that have waited. */
 #include "zookeeper/op_queue.h"
 
 #include <assert.h>
@@ -15,8 +15,8 @@
 #include "zookeeper/zk_calls.h"
 #include "zookeeper/zk_op.h"
 
-/* An operation that travels alone and is cut off this often is one that the
- * server does not know. */
+/* If the connection ended this often while an operation travelled alone, the
+ * servers are taken not to know the operation. */
 #define CUTS_MAX 2
 
 /* ------------------------------------------------------------------- end -- */
@@ -52,9 +52,10 @@ static void free_record(struct hf_zk_op *op)
         hf_jute_free(&op->record);
 }
 
-/* ${op} ends now with ${status}, and its .reserved is what the user gets.  If
- * it is in flight, its answer will be dropped.  The record of an AddWatch stays
- * until then, because the answer changes the mode of the path in it. */
+/* End ${op} with ${status}; the user gets its .reserved.  If ${op} is in
+ * flight, its answer will be dropped.  Until then the record of an AddWatch is
+ * kept, because its answer changes the mode of the path that the record names.
+ */
 static void end_with(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
                      hf_status status)
 {
@@ -126,7 +127,7 @@ static void end_all(struct hf_zk_op_queue *queue, hf_status status,
 }
 
 /* The connection has ended: end the operations that do not wait for another
- * connection. */
+ * connection (.only_try). */
 static void end_tries(struct hf_zk_op_queue *queue)
 {
     struct hf_zk_op_list tries = {NULL, NULL};
@@ -148,9 +149,9 @@ static bool has_watch_flag(const struct hf_zk_op *op)
            op->kind == HF_ZOOKEEPER_CHILDREN;
 }
 
-/* Write what the record of ${op} says of its watch, which depends on what the
- * server keeps for that path now.  When the read was sent before, it may have
- * had a watcher that has been freed. */
+/* Write the watch flag or the watch mode into the record of ${op}, by what the
+ * server keeps for that path now.  If a read is sent again, its watcher may
+ * have been freed since; the flag is then 0. */
 static void put_watch(const struct hf_zk_op_queue *queue, struct hf_zk_op *op)
 {
     struct hf_zk_watch_set *set = &queue->session->watches;
@@ -218,9 +219,9 @@ static bool may_send(const struct hf_zk_op_queue *queue)
                                      session->now_ms);
 }
 
-/* ${op} is the next one to be sent.  If it has to travel alone, keep others
- * from beginning.  True if it must wait until all calls in flight are
- * answered. */
+/* ${op} is the next one to be sent.  If it has to travel alone, keep other
+ * operations and work from beginning.  True if it must wait until all calls in
+ * flight are answered. */
 static bool waits_alone(struct hf_zk_op_queue *queue, struct hf_zk_op *op)
 {
     struct hf_zk_session *session = queue->session;
@@ -247,8 +248,8 @@ static void send_or_end(struct hf_zk_op_queue *queue, struct hf_zk_op *op)
         send_op(queue, op);
 }
 
-/* Let others begin, unless an operation of the queue is travelling alone.  None
- * waits for that any more. */
+/* No operation of the queue waits to travel alone any more: let other calls
+ * begin, unless an operation is travelling alone now. */
 static void leave_alone(struct hf_zk_op_queue *queue)
 {
     struct hf_zk_window *window = &queue->session->window;
@@ -276,8 +277,8 @@ static void send_waiting(struct hf_zk_op_queue *queue)
 
 /* ---------------------------------------------------------------- answer -- */
 
-/* The AddWatch ${op} was answered without an error: the events that come now
- * are those of its mode. */
+/* The AddWatch ${op} was answered without an error: from now on the server
+ * sends the events of its mode. */
 static void put_answered_mode(struct hf_zk_op_queue *queue,
                               const struct hf_zk_op *op)
 {
@@ -388,8 +389,8 @@ static void take_answer(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
     if (!cut_off)
         hf_zk_op_support_note(&queue->support, queue->session->server,
                               op->opcode, reply->error);
-    /* The last event is included by an answer in its turn.  An unknown
-     * operation is refused out of turn. */
+    /* An answer that comes in order covers the last event.  The refusal of an
+     * unknown operation may come out of order, so it does not. */
     if (!cut_off && reply->error != HF_ZK_UNIMPLEMENTED &&
         queue->last_event == HF_ZK_EVENT_UNANSWERED)
         queue->last_event = HF_ZK_EVENT_INCLUDED;
@@ -404,7 +405,6 @@ static void take_answer(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
     } else {
         finish(queue, op, reply);
     }
-    /* After a cut there is no connection on which anything could be sent. */
     if (cut_off)
         return;
     if (refused_watch && hf_zk_session_usable(queue->session))
@@ -468,7 +468,8 @@ static void send_sync(struct hf_zk_op_queue *queue)
                                                       : "/");
 }
 
-/* The connection, or the session, has ended: nothing travels any more. */
+/* The connection or the session has ended, so no operation of the queue travels
+ * alone any more. */
 static void connection_over(struct hf_zk_op_queue *queue)
 {
     struct hf_zk_window *window = &queue->session->window;
@@ -540,8 +541,9 @@ static void gave_up(void *user, uint32_t retries, uint64_t elapsed_ms)
     end_all(queue, HF_EUNREACHABLE, why);
 }
 
-/* What waits may rest on what the session held, so it ends with the session.
- * A session that only a read-only server knew held nothing. */
+/* Operations that wait may depend on what the session held (ephemeral nodes),
+ * so they end with it.  A session that only a read-only server knew held
+ * nothing. */
 static void lost(void *user, const char *why)
 {
     struct hf_zk_op_queue *queue = user;
@@ -554,7 +556,7 @@ static void lost(void *user, const char *why)
     end_tries(queue);
 }
 
-/* Answers of others have made room, too. */
+/* Answers to calls of other users of the session have made room. */
 static void room(void *user)
 {
     send_waiting(user);
@@ -784,7 +786,8 @@ void hf_zk_op_queue_close(struct hf_zk_op_queue *queue, uint64_t now_ms)
     notify_if_idle(queue);
 }
 
-/* The calls in flight stay where they are while their operations end. */
+/* The calls stay in the session's list of calls in flight while their
+ * operations end, so the list can be walked. */
 void hf_zk_op_queue_abandon(struct hf_zk_op_queue *queue)
 {
     struct hf_zk_call *call = queue->session->wire.first;

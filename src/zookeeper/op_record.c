@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The records of requests, those of zookeeper.jute: one function writes each,
- * and one reads it.  A writer that counts shows first how long a request
- * becomes, so that one that is too long is refused before memory is taken for
- * it. */
+ * and one reads it.  hf_zk_op_bytes() counts the bytes first, so that a request
+ * that is too long is refused before memory is allocated for it. */
 #include <assert.h>
 #include <string.h>
 
@@ -25,8 +24,9 @@ bool hf_zk_op_is_sequential(const struct hf_zookeeper_op *op)
             op->mode == HF_ZOOKEEPER_TTL_SEQUENTIAL);
 }
 
-/* The path of ${op} below the chroot.  "/" is the chroot itself, except where
- * the server appends digits: they must not become part of its name. */
+/* Write the path of ${op} with the chroot before it.  "/" means the chroot
+ * itself, but not if the server appends digits: they must not become part of
+ * the chroot's name. */
 static void put_path(struct hf_jute_writer *to,
                      const struct hf_zookeeper_op *op,
                      const struct hf_zk_op_context *context)
@@ -86,9 +86,9 @@ enum hf_zk_opcode hf_zk_op_opcode(const struct hf_zookeeper_op *op)
     return opcodes[op->kind];
 }
 
-/* The type of ${op} within a multi.  MultiOperationRecord knows no
- * getChildren2, and makes a create of a create2, so its answer has no Stat;
- * servers before 3.5 know the create only. */
+/* The type of ${op} within a multi.  A multi takes no getChildren2
+ * (MultiOperationRecord).  It takes a create2 but answers it like a create,
+ * without a Stat, and servers before 3.5 know only the create. */
 static enum hf_zk_opcode opcode_in_multi(const struct hf_zookeeper_op *op)
 {
     enum hf_zk_opcode opcode = hf_zk_op_opcode(op);
@@ -265,7 +265,7 @@ hf_status hf_zk_op_encode(const struct hf_zookeeper_op *op,
 
 /* --------------------------------------------------------------- reader -- */
 
-/* Read over an access list. */
+/* Skip an access list. */
 static void pass_acls(struct hf_jute_reader *record)
 {
     for (size_t left = hf_jute_get_count(record, 12); left > 0; left--) {
@@ -275,7 +275,7 @@ static void pass_acls(struct hf_jute_reader *record)
     }
 }
 
-/* Read over what follows the path of a create. */
+/* Skip what follows the path of a create. */
 static void pass_create(struct hf_jute_reader *record, bool has_ttl)
 {
     (void)hf_jute_get_buffer(record);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An answer as a result.  A result is one block of memory: the struct, its
- * arrays, and then its bytes; only that of a multi points to others, one for
- * each operation.  An answer is read to its end before memory is taken for it,
- * so nothing is taken for an answer that is malformed.  What fits into the
- * block that was made for the text of a failure needs no other. */
+/* Decodes an answer to a result.  A result is one block of memory: the struct,
+ * its arrays, and then its bytes.  Only the result of a multi points to other
+ * results, one for each operation.  An answer is read to its end before memory
+ * is allocated, so nothing is allocated for a malformed answer.  If the content
+ * fits into the block that hf_zk_op_reserve() has made, no other block is
+ * needed. */
 #include <assert.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,8 +17,8 @@
 #include "zookeeper/protocol.h"
 #include "zookeeper/zk_path.h"
 
-/* The result that is made before the answer comes.  It gets a text, or else the
- * content of an answer at the same place. */
+/* The result that is made before the answer comes.  .text holds the text of a
+ * failure, or the content of an answer. */
 struct reserved_result {
     struct hf_zookeeper_result result; /* first */
     char text[HF_ERROR_TEXT_BYTES];
@@ -71,7 +72,7 @@ void hf_zk_op_end(struct hf_zookeeper_result *reserved, hf_status status,
     memcpy(block->text, error.text, strlen(error.text) + 1);
 }
 
-/* Note ${error}, for which no result can be made of ${answer}.  Returns
+/* Note ${error} as the reason why no result can be made of ${answer}.  Returns
  * NULL. */
 static struct hf_zookeeper_result *no_result(struct op_answer *answer,
                                              enum hf_zk_error error)
@@ -182,9 +183,8 @@ static struct hf_zookeeper_result *read_created(struct op_answer *answer,
     return result;
 }
 
-/* GetDataResponse, also of a RECONFIG.  .data is NULL only for null, not for no
- * bytes.
- */
+/* GetDataResponse, with which a RECONFIG is answered, too.  .data is NULL only
+ * if the node's data are null, not if they have 0 bytes. */
 static struct hf_zookeeper_result *read_data(struct op_answer *answer)
 {
     struct hf_jute_piece data = hf_jute_get_buffer(&answer->body);
@@ -233,8 +233,8 @@ struct text_list {
                                  "/ab" with what is below "/a". */
 };
 
-/* Read the next element, which is null if it is not wanted.  What is no text
- * sets .failed of ${reader}. */
+/* Read the next element; returns a null piece if it is not wanted.  Sets
+ * .failed of ${reader} if the element is no text. */
 static struct hf_jute_piece get_element(const struct op_answer *answer,
                                         const struct text_list *list,
                                         struct hf_jute_reader *reader)
@@ -252,8 +252,8 @@ static struct hf_jute_piece get_element(const struct op_answer *answer,
     return hf_zk_path_below(element, hf_zk_path_piece(answer->chroot));
 }
 
-/* Read over ${list}, which begins at the next byte of the answer.  Returns the
- * bytes that a result needs for it. */
+/* Skip a list in the answer, and set ${list} so that set_list() can read it.
+ * Returns the bytes that a result needs for the list. */
 static size_t pass_list(struct op_answer *answer, struct text_list *list)
 {
     size_t bytes;
@@ -416,7 +416,7 @@ struct multi {
     enum hf_zk_opcode opcode;
     size_t count;
     size_t failed; /* the index of the operation that failed; SIZE_MAX: none */
-    size_t nth;    /* the index of the one that is read */
+    size_t nth;    /* the index of the operation that is being read */
 };
 
 /* How many operations the record has. */
@@ -433,7 +433,8 @@ static size_t count_operations(struct hf_jute_reader record)
     return operations;
 }
 
-/* A result with a status and a text, which stands in place of a longer one. */
+/* The result of an operation of a multi that failed: only a status, an error
+ * and a text. */
 static struct hf_zookeeper_result *failed_result(struct op_answer *answer,
                                                  enum hf_zk_error code,
                                                  const struct hf_error *error)
@@ -553,7 +554,8 @@ static struct hf_zookeeper_result *read_multi(struct op_answer *answer,
     const struct hf_zookeeper_result **results;
     struct hf_zookeeper_result *result;
 
-    /* Kept for the text of a failure, if one of the results cannot be made. */
+    /* The reserved block is not used for the results, so that a failure can
+     * still be reported in it. */
     answer->reserved = NULL;
     if (multi.opcode == HF_ZK_MULTI && multi_failed(answer)) {
         multi.failed = hf_zk_multi_failed_index(&answer->body);
@@ -572,7 +574,7 @@ static struct hf_zookeeper_result *read_multi(struct op_answer *answer,
     if (multi.failed != SIZE_MAX) {
         result->status = results[multi.failed]->status;
         result->error = results[multi.failed]->error;
-        /* Valid as long as that result. */
+        /* Not copied: it is freed together with that result. */
         result->text = results[multi.failed]->text;
     }
     return result;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which operations each server of the session knows.  Some came with later
- * versions of ZooKeeper, or can be switched off; a server shows by its answer
- * whether it knows one, and closes the connection after one that it does not
- * know.
+ * Which operations each server of the session knows.  Some operations came with
+ * later versions of ZooKeeper, or can be switched off.  A server shows by its
+ * answer whether it knows an operation.  After an unknown operation it closes
+ * the connection.
  */
 #ifndef HF_ZOOKEEPER_OP_SUPPORT_H
 #define HF_ZOOKEEPER_OP_SUPPORT_H
@@ -15,9 +15,9 @@
 #include "zookeeper/protocol.h"
 #include "zookeeper/zk_session.h"
 
-/* For each server of the configuration: a bit for each opcode that it has
- * answered, and for each that it does not know.  Zero: nothing is known.
- * Written by op_support.c only. */
+/* For each server of the configuration: in .known a bit for each opcode that it
+ * has shown to know, in .unknown a bit for each that it has refused as unknown.
+ * Zero: nothing is known.  Written by op_support.c only. */
 struct hf_zk_op_support {
     uint32_t known[HF_ZK_SERVERS_MAX + 1];
     uint32_t unknown[HF_ZK_SERVERS_MAX + 1];
@@ -27,8 +27,8 @@ struct hf_zk_op_support {
  * which version or setting of ZooKeeper is expected. */
 const char *hf_zk_op_support_expected(enum hf_zk_opcode opcode);
 
-/* True if the server with the index ${server} may not know ${opcode}: only some
- * servers do, and that one has not shown that it does. */
+/* True if the server with the index ${server} may not know ${opcode}: not every
+ * version knows it, and this server has not shown that it does. */
 bool hf_zk_op_support_may_lack(const struct hf_zk_op_support *support,
                                size_t server, enum hf_zk_opcode opcode);
 
@@ -37,13 +37,13 @@ bool hf_zk_op_support_may_lack(const struct hf_zk_op_support *support,
 bool hf_zk_op_support_lacks(const struct hf_zk_op_support *support,
                             size_t server, enum hf_zk_opcode opcode);
 
-/* The server with the index ${server} has answered a request of ${opcode} with
- * ${error}. */
+/* Note what ${error}, the answer of the server with the index ${server} to a
+ * request of ${opcode}, shows. */
 void hf_zk_op_support_note(struct hf_zk_op_support *support, size_t server,
                            enum hf_zk_opcode opcode, enum hf_zk_error error);
 
-/* The list of servers has changed: what is known of each goes to its new index.
- * ${was} is as .servers_changed of a listener gets it. */
+/* The list of servers was replaced: move what is known of each server to its
+ * new index.  ${was} is the argument of .servers_changed (listeners.h). */
 void hf_zk_op_support_move(struct hf_zk_op_support *support, const size_t *was);
 
 #endif

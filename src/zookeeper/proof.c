@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Computes what an answer proves; proof.h has the argument.  Times are of the
- * client's monotonic clock, in milliseconds. */
+/* Computes what an answer proves; proof.h says why.  Times are of the client's
+ * monotonic clock, in milliseconds. */
 #include "zookeeper/proof.h"
 
 #include <assert.h>
@@ -12,12 +12,13 @@
 #define SPACING_MIN_MS 1500
 #define SLOTS_PER_SPACING 16
 
-/* How long before a write the leader must last have been seen, in eighths of
- * the timeout.  A holder that proves all the time writes every quarter of the
- * timeout, and a waiter pings every third before its event comes, so 3/8
- * covers both.  Whatever was held up for 3/8 of the timeout plus a quarter of
- * D is reported before the session expires: 4 s before with a timeout of 10 s,
- * and 0.7 s with 4 s, if the leader pings every second. */
+/* At most how long before a write the leader must have been seen, in eighths of
+ * the timeout, so that the write proves something by itself.  A holder that
+ * proves all the time writes every quarter of the timeout, and a waiter pings
+ * every third before its event comes, so 3/8 covers both.  Whatever was held up
+ * for 3/8 of the timeout plus a quarter of D is reported before the session
+ * expires: 4 s before with a timeout of 10 s, and 0.7 s with 4 s, if the leader
+ * pings every second. */
 #define PAUSE_EIGHTHS 3
 
 uint64_t hf_zk_proof_spacing_ms(uint64_t timeout_ms, uint64_t tick_ms)
@@ -93,8 +94,8 @@ static uint64_t anchor_ms(const struct hf_zk_proof *proof, uint64_t now_ms)
     return proof->connect_sent_at_ms;
 }
 
-/* The follower handles the event after the last request that it answered, so
- * the leader's stream has reached it since that request was sent. */
+/* The follower sent the event after its answer to the last answered request, so
+ * the leader's stream has reached the follower since that request was sent. */
 void hf_zk_proof_event(struct hf_zk_proof *proof)
 {
     proof->leader_seen_ms =
@@ -109,8 +110,8 @@ struct hf_zk_proof_sent hf_zk_proof_sent(const struct hf_zk_proof *proof,
                                      .leader_seen_ms = proof->leader_seen_ms};
 }
 
-/* Has so much time passed since the leader was last seen that the follower may
- * have been cut off for long? */
+/* Was the leader last seen so long before the write that the follower may have
+ * been cut off meanwhile? */
 static bool is_after_pause(const struct hf_zk_proof *proof,
                            const struct hf_zk_proof_sent *sent)
 {

@@ -20,7 +20,7 @@ enum hf_zk_opcode {
     HF_ZK_SYNC = 9,
     HF_ZK_PING = 11,
     HF_ZK_GET_CHILDREN2 = 12, /* answered with the node's Stat, too */
-    HF_ZK_CHECK = 13,         /* only within a multi */
+    HF_ZK_CHECK = 13,         /* only in a multi */
     HF_ZK_MULTI = 14,
     HF_ZK_CREATE2 = 15,
     HF_ZK_RECONFIG = 16,
@@ -139,22 +139,23 @@ const char *hf_zk_error_text(enum hf_zk_error error);
 struct hf_zk_stat {
     int64_t czxid;      /* the transaction that created the node; the fencing
                            token */
-    int64_t mzxid;      /* the one that last wrote its data */
-    int64_t pzxid;      /* the one that last created or deleted a child */
+    int64_t mzxid;      /* the transaction that last wrote its data */
+    int64_t pzxid;      /* the transaction that last created or deleted a child
+                         */
     int64_t ctime;      /* when it was created */
     int64_t mtime;      /* when its data were last written */
-    int64_t owner;      /* ephemeralOwner: the session of an ephemeral node; of
-                           others 0, or a number that says that it is a
-                           container or has a time to live */
-    int32_t version;    /* counts the writes of the node's data, */
-    int32_t cversion;   /* the creates and deletes of children, */
-    int32_t aversion;   /* and the writes of the access list */
+    int64_t owner;      /* ephemeralOwner: the session of an ephemeral node.
+                           For other nodes 0, or a mark for a container or a
+                           time to live */
+    int32_t version;    /* counts the writes of the node's data */
+    int32_t cversion;   /* counts the creates and deletes of children */
+    int32_t aversion;   /* counts the writes of the access list */
     int32_t data_bytes; /* dataLength */
-    int32_t children;   /* numChildren: how many */
+    int32_t children;   /* numChildren */
 };
 #define HF_ZK_STAT_BYTES 68
 
-/* Is ${owner}, that of a Stat, a session? */
+/* Is ${owner}, which is .owner of a Stat, the id of a session? */
 bool hf_zk_is_session(int64_t owner);
 
 /* Read a Stat.  Zeros if there are too few bytes. */
@@ -164,38 +165,39 @@ struct hf_zk_stat hf_zk_get_stat(struct hf_jute_reader *reader);
 struct hf_zk_connect_request {
     int64_t zxid; /* the server must have applied this transaction */
     uint64_t timeout_ms;
-    int64_t id;              /* 0: begin one */
+    int64_t id;              /* 0: begin a session */
     const uint8_t *password; /* HF_ZK_PASSWORD_BYTES */
     bool read_only;          /* a server without a quorum may accept it */
 };
 
-/* Append the first request of a connection.  The second one appends the request
- * that closes the session; nothing may be sent between the two. */
+/* hf_zk_put_connect_request() appends the first request of a connection.
+ * hf_zk_put_close_request() appends a request that closes the session directly
+ * after that; nothing may be sent between the two. */
 void hf_zk_put_connect_request(struct hf_jute_writer *out,
                                const struct hf_zk_connect_request *request);
 void hf_zk_put_close_request(struct hf_jute_writer *out);
 
-/* Instead of a version: match whatever version the node has. */
+/* The expected version that matches any version of a node. */
 #define HF_ZK_ANY_VERSION (-1)
 
 /* ---------------------------------------------------------------- multi -- */
 
-/* A multi and its answer: operations, or their results, with a header in front
- * of each and one behind the last. */
+/* The record of a multi consists of operations, and that of its answer of
+ * results.  Each has a header before it, and a header ends the record. */
 
-/* Write the header in front of an operation of ${type}, and the one behind the
- * last. */
+/* hf_zk_multi_put_header() writes the header before an operation of ${type}.
+ * hf_zk_multi_put_end() writes the header that ends the record. */
 void hf_zk_multi_put_header(struct hf_jute_writer *out, int32_t type);
 void hf_zk_multi_put_end(struct hf_jute_writer *out);
 
-/* Read a header.  Returns the type of what follows; ${done}: nothing
- * follows. */
+/* Read a header.  Returns the type of what follows.  ${done} is set to true for
+ * the header that ends the record. */
 int32_t hf_zk_multi_get_header(struct hf_jute_reader *reader, bool *done);
 
-/* The result of a multi from the body of its answer: HF_ZK_OK, the error of
- * the operation that failed, or HF_ZK_MALFORMED.  With HF_ZK_OK exactly
- * ${count} of its operations were creates, and ${paths} has the paths that
- * they made.  Servers answer a create2 within a multi like a create, without a
+/* The result of a multi from the body of its answer: HF_ZK_OK, the error of the
+ * operation that failed, or HF_ZK_MALFORMED.  With HF_ZK_OK exactly ${count} of
+ * its operations were creates, and ${paths} is set to the paths of the created
+ * nodes.  Servers answer a create2 within a multi like a create, without a
  * Stat. */
 enum hf_zk_error hf_zk_multi_result(const struct hf_jute_reader *body,
                                     struct hf_jute_piece *paths, size_t count);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SetWatches has three lists of paths.  SetWatches2, which servers know
- * from 3.6 on, has five; it is sent if one of the other two lists is needed.
- * The server goes through the lists in their order.  So a one-shot watcher that
- * AddWatch serves is listed too, and fires if it missed something; the list of
- * persistent watches then gives the path its mode back. */
+/* SetWatches has three lists of paths.  SetWatches2, which servers know from
+ * 3.6 on, has five; it is sent if one of the other two lists is needed.  The
+ * server goes through the lists in their order.  A one-shot watcher that is
+ * served by an AddWatch at its path is listed, too, so that it fires if it
+ * missed something.  The list of persistent watches comes later and gives the
+ * path its persistent mode back. */
 #include "zookeeper/watch_resume.h"
 
 #include <assert.h>
@@ -23,13 +24,13 @@ enum list { DATA, EXISTS, CHILDREN, PERSISTENT, RECURSIVE, LISTS };
 struct packet {
     struct hf_jute_writer *out;
     int64_t zxid;
-    enum list last; /* of its lists */
+    enum list last; /* the last of its lists */
     bool open;
-    enum list list; /* the one that is being written */
+    enum list list; /* the list that is being written */
     size_t begin;
     size_t count_at;
     int32_t count;
-    unsigned number; /* of packets that were begun */
+    unsigned number; /* packets that were begun so far */
 };
 
 /* Reserve the count of a list of paths; it is filled in when the list ends. */
@@ -152,8 +153,8 @@ static enum list begin_resume(struct hf_zk_watch_set *set)
 }
 
 /* Put all paths of ${list} into packets.  From now on the server has the mode
- * of that list at these paths.  It had no watch before, so it sends no event of
- * another mode before the answer. */
+ * of that list at these paths.  The answer need not be awaited: the server had
+ * no watch there before, so it sends no event of another mode. */
 static void put_list(struct hf_zk_watch_set *set, struct packet *packet,
                      enum list list)
 {
@@ -175,7 +176,8 @@ static void put_list(struct hf_zk_watch_set *set, struct packet *packet,
     }
 }
 
-/* One pass for each list, because a packet has them one behind the other. */
+/* The watchers are walked once for each list, because the lists follow each
+ * other in a packet. */
 void hf_zk_watch_set_resume(struct hf_zk_watch_set *set,
                             struct hf_jute_writer *out, int64_t zxid)
 {

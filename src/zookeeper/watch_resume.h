@@ -8,8 +8,8 @@
  * notified once of HF_ZK_RESYNC.
  *
  * A new session has no watches.  One-shot watchers that were armed are notified
- * of HF_ZK_RESYNC and are not armed any more.  For the others the owner sends
- * AddWatch again.
+ * of HF_ZK_RESYNC and are not armed any more.  The others are lost, and their
+ * owner sends AddWatch for them again.
  */
 #ifndef HF_ZOOKEEPER_WATCH_RESUME_H
 #define HF_ZOOKEEPER_WATCH_RESUME_H
@@ -19,13 +19,14 @@
 
 /* A new connection resumes the session, which has seen all events up to the
  * transaction ${zxid}.  Write to ${out} the SetWatches packets for all armed
- * watchers, and set .answers_due to their number.  Those that are not to be set
- * again are disarmed. */
+ * watchers, and set .answers_due to their number.  Watchers with .not_set_again
+ * are disarmed instead. */
 void hf_zk_watch_set_resume(struct hf_zk_watch_set *set,
                             struct hf_jute_writer *out, int64_t zxid);
 
-/* One of these packets was answered without an error.  After the last of them
- * the watchers to which HF_ZK_RESYNC is still due are notified of it. */
+/* To be called when the server has answered one SetWatches packet without an
+ * error.  After the last of them the watchers to which HF_ZK_RESYNC is still
+ * due are notified of it. */
 void hf_zk_watch_set_resume_answered(struct hf_zk_watch_set *set);
 
 /* The session has ended.  Armed one-shot watchers are not armed any more and
@@ -34,9 +35,9 @@ void hf_zk_watch_set_resume_answered(struct hf_zk_watch_set *set);
  * to be removed before, by a listener that was added earlier. */
 void hf_zk_watch_set_session_lost(struct hf_zk_watch_set *set);
 
-/* The first lost watcher, or with ${previous}, which must be in the set, the
- * next one behind it; NULL for none.  Each needs an AddWatch on the new
- * session. */
+/* The first watcher that is lost, if ${previous} is NULL; otherwise the next
+ * lost watcher behind ${previous}, which must be in the set.  NULL if there is
+ * none.  Each lost watcher needs an AddWatch on the new session. */
 struct hf_zk_watcher *
 hf_zk_watch_set_next_lost(const struct hf_zk_watch_set *set,
                           const struct hf_zk_watcher *previous);

@@ -50,8 +50,8 @@ struct hf_zk_watcher *hf_zk_watch_set_find(const struct hf_zk_watch_set *set,
                                 struct hf_zk_watcher, by_path);
 }
 
-/* A watcher at ${path}, whose .server_mode says what the server has there.
- * NULL: there is none, or no AddWatch was sent on this connection. */
+/* Any watcher at ${path}: its .server_mode says what the server has there.
+ * NULL: there is no watcher, or no AddWatch was sent on this connection. */
 static const struct hf_zk_watcher *who_knows(const struct hf_zk_watch_set *set,
                                              const char *path, size_t bytes)
 {
@@ -173,7 +173,8 @@ void hf_zk_watch_set_mode_answered(const struct hf_zk_watch_set *set,
     }
 }
 
-/* All watchers at one path say the same of the server. */
+/* All watchers at one path must have the same .server_mode and .answered_mode.
+ */
 void hf_zk_watch_set_check(const struct hf_zk_watch_set *set)
 {
     size_t counts[HF_ZK_WATCH_MODES] = {0};
@@ -232,9 +233,9 @@ hf_zk_watch_set_begin_add(struct hf_zk_watch_set *set,
     return recursive ? HF_ZK_WATCH_RECURSIVE : HF_ZK_WATCH_PERSISTENT;
 }
 
-/* The one-shot watcher of ${mode} at the path of ${watcher} that needs the
- * watch that the server has, or will have before it answers its read; or NULL.
- */
+/* A one-shot watcher of ${mode} at the path of ${watcher} that still needs the
+ * server's watch: it is armed, or a read that arms it is in flight.  NULL:
+ * there is none. */
 static struct hf_zk_watcher *who_needs(const struct hf_zk_watch_set *set,
                                        enum hf_zk_watch_mode mode,
                                        const struct hf_zk_watcher *watcher)
@@ -272,10 +273,11 @@ static enum hf_zk_unwatch unwatch_one_shot(const struct hf_zk_watch_set *set,
     return HF_ZK_UNWATCH_NOTHING;
 }
 
-/* The watch of an AddWatch serves all watchers at its path, so it is removed
- * only when none of them needs it.  .answered_mode then stays as it is, and
- * that is harmless: a one-shot watcher that is armed later is notified of a
- * change only once. */
+/* ${watcher} was removed from a path that an AddWatch serves.  That watch
+ * serves all watchers at the path, so the server is asked to remove it only
+ * when none of them needs it.  .answered_mode is not changed; this is harmless,
+ * because a one-shot watcher that is armed later is notified of a change only
+ * once. */
 static enum hf_zk_unwatch unwatch_added(struct hf_zk_watch_set *set,
                                         const struct hf_zk_watcher *watcher)
 {
@@ -319,7 +321,7 @@ struct target {
     struct hf_zk_watch_event event;
 };
 
-/* Something to do with a target: mark() or notify(). */
+/* A function that is called for each target: mark() or notify(). */
 typedef void act_on(const struct hf_zk_watch_set *set,
                     const struct target *target);
 
@@ -401,7 +403,8 @@ static size_t parent_bytes(const char *path, size_t bytes)
     return end > 1 ? end - 1 : end;
 }
 
-/* Recursive watchers at the path and above it. */
+/* Let ${act} act on the recursive watchers at the path of ${event} and above
+ * it. */
 static void act_on_recursive(const struct hf_zk_watch_set *set, act_on *act,
                              const struct hf_zk_watch_event *event)
 {
@@ -414,7 +417,8 @@ static void act_on_recursive(const struct hf_zk_watch_set *set, act_on *act,
 }
 
 /* The node was created or deleted, so the children of its parent have changed.
- * Servers do not report that for a path that they watch recursively. */
+ * Servers do not report that at a path that they watch recursively, so it is
+ * derived here. */
 static void act_on_parent(const struct hf_zk_watch_set *set, act_on *act,
                           const struct hf_zk_watch_event *event)
 {

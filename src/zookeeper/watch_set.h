@@ -2,18 +2,18 @@
 /*
  * The watchers of a session, by mode and path.  A server keeps at most one
  * watch of each mode for a path and connection, no matter how many requests set
- * it.  So each watcher that an event concerns is notified of it, and the set
- * says what the server must be asked for, so that watchers of several modes at
- * one path do not end each other.  Servers before 3.9 have one mode for each
- * path and connection, so where AddWatch was sent for a path, its watch serves
- * the one-shot watchers of that path too.
+ * it.  So the set notifies each watcher that an event concerns.  It also says
+ * what the server must be asked for, so that watchers of several modes at one
+ * path do not end each other's watch.  Servers before 3.9 have one mode for
+ * each path and connection, so where AddWatch was sent for a path, its watch
+ * serves the one-shot watchers of that path too.
  *
- * The owner of a watcher writes the requests: for a one-shot watch one that
- * reads the node, for the others AddWatch.  It calls the set just before it
- * sends them, because the set counts them as sent, and when they are answered.
- * Watchers of which the set knows nothing, because their owner does not ask,
- * could lose their watch to a RemoveWatches.  So all owners ask: the locks, and
- * each handle on their session.
+ * The owner of a watcher sends the requests: a read of the node for a one-shot
+ * watch, AddWatch for the others.  It calls the set just before it sends a
+ * request, because the set counts the request as sent, and again when the
+ * request is answered.  All owners on a session use the same set (the locks,
+ * and each handle).  Otherwise a RemoveWatches of one owner could end the watch
+ * of another.
  *
  * What happens when a connection or the session has ended is in watch_resume.h.
  * The set allocates nothing.
@@ -28,10 +28,12 @@ struct hf_zk_watch_set {
     struct hf_tree paths;
     struct hf_zk_watcher *first;
     size_t counts[HF_ZK_WATCH_MODES]; /* of watchers, by mode */
-    struct hf_zk_watcher *cursor; /* the watcher that is looked at next, while
-                                     all of them are notified */
-    bool added;                   /* AddWatch was sent on this connection */
-    unsigned answers_due; /* of the SetWatches packets of this connection */
+    struct hf_zk_watcher *cursor;     /* while all watchers are notified of
+                                         HF_ZK_RESYNC, the next watcher to look at
+                                         */
+    bool added;                       /* AddWatch was sent on this connection */
+    unsigned answers_due; /* SetWatches packets of this connection that are not
+                             answered */
 };
 
 /* Initialise an empty set. */
@@ -41,8 +43,8 @@ void hf_zk_watch_set_init(struct hf_zk_watch_set *set);
 void hf_zk_watch_set_add(struct hf_zk_watch_set *set,
                          struct hf_zk_watcher *watcher);
 
-/* Remove ${watcher}, and leave the server as it is.  Does nothing if it is not
- * in the set. */
+/* Remove ${watcher} without asking the server to remove its watch.  Does
+ * nothing if it is not in the set. */
 void hf_zk_watch_set_remove(struct hf_zk_watch_set *set,
                             struct hf_zk_watcher *watcher);
 
@@ -52,19 +54,20 @@ struct hf_zk_watcher *hf_zk_watch_set_find(const struct hf_zk_watch_set *set,
                                            enum hf_zk_watch_mode mode,
                                            const char *path, size_t bytes);
 
-/* Are there watchers that are not one-shot? */
+/* Are there watchers whose mode is persistent or recursive? */
 bool hf_zk_watch_set_has_persistent(const struct hf_zk_watch_set *set);
 
-/* The last request that was sent for the path of ${watcher} makes the server
- * keep ${server_mode} there: an AddWatch, or one that removes or resumes
- * watches.  ${watcher} need not be in the set. */
+/* Note that a request was sent (AddWatch, RemoveWatches or SetWatches) after
+ * which the server keeps ${server_mode} at the path of ${watcher}.  ${watcher}
+ * need not be in the set. */
 void hf_zk_watch_set_put_server_mode(struct hf_zk_watch_set *set,
                                      const struct hf_zk_watcher *watcher,
                                      enum hf_zk_server_mode server_mode);
 
-/* The server has answered, without an error, the AddWatch of ${server_mode} for
- * the ${bytes} of ${path}.  To be called for each AddWatch, also if its watcher
- * was removed since, and before hf_zk_watcher_add_answered(). */
+/* To be called when the server has answered an AddWatch of ${server_mode} for
+ * ${path}, which has ${bytes} bytes, without an error.  Must be called for each
+ * AddWatch, even if its watcher was removed since, and before
+ * hf_zk_watcher_add_answered(). */
 void hf_zk_watch_set_mode_answered(const struct hf_zk_watch_set *set,
                                    const char *path, size_t bytes,
                                    enum hf_zk_server_mode server_mode);
@@ -86,33 +89,37 @@ enum hf_zk_unwatch {
                                    the recursive watchers are gone */
 };
 
-/* The read that arms the one-shot ${watcher}, which is in the set, is sent now.
- * Must it carry watch=true?  False if AddWatch was sent for its path on this
- * connection and not undone.  A watcher that is not armed is notified of
- * nothing until the answer, hf_zk_watcher_read_answered(), because an event
- * that arrives before is older than what is read.  A watcher that is armed
- * already is notified meanwhile, and the answer arms it anew. */
+/* To be called just before the read that arms the one-shot ${watcher}, which is
+ * in the set, is sent.  Returns the watch flag of the read: false if an
+ * AddWatch for its path serves it on this connection.
+ * hf_zk_watcher_read_answered() must follow.  Until then a watcher that is not
+ * armed is notified of nothing, because an event that arrives earlier is older
+ * than what is read.  A watcher that is armed already is notified as before,
+ * and the answer arms it anew. */
 bool hf_zk_watch_set_begin_read(const struct hf_zk_watch_set *set,
                                 struct hf_zk_watcher *watcher);
 
-/* The AddWatch for ${watcher}, which is in the set and not one-shot, is sent
- * now.  Its mode: HF_ZK_WATCH_RECURSIVE if there is a recursive watcher at its
- * path, otherwise HF_ZK_WATCH_PERSISTENT.  If the server refuses it, end the
- * connection, because it is not known what the server has at the path. */
+/* To be called just before the AddWatch for ${watcher}, which is in the set and
+ * not one-shot, is sent.  Returns the mode that the AddWatch must have:
+ * HF_ZK_WATCH_RECURSIVE if there is a recursive watcher at its path, otherwise
+ * HF_ZK_WATCH_PERSISTENT.  If the server refuses the AddWatch, end the
+ * connection, because it is not known what the server keeps at the path then.
+ */
 enum hf_zk_watch_mode
 hf_zk_watch_set_begin_add(struct hf_zk_watch_set *set,
                           const struct hf_zk_watcher *watcher);
 
-/* Remove ${watcher}, which is in the set.  Returns what the server must be
- * asked for then, if there is a connection. */
+/* Remove ${watcher}, which is in the set.  Returns what the caller must ask the
+ * server for, if there is a connection. */
 enum hf_zk_unwatch hf_zk_watch_set_unwatch(struct hf_zk_watch_set *set,
                                            struct hf_zk_watcher *watcher);
 
 /* ---------------------------------------------------------------- events -- */
 
-/* The server has reported an event of ${path}: disarm the one-shot watchers
- * that it concerns, and call .fired of all that it concerns.  A watcher to
- * which HF_ZK_RESYNC is due is notified of that first. */
+/* To be called when the server has reported an event of ${path}, which has
+ * ${bytes} bytes: disarm the one-shot watchers that it concerns, and call
+ * .fired of all that it concerns.  A watcher to which HF_ZK_RESYNC is due is
+ * notified of that first. */
 void hf_zk_watch_set_fired(const struct hf_zk_watch_set *set,
                            enum hf_zk_event_type type, const char *path,
                            size_t bytes);

@@ -11,8 +11,9 @@
 #define STATE(name) HF_ZK_WATCHER_##name
 #define TO(name) (1u << HF_ZK_WATCHER_##name)
 
-/* A read of an armed watcher arms it anew.  Only what AddWatch has set is lost
- * with its session; it is set again, or removed. */
+/* A read for an armed watcher arms it anew.  Only a watcher that was set by
+ * AddWatch becomes LOST when the session ends; it is then set again, or
+ * removed. */
 static const struct hf_state_machine_state states[] = {
     [STATE(OUT)] = {"OUT", TO(UNSET)},
     [STATE(UNSET)] = {"UNSET", TO(OUT) | TO(ARMED) | TO(ARMED_MISSING)},

@@ -12,7 +12,8 @@
 enum hf_zk_acl_option {
     HF_ZK_ACL_OPEN,
     HF_ZK_ACL_CREATOR,
-    HF_ZK_ACL_BY_CREDENTIALS, /* not given: creator if there are credentials */
+    HF_ZK_ACL_BY_CREDENTIALS, /* acl= is not given: as creator if there are
+                                 credentials, otherwise as open */
 };
 extern const char *const hf_zk_acl_choices[];
 
@@ -22,8 +23,8 @@ hf_status hf_zk_acl_choose(struct hf_zk_session_config *config,
                            enum hf_zk_acl_option option,
                            struct hf_error *error);
 
-/* The only entry of the access list of a new node: without .private_nodes, and
- * with it. */
+/* The only entry of the access list of a new node: hf_zk_acl_everybody without
+ * .private_nodes, hf_zk_acl_creator with it. */
 extern const struct hf_zookeeper_acl hf_zk_acl_everybody;
 extern const struct hf_zookeeper_acl hf_zk_acl_creator;
 

@@ -50,7 +50,7 @@ uint64_t hf_zk_call_proves_ms(struct hf_zk_session *session,
     return hf_zk_proof_committed(&session->proof, &call->sent, session->now_ms);
 }
 
-/* Listeners are notified only if it proves more than was proven before. */
+/* Listeners are notified only if ${call} proves more than was proven before. */
 void hf_zk_call_committed(struct hf_zk_session *session,
                           const struct hf_zk_call *call)
 {

@@ -51,7 +51,8 @@ void hf_zk_multi_delete(struct hf_zk_session *session, const char *path,
 void hf_zk_multi_check(struct hf_zk_session *session, const char *path);
 void hf_zk_multi_set_data(struct hf_zk_session *session, const char *path,
                           const char *data, int32_t version);
-/* Only in a HF_ZK_MULTI_READ, whose operations fail each by itself. */
+/* Only in a HF_ZK_MULTI_READ, of which each operation succeeds or fails by
+ * itself. */
 void hf_zk_multi_get_data(struct hf_zk_session *session, const char *path);
 void hf_zk_multi_end(struct hf_zk_session *session, size_t begin);
 

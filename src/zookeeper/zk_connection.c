@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the driver asks about the current connection and reports of it, and what
- * follows: each frame goes to the call that it answers, to the watchers of an
- * event, or to the session itself; in time come pings, the end of a connection
- * or an attempt without an answer, and the loss of the session. */
+/* The functions by which the driver asks about the current connection and
+ * reports what happens to it.  Each received frame goes to the call that it
+ * answers, to the watchers of an event, or to the session itself.  As time
+ * passes, hf_zk_session_tick() sends pings, ends a connection or an attempt
+ * that gets no answer, and loses the session. */
 #include <assert.h>
 #include <inttypes.h>
 
@@ -31,8 +32,8 @@ void hf_zk_session_connection_up(struct hf_zk_session *session, uint64_t number,
         hf_zk_session_begin_handshake(session);
 }
 
-/* Text for a server that closed the connection without accepting a session.
- * Servers give no reason, so it lists the likely ones. */
+/* The text for a server that closed the connection without accepting a session.
+ * Servers give no reason, so the text lists the likely ones. */
 static const char *why_no_session(const struct hf_zk_session *session)
 {
     if (session->zxid > 0)
@@ -195,8 +196,8 @@ static void ping_answered(struct hf_zk_session *session)
 }
 
 /* True for errors about the session or the server itself, after which the
- * connection cannot be used.  A server that is known to be read-only can be
- * read from after a refusal. */
+ * connection cannot be used.  A server that is known to be read-only may refuse
+ * a write, and can still be read from. */
 static bool ends_connection(const struct hf_zk_session *session,
                             enum hf_zk_error error)
 {
@@ -208,17 +209,18 @@ static bool ends_connection(const struct hf_zk_session *session,
 /* All events up to the transaction ${zxid} have arrived.  This is true when a
  * call is answered in its turn: a server sends the events of a transaction
  * before the first answer that names it, and it answers SetWatches, with the
- * missed events, before any call.  An event says nothing of other events of its
- * transaction, although servers from 3.9 on name the transaction in its header.
- * Of several SetWatches, the answer to one says nothing of the next. */
+ * missed events, before any call.  The zxid of an event does not count,
+ * although servers from 3.9 on send one, because other events of the same
+ * transaction may follow.  The zxid of an answer to SetWatches does not count
+ * either, because another SetWatches may follow. */
 static void note_zxid(struct hf_zk_session *session, int64_t zxid)
 {
     if (zxid > session->zxid)
         session->zxid = zxid;
 }
 
-/* Hand the answer to the call with this xid, after the clocks and the proof
- * have been updated.  Answers must come in the order of the calls. */
+/* Pass the answer to the call with the id ${xid}, after the clocks and the
+ * proof were updated.  Answers must come in the order of the calls. */
 static void call_answered(struct hf_zk_session *session, int32_t xid,
                           struct hf_zk_reply *reply)
 {
@@ -247,8 +249,8 @@ static void call_answered(struct hf_zk_session *session, int32_t xid,
     hf_zk_session_answered(session, call->sent.at_ms);
     if (reply->error == HF_ZK_OK && call->commits)
         hf_zk_call_committed(session, call);
-    /* The function that was given when the call was begun; for most calls of a
-     * lock hf_zk_engine_request_call() has set it. */
+    /* For most calls of a lock .answered was set by
+     * hf_zk_engine_request_call(). */
     call->answered(call->user, call, reply);
     if (ends_connection(session, reply->error) &&
         hf_zk_session_is_current(session, number))
@@ -329,7 +331,7 @@ void hf_zk_session_use_room(struct hf_zk_session *session)
     HF_ZK_NOTIFY(&session->listeners, room, (listener->user));
 }
 
-/* Each frame may end the connection. */
+/* Each frame may end the connection, so that is checked after each. */
 void hf_zk_session_receive(struct hf_zk_session *session, uint64_t number,
                            uint64_t now_ms, const void *bytes, size_t count)
 {
@@ -357,8 +359,8 @@ void hf_zk_session_receive(struct hf_zk_session *session, uint64_t number,
 
 /* ----------------------------------------------------------------- time -- */
 
-/* A connection on which nothing has arrived for this long is dead.  A third of
- * the timeout is left to find another server. */
+/* If nothing has arrived on a connection for this long, it counts as dead.  A
+ * third of the timeout is left to find another server. */
 static uint64_t dead_after_ms(const struct hf_zk_session *session)
 {
     return session->timeout_ms / 3 * 2;
@@ -425,8 +427,9 @@ void hf_zk_session_tick(struct hf_zk_session *session, uint64_t now_ms)
         connect_timed_out(session);
 }
 
-/* The first of: a ping or a dead connection, the next attempt or its end, the
- * probe for a quorum, the loss of the session. */
+/* The earliest of these times: a ping, the end of a connection without answers,
+ * the next attempt or its end, the probe for a quorum, the loss of the session.
+ */
 uint64_t hf_zk_session_wake_at_ms(const struct hf_zk_session *session)
 {
     uint64_t at_ms = hf_connectivity_wake_at_ms(&session->connectivity);

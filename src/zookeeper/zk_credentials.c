@@ -58,7 +58,8 @@ hf_zk_credentials_add(struct hf_zk_credentials *credentials, const char *scheme,
     return credential;
 }
 
-/* Wipe and free ${credential}; that of the URL is no block of its own. */
+/* Wipe and free ${credential}, unless it is the one of the URL, which is a
+ * member of ${credentials}. */
 static void wipe(struct hf_zk_credentials *credentials,
                  struct hf_zk_credential *credential)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The credentials of a session, which are sent on each connection in the order
- * in which they were added.  Servers answer them in that order too, with one
- * xid for all, so the next answer is always that of .unanswered. */
+ * in which they were added.  Servers answer them in that order too, all with
+ * the same xid, so the next answer is always the answer to .unanswered. */
 #ifndef HF_ZOOKEEPER_ZK_CREDENTIALS_H
 #define HF_ZOOKEEPER_ZK_CREDENTIALS_H
 
@@ -10,8 +10,8 @@
 
 #include "zookeeper/zk_wire.h"
 
-/* The first answer of a server, or HF_ZK_DISCONNECTED if the session was closed
- * or freed before.  Called once. */
+/* Called once with ${error}, the first answer of a server to the credential;
+ * HF_ZK_DISCONNECTED if the session is closed or freed before. */
 typedef void hf_zk_credential_answered(void *user, enum hf_zk_error error);
 
 struct hf_zk_credential {
@@ -37,7 +37,7 @@ struct hf_zk_credentials {
 void hf_zk_credentials_init(struct hf_zk_credentials *credentials,
                             const char *auth);
 
-/* Add a copy as the last one; NULL for lack of memory. */
+/* Append a copy of the credential to the list; NULL for lack of memory. */
 struct hf_zk_credential *
 hf_zk_credentials_add(struct hf_zk_credentials *credentials, const char *scheme,
                       const void *bytes, size_t count);
@@ -46,15 +46,15 @@ hf_zk_credentials_add(struct hf_zk_credentials *credentials, const char *scheme,
 void hf_zk_credentials_remove(struct hf_zk_credentials *credentials,
                               struct hf_zk_credential *credential);
 
-/* Remove all. */
+/* Remove, wipe and free all credentials. */
 void hf_zk_credentials_free(struct hf_zk_credentials *credentials);
 
-/* Send all on a new connection. */
+/* Send all credentials on a new connection. */
 void hf_zk_credentials_send_all(struct hf_zk_credentials *credentials,
                                 struct hf_zk_wire *wire, uint64_t now_ms);
 
-/* Send ${credential}, which was just added, on a connection on which all others
- * were sent. */
+/* Send ${credential}, which was just added.  All others must have been sent on
+ * this connection. */
 void hf_zk_credentials_send(struct hf_zk_credentials *credentials,
                             struct hf_zk_credential *credential,
                             struct hf_zk_wire *wire, uint64_t now_ms);
@@ -63,7 +63,8 @@ void hf_zk_credentials_send(struct hf_zk_credentials *credentials,
 void hf_zk_credential_notify(struct hf_zk_credential *credential,
                              enum hf_zk_error error);
 
-/* Notify all that wait for an answer of HF_ZK_DISCONNECTED. */
+/* Call .answered with HF_ZK_DISCONNECTED for each credential that still waits
+ * for its first answer. */
 void hf_zk_credentials_end(struct hf_zk_credentials *credentials);
 
 #endif

@@ -5,8 +5,8 @@
  * Until the rounds of SASL have ended the session counts as not accepted:
  * nothing else is sent, because a server that requires SASL ends the connection
  * when anything else arrives, even a ping.  If the connection ends first, a
- * session that was to begin is forgotten, and one that was to be resumed counts
- * as in any handshake without an answer. */
+ * session that was to begin is forgotten, and a resume counts as not answered.
+ */
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
@@ -27,12 +27,12 @@
 
 /* -------------------------------------------- the session that was lost -- */
 
-/* While a lost session is to be ended, each connection tries to resume it, but
- * every TRIES-th in a row that ends in the handshake tries to begin a new
- * session.  Servers without a quorum answer neither request.  A server that
- * answers only the request for a new session gets it within a minute.  Where a
- * read-only server is accepted, it is every second connection, because nobody
- * waits for the other servers. */
+/* While a lost session is to be ended, each connection tries to resume it.  But
+ * after TRIES - 1 connections that ended in the handshake, the next one tries
+ * to begin a new session instead, because a server may answer only such a
+ * request.  That takes less than a minute.  If read-only servers are accepted,
+ * every second connection tries to begin a new session, because a read-only
+ * server cannot resume the lost one. */
 #define TRIES 64
 #define TRIES_READ_ONLY 2
 
@@ -43,8 +43,8 @@ static bool is_for_lost(const struct hf_zk_session *session)
            session->lost.state == HF_ZK_LOST_CLOSING;
 }
 
-/* A ConnectRequest is due.  True if it is to resume .lost, which is then
- * RESUMING. */
+/* Must the next ConnectRequest resume the lost session?  If so, sets
+ * .lost.state to RESUMING. */
 static bool resume_lost(struct hf_zk_session *session)
 {
     struct hf_zk_lost_session *lost = &session->lost;
@@ -86,8 +86,8 @@ void hf_zk_session_handshake_closed(struct hf_zk_session *session)
 }
 
 /* Send the TLS alert close_notify (RFC 8446, 6.1) instead of a ConnectRequest.
- * A server for TLS answers it; for ZooKeeper it begins a frame of an
- * impossible length. */
+ * A server that expects TLS answers it; a server that does not reads it as a
+ * frame of an impossible length. */
 static void send_tls_probe(struct hf_zk_session *session)
 {
     struct hf_jute_writer *out = &session->wire.out;
@@ -101,10 +101,10 @@ static void send_tls_probe(struct hf_zk_session *session)
     hf_connectivity_handshaking(&session->connectivity);
 }
 
-/* Each request for a session asks for the same timeout: another value would
- * change how a resume affects the session.  Only the request for a lost session
- * that is to be ended asks for 1 ms, so that the server grants its shortest
- * timeout. */
+/* Each ConnectRequest asks for the same timeout, because a resume with another
+ * value would change the timeout of the session.  Only the request for a lost
+ * session that is to be ended asks for 1 ms, so that the server grants its
+ * shortest timeout. */
 void hf_zk_session_begin_handshake(struct hf_zk_session *session)
 {
     struct hf_zk_connect_request request = {
@@ -138,13 +138,12 @@ void hf_zk_session_begin_handshake(struct hf_zk_session *session)
 /* -------------------------------------------------- an accepted session -- */
 
 /* The anchor that the accepted handshake proves.  Creating a session is a
- * transaction and proves as much as any other.  Resuming is no transaction,
- * because a deposed leader that has not noticed its end accepts a resume on its
- * own, and the next leader knows nothing of it.  So a resume proves nothing
- * beyond what was proven before, until a transaction on this connection is
- * committed; that one also proves the resume.  A session that a read-only
- * server has begun is no transaction.
- */
+ * transaction and proves as much as any other.  Resuming is no transaction: a
+ * deposed leader that has not noticed accepts a resume on its own, and the next
+ * leader does not know of that.  So a resume proves nothing beyond what was
+ * proven before.  A later transaction on this connection, when it is committed,
+ * also proves the resume.  When a read-only server begins a session, that is no
+ * transaction. */
 static uint64_t accepted_anchor_ms(const struct hf_zk_session *session,
                                    bool resumed)
 {
@@ -189,9 +188,10 @@ static void session_accepted(struct hf_zk_session *session, bool resumed)
                              session->server, session->now_ms);
     hf_zk_credentials_send_all(&session->credentials, &session->wire,
                                session->now_ms);
-    /* After the credentials, because newer servers send an event only to a
-     * client that may read the node.  Before any other request, because its
-     * answer could already show what these watches would report. */
+    /* SetWatches comes after the credentials, because newer servers send an
+     * event only to a client that may read the node.  It comes before any other
+     * request, because the answer to that request could already show what the
+     * watches would report. */
     if (resumed)
         hf_zk_watch_set_resume(&session->watches, &session->wire.out,
                                session->zxid);
@@ -316,9 +316,9 @@ void hf_zk_session_sasl_stepped(struct hf_zk_session *session, uint64_t number,
         send_token(session, result);
 }
 
-/* The server's token is empty where the mechanism expects one.  A server
- * answers like this if it knows no SASL, or if it serves clients although it
- * refuses them. */
+/* The server's token is empty although the mechanism expects one.  A server
+ * answers like this if it does not know SASL, or if it serves clients even if
+ * SASL refuses them. */
 static void refused_in_silence(struct hf_zk_session *session)
 {
     hf_zk_session_refused(
@@ -395,8 +395,8 @@ static void sasl_answered(struct hf_zk_session *session,
 
 /* ----------------------------------------------------------- the answer -- */
 
-/* The server has granted no session, or does not know any more the one that was
- * to be resumed. */
+/* The server has refused to begin a session, or no longer knows the session
+ * that was to be resumed. */
 static void refused(struct hf_zk_session *session)
 {
     if (is_for_lost(session))
@@ -419,7 +419,8 @@ static bool refuses_sessions(struct hf_jute_reader frame)
     return hf_jute_get_int(&frame) == HF_ZK_NOT_READ_ONLY;
 }
 
-/* The ConnectResponse.  A timeout or id of 0 means that it is refused. */
+/* Handle the ConnectResponse.  A timeout or id of 0 means that the session is
+ * refused. */
 static void connect_answered(struct hf_zk_session *session,
                              struct hf_jute_reader *frame)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An operation of a handle, from its start to its end.  op_queue.h does what
- * happens in between. */
+/* An operation of a handle of the public client (holdfast/zookeeper.h).
+ * op_queue.h sends it and ends it. */
 #ifndef HF_ZOOKEEPER_ZK_OP_H
 #define HF_ZOOKEEPER_ZK_OP_H
 
@@ -23,11 +23,12 @@ enum hf_zk_op_state {
 
 /* What the queue calls. */
 struct hf_zk_op_callbacks {
-    /* ${op} has ended with ${status}, once for each.  ${result} is its
-     * .reserved, which now has the answer, and belongs to the callee. */
+    /* Called once for each operation: ${op} has ended with ${status}.
+     * ${result} is its .reserved, filled in with the answer; it belongs to the
+     * callee. */
     void (*ended)(struct hf_zk_op *op, hf_status status,
                   struct hf_zookeeper_result *result);
-    /* After .ended: the queue does not use ${op} any more. */
+    /* Called after .ended: the queue does not use ${op} any more. */
     void (*released)(struct hf_zk_op *op);
 };
 
@@ -39,25 +40,27 @@ struct hf_zk_op {
     enum hf_zookeeper_priority priority;
     enum hf_zk_opcode opcode;
     const char *path; /* for texts; valid until .ended; "" if there is none */
-    bool only_try; /* fails at once where it would wait for a connection, unless
-                      that is the first one */
+    bool only_try;    /* fail at once instead of waiting for a connection; the
+                         first connection is waited for */
     uint64_t deadline_at_ms;       /* HF_FOREVER: none */
-    uint64_t connect_by_ms;        /* the deadline while there never was a
+    uint64_t connect_by_ms;        /* the deadline until there is a first
                                       connection */
-    struct hf_zk_watcher *watcher; /* to be set; NULL: none */
-    struct hf_zookeeper_result *reserved; /* of hf_zk_op_reserve(); NULL: nobody
-                                             wants a result */
-    /* Of an ADD_AUTH; needed only during hf_zk_op_queue_add(). */
+    struct hf_zk_watcher *watcher; /* the watcher that it sets; NULL: none */
+    struct hf_zookeeper_result *reserved; /* made by hf_zk_op_reserve(); NULL:
+                                             nobody wants a result */
+    /* Only for an ADD_AUTH, and needed only during hf_zk_op_queue_add(). */
     const struct hf_zookeeper_credential *credential;
-    bool keeps_record;            /* .record is used again: the user frees it */
+    bool keeps_record;            /* the queue does not free .record, because
+                                     the user uses it again */
     struct hf_jute_writer record; /* the request without its header; freed by
                                      the queue when the operation ends */
     /* Written by the queue only; .list, .next and .previous by op_waiting.c
      * only. */
     struct hf_zk_op_queue *queue;
     enum hf_zk_op_state state;
-    unsigned cuts; /* connections that ended while it travelled alone */
-    struct hf_zk_op_list *list; /* that it is in; NULL: none */
+    unsigned cuts; /* connections that ended while this was the only call in
+                      flight, see op_queue.h */
+    struct hf_zk_op_list *list; /* the list that it is in; NULL: none */
     struct hf_zk_op *next;
     struct hf_zk_op *previous;
     struct hf_heap_node wake; /* in .wakes of the queue */

@@ -9,17 +9,17 @@
 
 #include "zookeeper/jute.h"
 
-/* Why servers refuse ${path}, as a text that completes "the path ... has ",
- * or NULL.  ${sequential}: of a node to whose name the server appends digits,
- * so that the last component may be empty, "." or "..". */
+/* Why servers refuse ${path}: a text that completes "the path ...  has ", or
+ * NULL if they take it.  With ${sequential} the server appends digits to the
+ * path, so the last component may be empty, "."  or "..". */
 const char *hf_zk_path_why_refused(const char *path, bool sequential);
 
-/* ${path}, or another text, as a piece. */
+/* ${path}, or any other text, as a piece; the bytes are not copied. */
 struct hf_jute_piece hf_zk_path_piece(const char *path);
 
-/* The part of ${path}, as a server says it, that is below ${top}, which is a
- * path or a chroot; "/" if it is ${top} itself.  .bytes is NULL if ${path} is
- * elsewhere, or null. */
+/* The part of ${path}, a path in an answer, that is below ${top}, a path or a
+ * chroot.  "/" if ${path} is ${top} itself.  .bytes is NULL if ${path} is not
+ * at or below ${top}, or is null. */
 struct hf_jute_piece hf_zk_path_below(struct hf_jute_piece path,
                                       struct hf_jute_piece top);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A round begins behind the current server and ends where it would come to it
- * again. */
+/* The servers are asked in the order of the list, from the one after the
+ * current server until the current server would be next. */
 #include "zookeeper/zk_rw_probe.h"
 
 #include <string.h>
@@ -15,7 +15,8 @@ static void pause_probe(struct hf_zk_rw_probe *probe, uint64_t now_ms)
         hf_min_ms(2 * probe->pause_ms, HF_ZK_RW_PROBE_PAUSE_MAX_MS);
 }
 
-/* Ask the server behind ${before}, unless the round is over. */
+/* Ask the server after ${before}.  If that is the current server, all others
+ * were asked: pause instead. */
 static void ask_behind(struct hf_zk_rw_probe *probe, size_t before,
                        uint64_t now_ms)
 {

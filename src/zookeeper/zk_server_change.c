@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A session that leaves its server: for another list of servers, for a server
- * with a quorum, or because it is asked to.  After a connection that failed,
+/* A session moves to another server because its list of servers was replaced,
+ * because a server with a quorum was found, or because
+ * hf_zk_session_change_server() is called.  After a connection that failed,
  * hf_zk_session_connect_next() in zk_session.c chooses the server.
  *
  * What is known of a server goes with it to its new index.  A current server

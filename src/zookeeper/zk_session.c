@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The life of a session: how it begins and is freed, which of its timeouts
  * counts, how a connection ends, how the session is lost and how it is closed.
- * The ends are one matter: a lost session ends the connection that carried it,
- * the end of a connection ends a session that a read-only server alone knew,
- * and a close that was asked for meanwhile follows them.
+ * These ends cause each other: the loss of a session ends its connection; the
+ * end of a connection ends a session that only a read-only server knew; and a
+ * close that a listener asks for meanwhile is done after them.
  *
  * Listeners may call back into the session from any notification, so each
  * function leaves the session in a valid state before it notifies. */
@@ -25,7 +25,8 @@
 #define STATE(name) HF_ZK_END_##name
 #define TO(name) (1u << HF_ZK_END_##name)
 
-/* The legal moves.  While one loss is notified another one may happen. */
+/* The legal changes of .end.  While listeners are notified of one loss, another
+ * loss may happen. */
 static const struct hf_state_machine_state states[] = {
     [STATE(NONE)] = {"NONE", TO(NOTIFYING) | TO(BEGUN)},
     [STATE(NOTIFYING)] = {"NOTIFYING", TO(NONE) | TO(NOTIFYING) | TO(DEFERRED)},
@@ -120,8 +121,8 @@ void hf_zk_session_connect_next(struct hf_zk_session *session)
 }
 
 /* Take over the session of another client that ${config} names.  Until the
- * first answer, .timeout_ms of ${config}, which that client was granted, counts
- * as the timeout in force, and the session counts as alive. */
+ * first answer, the session counts as alive, and .timeout_ms of ${config},
+ * which was granted to that client, counts as its timeout. */
 static void take_over(struct hf_zk_session *session,
                       const struct hf_zk_session_config *config)
 {
@@ -183,8 +184,8 @@ uint64_t hf_zk_session_least_timeout_ms(const struct hf_zk_session *session)
                      session->config->timeout_floor_ms);
 }
 
-/* The connection ends.  A resume that was not answered may be carried out all
- * the same, with the least timeout. */
+/* The connection ends.  If a resume was not answered, it may be carried out
+ * nevertheless, with the least timeout that a server can grant. */
 static void note_resume_without_answer(struct hf_zk_session *session)
 {
     if (session->connectivity.state == HF_CONNECTIVITY_HANDSHAKING &&
@@ -200,8 +201,8 @@ void hf_zk_session_answered(struct hf_zk_session *session, uint64_t sent_at_ms)
     /* A read-only server does not know whether others keep the session. */
     if (session->mode == HF_ZK_SESSION_READ_ONLY)
         return;
-    /* With lazy proofs nothing else ends a grant in time, so the session is
-     * given up a margin earlier. */
+    /* With lazy proofs only the loss of the session ends a grant, so the
+     * session is given up earlier, by a margin for the clocks. */
     if (session->config->proof == HF_ZK_PROOF_LAZY)
         until_ms =
             hf_before_ms(until_ms, hf_margin_ms(session->timeout_ms,
@@ -278,8 +279,9 @@ static void forget_session(struct hf_zk_session *session)
     memset(session->password, 0, sizeof session->password);
 }
 
-/* No server has answered, and the session is about to be lost: keep what it
- * takes to end it, unless it is to be left alone (enum hf_zk_lost_state). */
+/* The session is about to be lost because no server has answered: keep its id
+ * and password to end it later, unless it must not be ended (enum
+ * hf_zk_lost_state). */
 static void keep_lost(struct hf_zk_session *session)
 {
     struct hf_zk_lost_session *lost = &session->lost;
@@ -296,8 +298,9 @@ void hf_zk_session_forget_lost(struct hf_zk_session *session)
     explicit_bzero(&session->lost, sizeof session->lost);
 }
 
-/* The connection ends, or is left.  If it was there to end the lost session, a
- * close request that was sent is enough, and a resume is tried again. */
+/* The connection ends.  If it was made to end the lost session: once the close
+ * request was sent, nothing more is done; otherwise the resume is tried again.
+ */
 static void note_lost_unanswered(struct hf_zk_session *session)
 {
     struct hf_zk_lost_session *lost = &session->lost;
@@ -329,8 +332,8 @@ static void closed(struct hf_zk_session *session)
     hf_zk_notifications_end(&session->listeners);
 }
 
-/* Close where no close request can be sent.  The server will expire the
- * session later. */
+/* Close the session without a close request, because none can be sent.  The
+ * server will expire the session later. */
 static void close_without_request(struct hf_zk_session *session)
 {
     if (session->id != 0)
@@ -378,8 +381,8 @@ static bool connection_ends(struct hf_zk_session *session)
 }
 
 /* The connection has ended, and the next attempt is under way or scheduled.  If
- * it ${was_up}, notify the listeners, and fail all calls.  A session that its
- * server alone knew ends with it. */
+ * it ${was_up}, notify the listeners, and fail all calls.  A session that only
+ * its read-only server knew ends with the connection. */
 static void connection_ended(struct hf_zk_session *session, bool was_up)
 {
     if (was_up) {
@@ -395,8 +398,7 @@ static void connection_ended(struct hf_zk_session *session, bool was_up)
 
 /* ----------------------------------------------- the end of a connection -- */
 
-/* Begin the next attempt without a tick of its own, if the server to try is due
- * at once. */
+/* Begin the next attempt now, without waiting for a tick, if it is due. */
 static void connect_if_due(struct hf_zk_session *session)
 {
     if (hf_connectivity_due(&session->connectivity, session->now_ms) ==
@@ -405,8 +407,9 @@ static void connect_if_due(struct hf_zk_session *session)
 }
 
 /* The connection is of no use any more: report why, schedule the next attempt,
- * notify .suspended and fail all calls.  While closing it completes the close
- * instead.  ${refused}: the server does not accept the credentials. */
+ * notify .suspended and fail all calls.  While the session is being closed,
+ * this completes the close instead.  ${refused}: the server does not accept the
+ * credentials. */
 static void disconnect(struct hf_zk_session *session, bool refused,
                        hf_status status, const char *format, va_list args)
 {
@@ -475,8 +478,8 @@ void hf_zk_session_change_connection(struct hf_zk_session *session)
 
 /* ----------------------------------------------- the loss of the session -- */
 
-/* A connection that carried the session is replaced, and the next one begins a
- * new session. */
+/* If a connection exists or is in its handshake, it is replaced by one that
+ * begins a new session. */
 void hf_zk_session_lose(struct hf_zk_session *session, const char *format, ...)
 {
     char why[HF_ERROR_TEXT_BYTES];
@@ -492,7 +495,8 @@ void hf_zk_session_lose(struct hf_zk_session *session, const char *format, ...)
         return;
     }
     if (session->mode == HF_ZK_SESSION_LOCAL && hf_zk_session_usable(session)) {
-        hf_zk_session_disconnect(session, "%s", why); /* which loses it */
+        hf_zk_session_disconnect(session, "%s", why); /* this loses the session
+                                                       */
         return;
     }
     begin_loss(session);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A ZooKeeper session and the connections that carry it, without I/O: bytes
- * and time go in, bytes and notifications to listeners come out.  It chooses
- * the server, does the handshake, matches answers to calls, keeps the two
- * clocks (is the connection alive; until when the servers certainly keep the
- * session, proof.h), and closes the session.  It knows nothing of locks.  It
- * makes no system call and has no clock, thread or descriptor, so the
- * simulator, the fuzzers and the real transport drive the same code.
+ * A ZooKeeper session and the connections that carry it, without I/O: bytes and
+ * time go in, bytes and notifications to listeners come out.  It chooses the
+ * server, does the handshake, matches answers to calls, and closes the session.
+ * It keeps two clocks: the first says when the session counts as lost
+ * (.alive_until_ms), the second until when the servers certainly keep it
+ * (proof.h).  It knows nothing of locks.  It makes no system call and has no
+ * clock, thread or descriptor, so the simulator, the fuzzers and the real
+ * transport drive the same code.
  *
  * The driver does this after each call:
  *
@@ -23,15 +24,15 @@
  * hf_zk_session_sasl_stepped() when it has done that step.
  *
  * Each server grants a timeout within its own limits.  The leader counts the
- * timeout of the last server that reported the session, and a new leader
- * counts the one from the session's creation.  A server that was left may
- * report late, and a resume without an answer may be carried out late.  So the
- * session uses the shortest timeout that any of them may have in force: for
- * how long it is safe, for how often it sends, and for when it counts as lost.
+ * timeout of the last server that reported the session, and a new leader counts
+ * the one from the session's creation.  A server that the session has left may
+ * report it late, and a resume that got no answer may be carried out late.  So
+ * the session computes with the shortest timeout that may be in force: for how
+ * long it is safe, how often it must send, and when it counts as lost.
  *
  * A session that is lost because no server answers is ended before the next one
- * begins, so that what it held does not stay until the servers expire it
- * (enum hf_zk_lost_state has the exceptions).
+ * begins, so that what it held does not stay until the servers expire it (enum
+ * hf_zk_lost_state has the exceptions).
  *
  * A server without a quorum may serve readers (readonlymode.enabled).  If
  * .read_only of the configuration is set, the session accepts such a server:
@@ -66,7 +67,7 @@
 #include "zookeeper/zk_wire.h"
 
 #define HF_ZK_SERVERS_MAX (HF_CONNECTIVITY_SERVERS_MAX - 1)
-/* The index of the current server if it is in the list no more. */
+/* The index of the current server if it is no longer in the list. */
 #define HF_ZK_SERVER_LEFT HF_ZK_SERVERS_MAX
 #define HF_ZK_HOST_BYTES 256 /* RFC 1035: 253 bytes and a NUL */
 #define HF_ZK_AUTH_BYTES 512
@@ -81,26 +82,27 @@ struct hf_zk_server {
     uint16_t port;
 };
 
-/* When the session is proven, and by what: the option proof=. */
+/* When the session is proven, and what a write proves: the option proof=. */
 enum hf_zk_proof_mode {
     HF_ZK_PROOF_EAGER,
     HF_ZK_PROOF_LAZY,   /* proofs are made when they are asked for */
     HF_ZK_PROOF_STRICT, /* a write proves less, see proof.h */
 };
 
-/* What the URL says.  The session changes nothing but .random and, by
- * hf_zk_session_set_servers(), the servers. */
+/* The configuration that the URL describes.  The session changes only .random
+ * and, by hf_zk_session_set_servers(), the servers. */
 struct hf_zk_session_config {
     struct hf_zk_server servers[HF_ZK_SERVERS_MAX + 1];
-    size_t server_count;         /* at least 1; without HF_ZK_SERVER_LEFT */
+    size_t server_count;         /* at least 1; does not count HF_ZK_SERVER_LEFT
+                                  */
     char auth[HF_ZK_AUTH_BYTES]; /* "user:password" for the scheme digest, or
                                     for SASL by DIGEST-MD5, or "" */
     struct hf_zk_sasl_config sasl;
     bool private_nodes; /* created nodes are for this user only */
     struct hf_reconnect reconnect;
-    /* A session of another client, to be taken over by the first connection;
-     * .timeout_ms must be the one that it was granted.  .id 0: begin a new
-     * session. */
+    /* A session of another client that the first connection takes over;
+     * .timeout_ms must then be the timeout that it was granted.  .id 0: begin a
+     * new session. */
     int64_t id;
     uint8_t password[HF_ZK_PASSWORD_BYTES];
     uint64_t timeout_ms;       /* session timeout to ask for */
@@ -125,7 +127,7 @@ struct hf_zk_granted {
     bool read_only; /* the server has no quorum */
 };
 
-/* Where log lines go.  There is one log, however many listeners there are. */
+/* Where log lines go.  A session has one log, shared by all listeners. */
 struct hf_zk_log {
     void *user;
     void (*line)(void *user, enum hf_log_level level, const char *format, ...)
@@ -134,53 +136,55 @@ struct hf_zk_log {
 
 /* Which servers know the session.  A read-only server has no quorum. */
 enum hf_zk_session_mode {
-    HF_ZK_SESSION_READ_WRITE, /* the server that accepted last has a quorum; or
-                                 there is no session */
+    HF_ZK_SESSION_READ_WRITE, /* the server that last accepted it has a quorum;
+                                 or there is no session */
     HF_ZK_SESSION_READ_ONLY,  /* a read-only server has resumed it */
-    HF_ZK_SESSION_LOCAL, /* a read-only server has begun it, and no other one
+    HF_ZK_SESSION_LOCAL, /* a read-only server has begun it, and no other server
                             knows it: it ends with the connection */
 };
 
-/* How far the session is from its end.  A close that is asked for while a loss
- * of the connection or the session is notified has to wait until all listeners
- * are notified and all calls answered.  zk_session.c has the legal moves. */
+/* How far a close of the session has come.  If a listener asks for a close
+ * while it is notified that the connection or the session is lost, the close
+ * waits until all listeners are notified and all calls answered.  The legal
+ * changes are in a table in zk_session.c. */
 enum hf_zk_session_end {
     HF_ZK_END_NONE,
-    HF_ZK_END_NOTIFYING, /* a loss is notified */
-    HF_ZK_END_DEFERRED,  /* meanwhile a close was asked for */
-    HF_ZK_END_BEGUN,     /* the close goes on, or is complete */
+    HF_ZK_END_NOTIFYING, /* listeners are being notified of a loss */
+    HF_ZK_END_DEFERRED,  /* the same, and a listener has asked for a close */
+    HF_ZK_END_BEGUN,     /* the close is under way, or complete */
 };
 
-/* A server for TLS silently closes a connection that does not begin with TLS,
- * and so does a server without a quorum.  To distinguish them, each server that
- * does so is probed once, as long as there has never been a session: the next
- * connection to it begins with a TLS close_notify alert.  A server for TLS
- * answers with the same alert, any other with nothing. */
+/* A server that expects TLS silently closes a connection that does not begin
+ * with TLS.  A server without a quorum closes connections silently, too.  To
+ * distinguish them, each server that does so is probed once, as long as there
+ * has never been a session: the next connection to it begins with a TLS
+ * close_notify alert.  A server that expects TLS answers with the same alert,
+ * any other server with nothing. */
 enum hf_zk_tls_probe {
     HF_ZK_TLS_UNPROBED,
     HF_ZK_TLS_PROBE_NEXT, /* due on the next connection */
     HF_ZK_TLS_PROBED,
 };
 
-/* The session that was lost last because no server answered, as long as it is
- * to be ended.  Its servers may keep it, with its ephemeral nodes: after an
- * outage a new leader gives each session that it finds a whole timeout again.
- * Its tickets would stand in their queues for as long, and nobody behind them
- * would be admitted.
+/* The last session that was lost because no server answered, until it is ended.
+ * The servers may still keep it with its ephemeral nodes, because after an
+ * outage a new leader gives each session a whole timeout again.  For that time
+ * its tickets would stay in their queues, and no ticket behind them would be
+ * admitted.
  *
- * So the client ends it before it begins the next one.  It resumes the lost
- * session, and then asks the server to close it instead of accepting it.
- * Nobody is notified of that: a session that was reported as lost stays lost.
- * The resume asks for the shortest timeout, so the servers end the session soon
- * even if the request to close it is lost.  Connections that end in the
- * handshake again and again do not keep the next session from beginning (TRIES
- * in zk_handshake.c).
+ * So the client ends the lost session before it begins the next one: it resumes
+ * the lost session and asks the server to close it.  Nobody is notified of
+ * that: a session that was reported as lost stays lost.  The resume asks for
+ * the shortest timeout, so the servers end the session soon even if the request
+ * to close it is lost.  Connections that end in the handshake again and again
+ * do not keep the next session from beginning (TRIES in zk_handshake.c).
  *
- * A session whose password was handed out is left alone, because another client
- * may have taken it over.  So is one that only its read-only server knew. */
+ * Two kinds of lost sessions are not ended: one whose password was given to the
+ * user, because another client may have taken it over, and one that only a
+ * read-only server knew, because it is gone. */
 enum hf_zk_lost_state {
     HF_ZK_LOST_NONE,
-    HF_ZK_LOST_KEPT,     /* for one of the next connections */
+    HF_ZK_LOST_KEPT,     /* kept until a connection tries to end it */
     HF_ZK_LOST_RESUMING, /* its ConnectRequest has been sent */
     HF_ZK_LOST_CLOSING,  /* the request to close it has been sent */
 };
@@ -189,7 +193,8 @@ struct hf_zk_lost_session {
     enum hf_zk_lost_state state;
     int64_t id;
     uint8_t password[HF_ZK_PASSWORD_BYTES];
-    unsigned unanswered; /* connections that ended in the handshake since */
+    unsigned unanswered; /* connections that ended in the handshake since it was
+                            lost */
 };
 
 /* A session.  Other files read the fields; unless noted otherwise only
@@ -198,16 +203,15 @@ struct hf_zk_lost_session {
 struct hf_zk_session {
     struct hf_zk_session_config *config;
     struct hf_zk_log log;
-    struct hf_zk_listeners listeners; /* notified of what happens to the
-                                         session */
-    uint64_t now_ms;                  /* the time of the call in progress */
-    struct hf_zk_wire wire;           /* of the current connection */
-    struct hf_zk_window window;       /* limits the calls in flight */
+    struct hf_zk_listeners listeners;
+    uint64_t now_ms;            /* the time of the call in progress */
+    struct hf_zk_wire wire;     /* of the current connection */
+    struct hf_zk_window window; /* limits the calls in flight */
     struct hf_zk_credentials credentials;
-    struct hf_zk_watch_set watches; /* their owners add and remove watchers */
+    struct hf_zk_watch_set watches; /* owners of watchers add and remove them */
     struct hf_zk_proof proof;       /* of the current connection */
     uint64_t proven_anchor_ms;      /* the latest anchor that was proven */
-    /* The session; .id is 0 while there is none. */
+    /* The id and password of the session; .id is 0 while there is none. */
     int64_t id;
     uint8_t password[HF_ZK_PASSWORD_BYTES];
     uint64_t timeout_ms;       /* the shortest timeout that may be in force */
@@ -226,49 +230,52 @@ struct hf_zk_session {
     struct hf_connectivity connectivity;
     uint64_t connection_number; /* a new one for each attempt */
     size_t server;              /* index of the current server */
-    /* No call is begun any more on the current connection, which is left for
-     * .next_server when those in flight are answered. */
+    /* If true, no call is begun any more on the current connection.  When the
+     * calls in flight are answered, the session moves to .next_server. */
     bool leaving;
     size_t next_server;
     enum hf_zk_session_mode mode;
-    bool lost_local; /* the session that was lost last was LOCAL: nothing rests
-                        on it */
-    /* The user of this client has got the password, so another client may take
-     * the session over.  Written by the client whose session it is. */
+    bool lost_local; /* the last session that was lost was LOCAL, so nothing
+                        depended on it */
+    /* The password was given to the user, so another client may take the
+     * session over.  Written by the ZooKeeper client that owns the session. */
     bool handed_out;
     struct hf_zk_lost_session lost;
-    struct hf_zk_rw_probe rw_probe; /* for a server with a quorum */
+    struct hf_zk_rw_probe rw_probe; /* searches for a server with a quorum */
     enum hf_zk_tls_probe tls_probe[HF_ZK_SERVERS_MAX + 1];
     uint64_t connect_sent_at_ms;  /* when the ConnectRequest was sent */
-    struct hf_zk_granted granted; /* not accepted before SASL has ended */
+    struct hf_zk_granted granted; /* what the server has granted; accepted when
+                                     SASL has ended */
     struct hf_zk_sasl sasl;
     unsigned end;                 /* enum hf_zk_session_end */
     struct hf_zk_call close_call; /* the close request */
 };
 
-/* Start a session.  ${config} must stay valid as long as the session; .random
- * of it is drawn from.  ${log} is copied.  The first connection is wanted at
- * once.  If the servers do not know the session ${config}->id any more, or
- * its password is another, .lost of the listeners is called and a new session
- * follows.  Until a server has accepted it, it proves nothing and .resuming is
+/* Start a session.  ${config} must stay valid as long as the session; its
+ * .random is used and advanced.  ${log} is copied.
+ * hf_zk_session_wanted_server() returns a server at once.  If the servers do
+ * not know the session ${config}->id any more, or it has another password,
+ * .lost of the listeners is called and a new session follows.  Until a server
+ * has accepted the session ${config}->id, nothing is proven and .resuming is
  * not called. */
 void hf_zk_session_begin(struct hf_zk_session *session,
                          struct hf_zk_session_config *config,
                          const struct hf_zk_log *log, uint64_t now_ms);
 
 /* Add a credential of the scheme ${scheme}, such as "digest", whose ${count}
- * bytes are copied.  It is sent at once if the session is usable, and on each
- * connection from then on, behind those that were added before and before
- * SetWatches.  ${answered}, which may be NULL, is called with ${user} when a
- * server answers it for the first time; if a connection ends before that, the
- * next one brings the answer.  HF_ENOMEM: nothing was added, and ${answered} is
- * not called.  Must not be called after hf_zk_session_close().
+ * bytes are copied.  The credential is sent at once if the session is usable,
+ * and on each later connection, behind credentials that were added earlier and
+ * before SetWatches.  ${answered}, which may be NULL, is called with ${user}
+ * when a server answers the credential for the first time.  If the connection
+ * ends before, the next connection brings the answer.  HF_ENOMEM: nothing was
+ * added, and ${answered} is not called.  Must not be called after
+ * hf_zk_session_close().
  *
  * A server that refuses a credential then closes the connection.  If
  * ${answered} waits for the answer, the credential is removed before
  * ${answered} is called, and the session goes on without it.  Otherwise the
- * refusal ends the connection with HF_EDENIED.  After each server in turn has
- * done so that is final, and .gave_up of the listeners follows. */
+ * refusal ends the connection with HF_EDENIED.  When each server has refused
+ * it, the session gives up and calls .gave_up of the listeners. */
 hf_status hf_zk_session_add_credential(struct hf_zk_session *session,
                                        const char *scheme, const void *bytes,
                                        size_t count,
@@ -285,12 +292,12 @@ void hf_zk_session_free(struct hf_zk_session *session);
 void hf_zk_session_reconnect(struct hf_zk_session *session, uint64_t now_ms);
 
 /* Replace the servers by the ${count} of ${servers}, which are copied.  If the
- * current one is among them, the session stays there, unless the current one
- * has no quorum and was being left for one of them that has.  Otherwise the
- * session moves: to the server for which it was leaving already, if that is
- * among them, else to the first of them.  It moves at once if it is not
- * connected, else when no call is in flight; see .leaving.  Nothing changes if
- * they are the same servers. */
+ * current server is among them, the session stays there, unless that server has
+ * no quorum and the session was about to move to one of ${servers} that has.
+ * Otherwise the session moves: to the server to which it was about to move
+ * already, if that is among them, else to the first of them.  It moves at once
+ * if it is not connected, else when no call is in flight; see .leaving.  If
+ * ${servers} are the servers that it has already, nothing changes. */
 void hf_zk_session_set_servers(struct hf_zk_session *session,
                                const struct hf_zk_server *servers, size_t count,
                                uint64_t now_ms);
@@ -317,13 +324,14 @@ hf_zk_session_close_requested(const struct hf_zk_session *session)
            session->end == HF_ZK_END_BEGUN;
 }
 
-/* The longest answer that a call gets, in bytes. */
+/* The longest answer in bytes that a call may get; a call with a longer answer
+ * fails with HF_ZK_ANSWER_TOO_LONG. */
 size_t hf_zk_session_answer_max(const struct hf_zk_session *session);
 
 /* ----------------------------------------------------------------- calls -- */
 
-/* Set the time.  Call it before calls or a close that do not come from within
- * a notification. */
+/* Set the time.  To be called before calls are made or the session is closed,
+ * except from a notification. */
 void hf_zk_session_set_now(struct hf_zk_session *session, uint64_t now_ms);
 
 /* Begin a request: write its header and register ${call}, whose .answered,
@@ -333,8 +341,8 @@ size_t hf_zk_call_begin(struct hf_zk_session *session, struct hf_zk_call *call,
                         enum hf_zk_opcode opcode);
 void hf_zk_call_end(struct hf_zk_session *session, size_t begin);
 
-/* The anchor that ${call} proves, in milliseconds.  ${call} is a transaction
- * and was just answered.  Call it once for each call. */
+/* The anchor that ${call} proves, in milliseconds (proof.h).  ${call} must be a
+ * transaction that was just answered.  To be called once for each such call. */
 uint64_t hf_zk_call_proves_ms(struct hf_zk_session *session,
                               const struct hf_zk_call *call);
 
@@ -343,10 +351,10 @@ uint64_t hf_zk_call_proves_ms(struct hf_zk_session *session,
 void hf_zk_call_committed(struct hf_zk_session *session,
                           const struct hf_zk_call *call);
 
-/* The call window may have room: begin the work of locks that waits for it, as
- * far as it has, and notify the listeners.  Called after received bytes were
- * handled, and by a queue of operations that has nothing to send alone any
- * more. */
+/* The call window may have room: begin waiting work of locks while there is
+ * room, then call .room of the listeners.  Called after received bytes were
+ * handled, and by the queue of a handle (op_queue.h) when none of its
+ * operations has to be the only call in flight any more. */
 void hf_zk_session_use_room(struct hf_zk_session *session);
 
 /* ------------------------------------------------------------ connection -- */
@@ -365,7 +373,7 @@ void hf_zk_session_connection_up(struct hf_zk_session *session, uint64_t number,
 
 /* The connection could not be made or has ended.  ${status} and ${why}, a text
  * without the server's name, come from the transport.  ${why} is NULL if the
- * server closed it. */
+ * server closed the connection. */
 void hf_zk_session_connection_down(struct hf_zk_session *session,
                                    uint64_t number, uint64_t now_ms,
                                    hf_status status, const char *why);
@@ -388,11 +396,12 @@ const void *hf_zk_session_output(const struct hf_zk_session *session,
                                  size_t *count);
 void hf_zk_session_written(struct hf_zk_session *session, size_t count);
 
-/* Is a step of SASL due on the current connection?  Sets ${step}; the driver
- * does it, without keeping others from calling the session, and reports what
- * came of it with the number of that connection.  There is at most one step
- * under way.  When the connection is another one, or .state of .sasl is OFF,
- * the exchange is of no use any more. */
+/* hf_zk_session_sasl_step() returns true if a step of SASL is due on the
+ * current connection, and sets ${step}.  The driver does the step, during which
+ * the session may be called, and reports the outcome with
+ * hf_zk_session_sasl_stepped() and the number of that connection.  At most one
+ * step is under way.  If the connection has changed meanwhile, or .sasl.state
+ * is OFF, the step is no longer needed. */
 bool hf_zk_session_sasl_step(struct hf_zk_session *session,
                              struct hf_zk_sasl_step *step);
 void hf_zk_session_sasl_stepped(struct hf_zk_session *session, uint64_t number,
@@ -400,10 +409,10 @@ void hf_zk_session_sasl_stepped(struct hf_zk_session *session, uint64_t number,
                                 const struct hf_zk_sasl_result *result);
 
 /* The server that the driver should ask, on a second connection, whether it has
- * a quorum; NULL for none.  ${number} is that connection's, as above.  The
- * driver sends HF_ZK_RW_PROBE_COMMAND when the connection is up, and reports
- * what arrives, or that the connection could not be made or has ended.  Only
- * wanted if .read_only of the configuration is set. */
+ * a quorum; NULL for none.  Sets ${number} to the number of that second
+ * connection.  The driver sends HF_ZK_RW_PROBE_COMMAND when the connection is
+ * up, and reports what arrives, or that the connection could not be made or has
+ * ended.  Always NULL unless .read_only of the configuration is set. */
 const struct hf_zk_server *
 hf_zk_session_rw_probe_server(const struct hf_zk_session *session,
                               uint64_t *number);
@@ -413,19 +422,20 @@ void hf_zk_session_rw_probe_received(struct hf_zk_session *session,
 void hf_zk_session_rw_probe_down(struct hf_zk_session *session, uint64_t number,
                                  uint64_t now_ms);
 
-/* Give the current connection up, and connect to the next server when the
- * policy of reconnecting says so.  The text says why.  While the session is
- * being closed this completes the close. */
+/* Give up the current connection, and connect to the next server when the
+ * reconnect policy allows it.  The text says why.  While the session is being
+ * closed, this completes the close instead. */
 void hf_zk_session_disconnect(struct hf_zk_session *session, const char *format,
                               ...) __attribute__((format(printf, 2, 3)));
 
 /* --------------------------------------------------------------- closing -- */
 
-/* Close the session.  .closed of the listeners follows when the server has
- * answered, when that times out, or when the connection or the session ends
- * before.  It follows at once if there is no usable connection; during a loss
- * of the connection or the session, when that was notified.  May be called
- * once. */
+/* Close the session.  .closed of the listeners is called when the server has
+ * answered the close request, when the wait for that times out, or when the
+ * connection or the session ends before.  If there is no usable connection,
+ * .closed is called at once.  If listeners are being notified that the
+ * connection or the session is lost, .closed is called after that.  May be
+ * called once. */
 void hf_zk_session_close(struct hf_zk_session *session);
 
 /* ------------------------------------------------------------------ time -- */

@@ -13,7 +13,8 @@
 bool hf_zk_session_is_current(const struct hf_zk_session *session,
                               uint64_t number);
 
-/* Assert what must be true of a session whenever none of its functions runs. */
+/* Assert what must be true of a session while none of its functions is running.
+ */
 void hf_zk_session_check(const struct hf_zk_session *session);
 
 /* The current server as HOST:PORT, for texts. */
@@ -33,15 +34,15 @@ bool hf_zk_session_never_accepted(const struct hf_zk_session *session);
  * is less. */
 uint64_t hf_zk_session_least_timeout_ms(const struct hf_zk_session *session);
 
-/* A request that was sent at ${sent_at_ms} has been answered: move the first
- * clock and note it for the proof.  The answer of a server that has resumed the
- * session without a quorum does neither. */
+/* A request that was sent at ${sent_at_ms} has been answered: move
+ * .alive_until_ms (the first clock), and note the answer for the proof.  Does
+ * neither if the server has resumed the session without a quorum. */
 void hf_zk_session_answered(struct hf_zk_session *session, uint64_t sent_at_ms);
 
-/* The session that was lost is ended, or need not be. */
+/* Forget the lost session, because it is ended or need not be ended. */
 void hf_zk_session_forget_lost(struct hf_zk_session *session);
 
-/* The rounds of SASL are of no use any more. */
+/* End SASL on this connection and free its tokens. */
 void hf_zk_session_end_sasl(struct hf_zk_session *session);
 
 /* As hf_zk_session_disconnect(), with another status than HF_EUNREACHABLE,
@@ -54,7 +55,7 @@ void hf_zk_session_disconnect_as(struct hf_zk_session *session,
 void hf_zk_session_refused(struct hf_zk_session *session, const char *format,
                            ...) __attribute__((format(printf, 2, 3)));
 
-/* End the connection as it is, without an error, and begin the next one. */
+/* End the connection without reporting an error, and begin the next one. */
 void hf_zk_session_change_connection(struct hf_zk_session *session);
 
 /* The session has ended: forget it, fail all calls and notify .lost.  Its
@@ -63,14 +64,15 @@ void hf_zk_session_change_connection(struct hf_zk_session *session);
 void hf_zk_session_lose(struct hf_zk_session *session, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* As hf_zk_session_lose(), because .alive_until_ms has passed: no answer has
- * moved it. */
+/* As hf_zk_session_lose(), because no answer came and .alive_until_ms has
+ * passed.  The lost session is kept in .lost, to be ended later. */
 void hf_zk_session_lose_for_silence(struct hf_zk_session *session);
 
 /* -------------------------------------------------------- zk_handshake.c -- */
 
-/* The TCP connection is there: send the ConnectRequest, or the TLS probe if
- * one is due.  A session that exists is resumed by its id and password. */
+/* To be called when the TCP connection is established: send the ConnectRequest,
+ * or the TLS probe if one is due.  A session that exists is resumed by its id
+ * and password. */
 void hf_zk_session_begin_handshake(struct hf_zk_session *session);
 
 /* Handle ${frame}, which has arrived before the session is accepted. */
@@ -84,14 +86,15 @@ void hf_zk_session_handshake_closed(struct hf_zk_session *session);
 
 /* ---------------------------------------------------- zk_server_change.c -- */
 
-/* Leave the server for the one with the index ${server}, because of ${why}, as
- * soon as no call is in flight.  Users of the session send nothing more until
- * then, see .leaving.  While there is no connection, the next attempt goes
- * there. */
+/* Move the session to the server with the index ${server} as soon as no call is
+ * in flight.  Users of the session send nothing more until then, see .leaving.
+ * While there is no connection, the next attempt goes to ${server}.  ${why} is
+ * for the log. */
 void hf_zk_session_change_server(struct hf_zk_session *session, size_t server,
                                  const char *why);
 
-/* Do that, if no call is in flight any more.  Not from a notification. */
+/* Make the move that hf_zk_session_change_server() has requested, if no call is
+ * in flight any more.  Must not be called from a notification. */
 void hf_zk_session_change_server_if_idle(struct hf_zk_session *session);
 
 #endif

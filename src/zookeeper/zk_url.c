@@ -173,7 +173,8 @@ static hf_status take_sasl(struct hf_zk_sasl_config *sasl,
     return HF_OK;
 }
 
-/* Read all options, with the defaults of those that are known here. */
+/* Read all options.  Options in struct hf_zk_url_options get their defaults
+ * here. */
 static hf_status take_options(struct hf_zk_url_config *config,
                               const struct hf_url *url,
                               const struct hf_url_option_row *rows,

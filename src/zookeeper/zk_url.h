@@ -5,7 +5,8 @@
  *     zk://USER:PASSWORD@HOST:PORT,HOST:PORT/CHROOT?timeout=10s
  *
  * and zks:// for TLS.  A user has options of its own besides those of
- * HF_ZK_URL_OPTIONS; all of them are rows of one table.  Nothing here does I/O.
+ * HF_ZK_URL_OPTIONS; all options of a user are rows of one table.  Nothing here
+ * does I/O.
  */
 #ifndef HF_ZOOKEEPER_ZK_URL_H
 #define HF_ZOOKEEPER_ZK_URL_H
@@ -60,9 +61,10 @@ extern const char *const hf_zk_sasl_choices[];
  * char[HF_ZK_SASL_NAME_BYTES]. */
 hf_url_option_reader hf_zk_url_read_name;
 
-/* A user's table begins with these rows, and ends with HF_PEM_OPTIONS(${type},
- * ${options}.files).  ${type} is the user's struct of values, and ${options}
- * its struct hf_zk_url_options.  hf_auth_find() reads auth_file=,
+/* The rows with which a user's table of options begins; it must end with
+ * HF_PEM_OPTIONS(${type}, ${options}.files).  ${type} is the user's struct of
+ * values, and ${options} is its member of the type struct hf_zk_url_options.
+ * Two rows have no reader here: hf_auth_find() reads auth_file=, and
  * hf_reconnect_choose() reads HF_RECONNECT_OPTION. */
 #define HF_ZK_URL_OPTIONS(type, options)                                       \
     {.key = "timeout",                                                         \
@@ -96,10 +98,10 @@ hf_url_option_reader hf_zk_url_read_name;
 
 /* Fill in ${config} from ${url}, including .auth from its user and password,
  * but not .random of the session, and not .private_nodes, which
- * hf_zk_acl_choose() decides.  ${rows} is the user's table, and ${values}
- * its struct of values, whose first field is a struct hf_zk_url_options; it has
- * the defaults of the user's own options.  HF_EURL with a text that names the
- * offending part and never a password. */
+ * hf_zk_acl_choose() decides.  ${rows} is the user's table.  ${values} is the
+ * user's struct of values; its first field is a struct hf_zk_url_options, and
+ * the user's other fields have their defaults already.  HF_EURL with a text
+ * that names the offending part and never a password. */
 hf_status hf_zk_url_parse(struct hf_zk_url_config *config,
                           const struct hf_url *url,
                           const struct hf_url_option_row *rows,
@@ -107,8 +109,8 @@ hf_status hf_zk_url_parse(struct hf_zk_url_config *config,
                           struct hf_error *error);
 
 /* Set the servers of ${config} to those of ${text}, a list as in a URL without
- * anything else.  .tls decides the default port.  HF_EURL, and the servers are
- * then not to be used. */
+ * anything else.  .tls decides the default port.  After HF_EURL the servers
+ * must not be used. */
 hf_status hf_zk_url_parse_servers(struct hf_zk_session_config *config,
                                   const char *text, struct hf_error *error);
 
@@ -117,8 +119,8 @@ hf_status hf_zk_url_parse_servers(struct hf_zk_session_config *config,
 bool hf_zk_url_authenticate(struct hf_zk_url_config *config, const char *user,
                             const char *password);
 
-/* Put the servers in a random order, with .random, so that clients spread over
- * the servers. */
+/* Put the servers in a random order, which .random decides, so that clients
+ * spread over the servers. */
 void hf_zk_url_shuffle(struct hf_zk_session_config *config);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Output is one growing buffer; the driver sends from its front.  Input is
  * collected until a frame is complete.  All complete frames are then taken and
- * consumed at once, so each byte is moved a bounded number of times.  Of an
- * answer that is too long only the header is kept: the bytes that follow are
- * counted and not collected. */
+ * consumed at once, so each byte is moved a bounded number of times.  If an
+ * answer is too long, only its header is kept; its other bytes are counted and
+ * dropped. */
 #include "zookeeper/zk_wire.h"
 
 #include <assert.h>

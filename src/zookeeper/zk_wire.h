@@ -14,12 +14,13 @@
 
 struct hf_zk_call;
 
-/* The longest frame that answers no call, and by default the longest answer.
- * That is enough for about 200,000 tickets in one queue. */
+/* The longest frame that is not the answer to a call, and the default for the
+ * longest answer to a call.  It is enough for about 200,000 tickets in one
+ * queue. */
 #define HF_ZK_FRAME_MAX (16 << 20)
 
-/* An answer that is too long is read and dropped up to this length.  A longer
- * frame is taken for no frame of ZooKeeper's. */
+/* An answer that is too long is read and dropped up to this length.  If a frame
+ * is longer than this, the peer is taken not to be a ZooKeeper server. */
 #define HF_ZK_DROPPED_MAX (1 << 30)
 
 /* An answer begins with a header of this length: xid, zxid and error. */
@@ -46,8 +47,8 @@ struct hf_zk_call {
     void *user;  /* passed to .answered; the maker's own */
     void *owner; /* the struct that it is embedded in */
     int32_t xid;
-    bool commits; /* a success is a transaction; false for a multi, whose
-                     body decides */
+    bool commits; /* if it succeeds, it was a transaction.  False for a multi,
+                     because its body says whether it succeeded */
     struct hf_zk_proof_sent sent; /* send time, and what a transaction would
                                      prove */
 };
@@ -64,7 +65,7 @@ struct hf_zk_wire {
     size_t in_size;
     size_t answer_max; /* the longest answer; 0 until the handshake is
                           answered */
-    size_t to_drop;    /* bytes to come of an answer that is too long */
+    size_t to_drop;    /* bytes of a too long answer that are still to come */
     int32_t xid;       /* of the last call; the first one is 1 */
     struct hf_zk_call *first;
     struct hf_zk_call *last;
@@ -84,16 +85,16 @@ void hf_zk_wire_free(struct hf_zk_wire *wire);
 size_t hf_zk_wire_begin_request(struct hf_zk_wire *wire, int32_t xid,
                                 enum hf_zk_opcode opcode, uint64_t now_ms);
 
-/* These requests are no calls, because nobody waits for their answers.
- * hf_zk_wire_ping_answered() sets ${sent_at_ms} of the oldest ping, or returns
- * false if none is unanswered. */
+/* Send a ping or a credential.  These requests are not calls.
+ * hf_zk_wire_ping_answered() removes the oldest unanswered ping and sets
+ * ${sent_at_ms} to its send time; it returns false if there is none. */
 void hf_zk_wire_ping(struct hf_zk_wire *wire, uint64_t now_ms);
 bool hf_zk_wire_ping_answered(struct hf_zk_wire *wire, uint64_t *sent_at_ms);
 void hf_zk_wire_auth(struct hf_zk_wire *wire, const char *scheme,
                      const void *bytes, size_t count, uint64_t now_ms);
 
-/* Write the request with ${token} of SASL, and return its xid, which the answer
- * has, too.  No call may be in flight. */
+/* Write a request with the SASL token ${token}, and return its xid; the answer
+ * has the same xid.  No call may be in flight. */
 int32_t hf_zk_wire_sasl(struct hf_zk_wire *wire, const void *token,
                         size_t count, uint64_t now_ms);
 
@@ -110,26 +111,28 @@ enum hf_zk_frame_kind {
     HF_ZK_FRAME_ENTIRE,   /* a frame */
     HF_ZK_FRAME_TOO_LONG, /* the header of an answer that is longer than
                              .answer_max; the rest is dropped */
-    HF_ZK_FRAME_INVALID,  /* .length is that of no frame that can be received */
+    HF_ZK_FRAME_INVALID,  /* .length is negative or too great: the connection
+                             must end */
 };
 
 struct hf_zk_frame {
     enum hf_zk_frame_kind kind;
-    int32_t length;              /* as the server says; not of NONE */
-    struct hf_jute_reader bytes; /* of ENTIRE and TOO_LONG; valid until bytes
-                                    are received or consumed */
+    int32_t length;              /* as the server says; not set for NONE */
+    struct hf_jute_reader bytes; /* only for ENTIRE and TOO_LONG; valid until
+                                    bytes are received or consumed */
 };
 
-/* The frame at ${offset}, which is moved behind it.  An answer to a call may
- * have .answer_max bytes, and any other frame HF_ZK_FRAME_MAX. */
+/* The frame at ${offset} of the input.  ${offset} is moved behind the frame.
+ * An answer to a call may have .answer_max bytes, and any other frame
+ * HF_ZK_FRAME_MAX. */
 struct hf_zk_frame hf_zk_wire_next_frame(struct hf_zk_wire *wire,
                                          size_t *offset);
 
 /* Remove the first ${offset} bytes of the input. */
 void hf_zk_wire_consume(struct hf_zk_wire *wire, size_t offset);
 
-/* Remove and return the call with the id ${xid}: only the first call if
- * ${in_order}, otherwise any.  NULL if there is none. */
+/* Remove and return the call with the id ${xid}: if ${in_order}, only if it is
+ * the first call.  NULL if there is none. */
 struct hf_zk_call *hf_zk_wire_take_call(struct hf_zk_wire *wire, int32_t xid,
                                         bool in_order);
 
