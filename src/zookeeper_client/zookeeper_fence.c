@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fencing within ZooKeeper: a transaction that is carried out only while the
- * ticket of a grant is there.
+ * Fencing within ZooKeeper: a check, for a multi of the user, that the ticket
+ * of a grant still exists.
  *
- * A token fences where the guarded store compares tokens.  Where the store is
- * the ensemble that also has the lock, the servers can compare more: the node
- * of a ticket has a name of its own and is deleted with its session, and while
- * it is there nobody is admitted who may not hold at the same time.
+ * A fencing token protects a store that compares tokens.  If the data are in
+ * the same ensemble as the lock, the servers can check the ticket itself: its
+ * node has a unique name and is deleted with its session, and while it exists
+ * no conflicting ticket is admitted.
  */
 #include <string.h>
 
@@ -14,8 +14,8 @@
 #include "client/grant.h"
 #include "zookeeper_client/zookeeper_handle.h"
 
-/* The part of ${path} that users of ${zookeeper} know; NULL: ${path} is not
- * below the path of its URL. */
+/* ${path} without the chroot of ${zookeeper}; NULL: ${path} is not below that
+ * chroot. */
 static const char *below(const struct hf_zookeeper *zookeeper, const char *path)
 {
     size_t bytes = strlen(zookeeper->context.chroot);

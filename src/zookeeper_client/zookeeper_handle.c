@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A handle: the calls that only read it or pass on to what a client of locks
- * has, too, and its timers.
+ * A handle: its references, its timers, and the public calls that only read it
+ * or pass a call on to the monitor or the listeners.
  */
 #include "zookeeper_client/zookeeper_handle.h"
 
@@ -37,8 +37,9 @@ bool hf_zookeeper_is_closing(const struct hf_zookeeper *zookeeper)
 
 /* ------------------------------------------------------------- lifetime -- */
 
-/* Each reference is one of the monitor, too: a handle with a session of its own
- * is freed with its monitor, and .references decides only for a shared one. */
+/* Each reference is a reference to the monitor, too.  A handle with a session
+ * of its own is freed together with its monitor; a shared handle is freed when
+ * .references becomes 0. */
 void hf_zookeeper_reference(struct hf_zookeeper *zookeeper)
 {
     zookeeper->shared.references++;
@@ -135,8 +136,8 @@ hf_status hf_zookeeper_dispatch(struct hf_zookeeper *zookeeper)
 
 /* ---------------------------------------------------------------- timers -- */
 
-/* The timers are in a heap by their instants.  The monitor asks for the first
- * one whenever it is about to sleep. */
+/* The timers are in a heap by the time when they are due.  The monitor asks for
+ * the earliest one whenever it is about to sleep. */
 
 void hf_zookeeper_timer_set(struct hf_zookeeper *zookeeper,
                             struct hf_zookeeper_timer *timer, uint64_t at_ms)
@@ -145,7 +146,7 @@ void hf_zookeeper_timer_set(struct hf_zookeeper *zookeeper,
     if (at_ms == HF_FOREVER)
         return;
     hf_heap_add(&zookeeper->timers, &timer->node, at_ms, 0);
-    /* A thread that polls has to know of an earlier instant. */
+    /* Notifies a polling thread that it must wake up earlier. */
     if (zookeeper->timers.first == &timer->node)
         zookeeper->monitor->events++;
 }
@@ -165,8 +166,8 @@ uint64_t hf_zookeeper_timers_due_at_ms(const struct hf_zookeeper *zookeeper)
     return hf_heap_first_key(&zookeeper->timers);
 }
 
-/* The loop ends, because a timer that its own function sets again is due
- * later. */
+/* The loop ends because a function that sets its timer again sets it to a later
+ * time. */
 void hf_zookeeper_timers_run(struct hf_zookeeper *zookeeper)
 {
     uint64_t now_ms = hf_now_ms();

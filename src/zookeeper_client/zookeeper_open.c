@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opening a handle: read the options and the URL, and begin the session.  And
- * closing it: its session with it, or a handle on the session of a client of
- * locks alone.
+ * Opening a handle: read the options and the URL, and begin the session.
+ * Closing a handle: together with its session, or without it if the session is
+ * that of a client of locks.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@
 #include "zookeeper_client/zookeeper_session.h"
 #include "zookeeper_io/zk_prepare.h"
 
-/* The least and the greatest limit of an operation and of an answer. */
+/* The range of .max_request_bytes and .max_answer_bytes. */
 #define LIMIT_MIN_BYTES 1024
 #define LIMIT_MAX_BYTES (1 << 30)
 
@@ -132,7 +132,7 @@ choose_runner(const struct hf_zookeeper_opts *opts, const uv_loop_t *loop)
                                                  : HF_RUNNER_THREAD;
 }
 
-/* Set up what needs no I/O. */
+/* Set up everything that needs no I/O. */
 static hf_status init_handle(struct hf_zookeeper *zookeeper,
                              const struct hf_url *url,
                              const struct hf_zookeeper_opts *opts,
@@ -215,7 +215,8 @@ static hf_status new_handle(const struct hf_url *url,
         hf_monitor_abandon(made->monitor, made->begun);
         return status;
     }
-    /* A callback may close it while we leave. */
+    /* A callback may close the handle while we leave, so its monitor is kept
+     * until then. */
     hf_monitor_reference(made->monitor);
     hf_monitor_leave(made->monitor);
     hf_monitor_release(made->monitor);
@@ -253,8 +254,8 @@ static hf_status parse_url(const char *given, struct hf_url *url,
     return status;
 }
 
-/* The callbacks in ${given} are dropped on every failure, so that their owner
- * need not know how far the call came. */
+/* .on_state of ${given} is dropped on every failure, so that its owner need not
+ * know how far the call came. */
 static hf_status open_common(const char *api_name, const char *text,
                              const struct hf_zookeeper_opts *given,
                              uv_loop_t *loop, struct hf_zookeeper **zookeeper)
@@ -314,9 +315,9 @@ hf_status hf_zookeeper_close(struct hf_zookeeper *zookeeper)
     return status == HF_OK ? HF_OK : hf_fork_fail("hf_zookeeper_close");
 }
 
-/* A poller has to run the last callback, because no caller waits for the end.
- * A client that is being closed, or was, runs no more callbacks for its
- * handles. */
+/* No caller waits for the end, so there must be a thread or loop that runs the
+ * last callback.  A client of locks that is closing or closed runs no more
+ * callbacks for its handles. */
 static hf_status may_close_start(struct hf_zookeeper *zookeeper,
                                  struct hf_error *error)
 {

@@ -29,10 +29,10 @@ static struct hf_zookeeper_operation *of_user_op(struct hf_user_op *op)
 
 /* ------------------------------------------------------------------- end -- */
 
-/* If ${operation} has read a node, ${result} says whether the handle may read
- * it: remember that for the watches there.  An EXISTS says so only where it was
- * refused, because servers before 3.7.3 do not ask for the permission.  A node
- * that is not there does not count as unreadable. */
+/* If ${operation} has read a node, ${result} shows whether the handle may read
+ * the node: note that for the watches of the node.  A successful EXISTS does
+ * not show it, because servers before 3.7.3 do not check the permission for
+ * EXISTS.  A node that does not exist does not count as unreadable. */
 static void note_permission(const struct hf_zookeeper_operation *operation,
                             const struct hf_zookeeper_result *result)
 {
@@ -81,8 +81,8 @@ static const struct hf_zk_op_callbacks op_callbacks = {
 
 /* ------------------------------------------------------ for its user -- */
 
-/* Does nothing to an operation that has ended: the session of its handle may be
- * over by then, and the loop gone, too. */
+/* After the end of the operation neither the session nor the loop may be used,
+ * because they may have been freed. */
 void hf_zookeeper_operation_cancel(struct hf_zookeeper_operation *operation)
 {
     struct hf_zookeeper *zookeeper = operation->user_op.zookeeper;
@@ -118,7 +118,7 @@ static const struct hf_user_op_ops user_op_ops = {
 
 /* ----------------------------------------------------------------- begin -- */
 
-/* A new operation with one reference, that of the queue.  NULL: no memory. */
+/* A new operation with one reference, for the queue.  NULL: no memory. */
 static struct hf_zookeeper_operation *
 new_operation(struct hf_zookeeper *zookeeper, const struct hf_zookeeper_op *op,
               uint64_t wait_ms)
@@ -185,8 +185,8 @@ static hf_status start(struct hf_zookeeper_operation *operation,
     return status;
 }
 
-/* Check ${given} and copy it to ${op}, with the path of its watch where that is
- * the path of the operation. */
+/* Check ${given} and copy it to ${op}.  An ADD_WATCH gets the path of its
+ * watch. */
 static hf_status check(const struct hf_zookeeper *zookeeper,
                        const struct hf_zookeeper_op *given,
                        struct hf_zookeeper_op *op, struct hf_error *error)
@@ -225,7 +225,7 @@ begin(struct hf_zookeeper *zookeeper, const struct hf_zookeeper_op *given,
     hf_zookeeper_user_op_begin(&operation->user_op, completion);
     operation->user_op.urgent = op.priority == HF_ZOOKEEPER_URGENT;
     operation->on_end = on_end;
-    operation->user_op.op.references++; /* of the caller */
+    operation->user_op.op.references++; /* for the caller of this function */
     if (kept != NULL)
         *kept = operation;
     if (start(operation, &op, error) != HF_OK) {
@@ -240,7 +240,8 @@ begin(struct hf_zookeeper *zookeeper, const struct hf_zookeeper_op *given,
 
 /* ------------------------------------------------------------- interface -- */
 
-/* A hf_zookeeper_begin of an operation. */
+/* The function of type hf_zookeeper_begin that begins one operation; ${request}
+ * is a struct hf_zookeeper_op. */
 static struct hf_zookeeper_user_op *begin_user_op(
     struct hf_zookeeper *zookeeper, const void *request, uint64_t wait_ms,
     const struct hf_zookeeper_completion *completion, struct hf_error *error)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The public calls that carry out operations.  Those with types fill in a
- * struct hf_zookeeper_op.
+ * The public calls that carry out operations.  hf_zookeeper_create() and the
+ * like fill in a struct hf_zookeeper_op.
  */
 #include "zookeeper_client/zookeeper_operation.h"
 
-/* Carry out an operation with these fields, for the public call in whose
- * function this is: wait for the end, or start it. */
+/* Carry out an operation with the fields that are given last, for the public
+ * call in which the macro stands.  RUN waits for the end; START does not. */
 #define RUN(zookeeper, wait_ms, result, ...)                                   \
     hf_zookeeper_run_for(zookeeper, __func__,                                  \
                          &(const struct hf_zookeeper_op){__VA_ARGS__},         \

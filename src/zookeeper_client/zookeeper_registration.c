@@ -13,7 +13,8 @@
 
 /* ------------------------------------------------------------ what it is -- */
 
-/* The node is gone, or will be. */
+/* Note that the node is gone or will go, with the reason, and have UNREGISTERED
+ * reported if the node was registered. */
 static void unregister(struct hf_zookeeper_registration *r, hf_status status,
                        const char *text)
 {
@@ -26,7 +27,8 @@ static void unregister(struct hf_zookeeper_registration *r, hf_status status,
     hf_registration_notify(r);
 }
 
-/* The node is there, and has the data. */
+/* The node exists and has the data: end the waits and have REGISTERED reported.
+ */
 static void set_registered(struct hf_zookeeper_registration *r)
 {
     const struct hf_error registered = {.status = HF_OK};
@@ -66,9 +68,9 @@ static void fail(struct hf_zookeeper_registration *r,
     hf_registration_notify(r);
 }
 
-/* Is a failure with ${status} worth an event?  Listeners to states are notified
- * of outages.  A node that somebody deletes right after it was made is nothing
- * special, unless it happens again and again. */
+/* Must a failure with ${status} be reported as an event?  Outages need not be,
+ * because listeners are notified of them as states.  If somebody deletes the
+ * node right after its creation, that is reported only if it happens again. */
 static bool is_reported(const struct hf_zookeeper_registration *r,
                         hf_status status)
 {
@@ -105,8 +107,8 @@ static void create_parent(struct hf_zookeeper_registration *r, size_t bytes)
     hf_registration_begin(r, HF_REGISTRATION_PARENT);
 }
 
-/* Create the node above the first ${bytes} of the path.  The node above "/" is
- * above the chroot, and is not created. */
+/* Create the node above the first ${bytes} of the path.  A node above the
+ * chroot is never created. */
 static void ascend(struct hf_zookeeper_registration *r, size_t bytes)
 {
     struct hf_error why;
@@ -127,8 +129,8 @@ static void ascend(struct hf_zookeeper_registration *r, size_t bytes)
     create_parent(r, bytes > 0 ? bytes : 1);
 }
 
-/* The parent of the last step is there: create the next one below it, or the
- * node. */
+/* The parent that the last step created exists: create the next node below it,
+ * which is another parent or the node itself. */
 static void descend(struct hf_zookeeper_registration *r)
 {
     struct hf_registration_creating *creating = hf_registration_creating(r);
@@ -144,9 +146,9 @@ static void descend(struct hf_zookeeper_registration *r)
     }
 }
 
-/* The create of a parent has ended.  They are created from the deepest one up,
- * because the session may have no permission to create nodes further above,
- * even those that are there. */
+/* The create of a parent has ended.  Parents are tried from the deepest one
+ * upwards, because a server may refuse a create further above for lack of
+ * permission, even if the node exists there. */
 static void parent_ended(struct hf_zookeeper_registration *r)
 {
     const struct hf_registration_creating *creating =
@@ -169,8 +171,7 @@ static void parent_ended(struct hf_zookeeper_registration *r)
 
 /* ---------------------------------------------------- the end of a step -- */
 
-/* If the write of the step has succeeded, our node has its data, whatever the
- * EXISTS shows. */
+/* If the write of the step has succeeded, note that our node has its data. */
 static void note_write(struct hf_zookeeper_registration *r)
 {
     const struct hf_registration_step *step = &r->step;
@@ -181,9 +182,10 @@ static void note_write(struct hf_zookeeper_registration *r)
         r->written = step->data_number;
 }
 
-/* The EXISTS shows a node of this session.  A set that failed because the
- * version was another one, or the node was gone, is repeated at once with the
- * version of this EXISTS; after another failure it waits. */
+/* The EXISTS shows a node of this session.  If the SET of the step failed
+ * because of the version, or because the node was gone, it is repeated at once
+ * with the version that this EXISTS shows.  After any other failure it is
+ * repeated later. */
 static void see_own(struct hf_zookeeper_registration *r)
 {
     const struct hf_registration_step *step = &r->step;
@@ -260,8 +262,8 @@ static void see_none(struct hf_zookeeper_registration *r, bool parents_made)
     }
 }
 
-/* Were all nodes above it created right before the step that has ended?  The
- * next attempt begins anew. */
+/* Were all nodes above the node created right before the step that has ended?
+ * Resets .parents for the next attempt. */
 static bool take_parents(struct hf_zookeeper_registration *r)
 {
     struct hf_registration_creating *creating;
@@ -357,8 +359,8 @@ void hf_registration_resume(struct hf_zookeeper_registration *r)
     }
 }
 
-/* The .fn of the timer.  Without a connection that can be written to, the next
- * connection goes on instead. */
+/* The .fn of the timer.  If there is no connection, or only a read-only one,
+ * nothing is done here, and the next connection goes on. */
 static void try_again(void *arg)
 {
     struct hf_zookeeper_registration *r = arg;
@@ -415,7 +417,8 @@ void hf_zookeeper_registrations_lost(struct hf_zookeeper *zookeeper)
     }
 }
 
-/* Each goes on with the next connection. */
+/* The waits end; the registrations themselves go on with the next connection.
+ */
 void hf_zookeeper_registrations_gave_up(struct hf_zookeeper *zookeeper)
 {
     struct hf_zookeeper_registration *r;
@@ -424,7 +427,8 @@ void hf_zookeeper_registrations_gave_up(struct hf_zookeeper *zookeeper)
         hf_zookeeper_waits_gave_up(zookeeper, &r->waits);
 }
 
-/* Take ${r} out of the handle. */
+/* The handle is closed: end the waits or the removal of ${r}, and take it out
+ * of the list. */
 static void close_one(struct hf_zookeeper_registration *r)
 {
     static const struct hf_error closed = {.status = HF_ECLOSED,

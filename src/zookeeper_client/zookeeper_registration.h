@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A registration: an ephemeral node that is to be there while its handle is.
+ * A registration: an ephemeral node that the library creates, and creates again
+ * after each lost session, until the user frees the registration.
  *
- * It goes on step by step.  A step is at most one write, and behind it, sent
- * together, an EXISTS that sets a watch.  A server carries out the operations
- * of a session in order, so the EXISTS shows what the write has left, also
- * where the answer to the write was lost; and no change after it is missed.
- * What is done next depends on what the EXISTS shows and not on what was
- * intended.
+ * It works in steps.  A step is at most one write and, sent together with it,
+ * an EXISTS that sets a watch.  A server carries out the operations of a
+ * session in order.  So the EXISTS shows the result of the write, even if the
+ * answer to the write was lost, and the watch reports every later change.  The
+ * next step depends on what the EXISTS shows, not on what was intended.
  *
  *   CREATING    no node of this session is known.  It, or a node above it, is
  *               being created; or the next attempt waits for its time or a
@@ -22,11 +22,12 @@
  *   CLOSED      the handle is closed, and the user has not freed it yet
  *   ENDED       the removal has ended, or the open has failed
  *
- * A node is ours if its ephemeralOwner is the id of this session.  One that an
- * earlier session of this handle has made is waited for like any other,
- * although it could be deleted: between an EXISTS and a delete it may go, and
- * somebody else may make the node.  A delete would hit that, because a server
- * compares nothing but the version of the data.
+ * A node is ours if its ephemeralOwner is the id of this session.  If an
+ * earlier session of this handle made the node, the registration waits until it
+ * is gone, as for anybody's node, and does not delete it.  Between an EXISTS
+ * and a delete that node may go and somebody else may create the node.  A
+ * delete would then delete the new node, because a server compares only the
+ * version of the data.
  *
  * Five files have the rest: zookeeper_registration.c decides what comes next,
  * _state has the states and the memory, and reports to the user, _step carries
@@ -59,35 +60,39 @@ enum hf_registration_state {
 
 /* The write of a step, which comes before its EXISTS. */
 enum hf_registration_step_kind {
-    HF_REGISTRATION_CHECK,  /* nothing */
+    HF_REGISTRATION_CHECK,  /* no write */
     HF_REGISTRATION_CREATE, /* the node */
     HF_REGISTRATION_SET,    /* its data */
     HF_REGISTRATION_SYNC,
-    HF_REGISTRATION_PARENT, /* create a node above it; without an EXISTS */
+    HF_REGISTRATION_PARENT, /* create a node above the node; without an EXISTS
+                             */
     HF_REGISTRATION_DELETE, /* the node; without an EXISTS */
 };
 
 /* The step under way, or the last one. */
 struct hf_registration_step {
     enum hf_registration_step_kind kind;
-    unsigned under_way; /* operations of it that have not ended */
-    struct hf_zookeeper_operation *write_operation; /* NULL: ended, or none */
+    unsigned under_way; /* operations of the step that have not ended */
+    struct hf_zookeeper_operation *write_operation; /* the write; NULL: it has
+                                                       ended, or there is none
+                                                       */
     struct hf_zookeeper_operation *exists_operation;
-    struct hf_error write; /* how the two operations ended */
+    struct hf_error write; /* how the write and the EXISTS ended */
     struct hf_error exists;
-    struct hf_zookeeper_stat stat; /* that the EXISTS brought */
-    uint64_t data_number;          /* of the data that were sent */
+    struct hf_zookeeper_stat stat; /* the Stat in the answer to the EXISTS */
+    uint64_t data_number;          /* .data_number of the data that the write
+                                      has sent */
 };
 
 /* How far the creation of the nodes above the node has come. */
 enum hf_registration_parents {
-    HF_REGISTRATION_PARENTS_NONE, /* none was tried */
-    /* They are created from the deepest one up, until one is there or was
-     * created. */
+    HF_REGISTRATION_PARENTS_NONE, /* no create was tried */
+    /* Creates are tried from the parent of the node upwards, until one succeeds
+     * or the node exists. */
     HF_REGISTRATION_PARENTS_UP,
-    /* One is there: the ones below it are created in turn. */
+    /* One of them exists: those below it are created one after the other. */
     HF_REGISTRATION_PARENTS_DOWN,
-    HF_REGISTRATION_PARENTS_MADE, /* all are there: the CREATE of the node is
+    HF_REGISTRATION_PARENTS_MADE, /* all exist, and the CREATE of the node was
                                      sent */
 };
 
@@ -95,54 +100,62 @@ enum hf_registration_parents {
  * hf_registration_creating() and _removing() assert that. */
 struct hf_registration_creating {
     enum hf_registration_parents parents;
-    size_t parent_bytes; /* of .path: the node that is created */
+    size_t parent_bytes; /* the node that is being created is this prefix of
+                            .path */
 };
 
 struct hf_registration_removing {
-    bool seen; /* the last EXISTS has shown the node of this session, .stat, and
-                  nothing has happened since */
-    struct hf_zookeeper_wait *wait; /* of _close(); NULL: none */
+    bool seen; /* the last EXISTS has shown a node of this session, whose Stat
+                  is .stat, and no write has been sent since */
+    struct hf_zookeeper_wait *wait; /* the wait of
+                                       hf_zookeeper_registration_close(); NULL:
+                                       none */
 };
 
-/* An event that is reported even if its state is over. */
+/* An event that is still to be reported, even if the state that caused it is
+ * over. */
 enum hf_registration_pending {
     HF_REGISTRATION_NOTHING_PENDING,
     HF_REGISTRATION_BLOCKED_PENDING,
     HF_REGISTRATION_FAILED_PENDING,
 };
 
-/* In place of the czxid of a node. */
+/* Instead of a czxid: there is no node. */
 #define HF_REGISTRATION_NO_NODE (-1)
 
-/* The events that the user gets.  They need no queue: the
- * callback compares the node that is registered with the one that was reported
- * last. */
+/* What the user was notified of, and what is to be reported.  Events are not
+ * queued: when the callback runs, it compares the node that is registered now
+ * with the node that was reported last. */
 struct hf_registration_report {
     struct hf_zookeeper_on_registration on_event;
     struct hf_callback callback; /* one for all events */
-    /* The node of the last REGISTERED that was reported;
-     * HF_REGISTRATION_NO_NODE: none, or UNREGISTERED was reported since. */
+    /* The czxid of the node that was last reported as REGISTERED.
+     * HF_REGISTRATION_NO_NODE: no REGISTERED was reported, or UNREGISTERED was
+     * reported since. */
     int64_t reported_czxid;
-    struct hf_error loss;    /* why that node is not there any more */
-    struct hf_error blocked; /* the last BLOCKED in a row; HF_OK: none */
+    struct hf_error loss;    /* why the reported node is gone */
+    struct hf_error blocked; /* the reason of the last BLOCKED since the node
+                                was registered; HF_OK: none */
     enum hf_registration_pending pending;
-    struct hf_user_callback user; /* around .on_event.fn */
+    struct hf_user_callback user; /* guards the calls of .on_event.fn */
 };
 
 /* All fields under the monitor's lock. */
 struct hf_zookeeper_registration {
     struct hf_zookeeper *zookeeper;
-    unsigned references; /* see above */
-    /* In .registrations of the handle, until it is ENDED or the handle is
-     * closed; .link is NULL then. */
+    unsigned references; /* see the top of this file */
+    /* Links in .registrations of the handle.  .link is NULL when the
+     * registration is ENDED or the handle is closed. */
     struct hf_zookeeper_registration *next;
     struct hf_zookeeper_registration **link;
 
     /* What the user wants. */
     void *data; /* NULL: null */
     size_t bytes;
-    uint64_t data_number;          /* counts the data, from 1 */
-    struct hf_zookeeper_acl *acls; /* one block of memory; NULL: of the URL */
+    uint64_t data_number;          /* which data these are: 1 at first, one more
+                                      with each set */
+    struct hf_zookeeper_acl *acls; /* one block of memory; NULL: the access list
+                                      that the URL says */
     size_t acl_count;
 
     unsigned state; /* enum hf_registration_state, by hf_registration_move() */
@@ -150,34 +163,36 @@ struct hf_zookeeper_registration {
         struct hf_registration_creating creating;
         struct hf_registration_removing removing;
     } in;
-    struct hf_error why; /* it is not registered; HF_OK: it is */
+    struct hf_error why; /* why it is not registered; HF_OK: it is registered */
 
-    /* The node of .path, as the last EXISTS behind a write or an event has
-     * shown it. */
+    /* The watch of .path, and the node as the last EXISTS has shown it. */
     struct hf_zookeeper_watch *watch; /* NULL: ENDED */
     struct hf_zookeeper_stat stat; /* of our node, or of the node that blocks */
-    /* .czxid of our node once it had the data, so that the user may know of it;
-     * HF_REGISTRATION_NO_NODE: there is no such node. */
+    /* The czxid of our node, if it has had the data, so that it counts as
+     * registered for the user.  HF_REGISTRATION_NO_NODE: there is no such node.
+     */
     int64_t registered_czxid;
-    uint64_t written; /* .data_number of the data that our node has; 0: of
-                         none */
-    /* The session whose node may be there or come yet; 0: none.  It is the
-     * current session from the beginning, because another registration of the
-     * path, or the user, may have made the node: only an EXISTS behind a sync
-     * says that there is none. */
+    uint64_t written; /* .data_number of the data that our node has; 0: not
+                         known to have any */
+    /* The id of the session whose node may exist, or may still be created; 0:
+     * none.  It is set to the current session from the beginning, because an
+     * earlier registration of the path, or the user, may have created a node in
+     * it.  Only an EXISTS behind a sync shows that there is none. */
     int64_t session;
-    /* The same of an earlier session, which has ended: its node may be there
-     * until the servers notice; 0: none. */
+    /* The id of an earlier session, which has ended: its node may exist until
+     * the servers notice the end.  0: none. */
     int64_t created_in_session;
 
     struct hf_registration_step step;
     struct hf_retry_state retry;
     struct hf_zookeeper_timer retry_timer;
-    /* Called when a step has ended, from its last operation. */
+    /* Called when the last operation of a step has ended. */
     void (*step_ended)(struct hf_zookeeper_registration *registration);
-    enum hf_zookeeper_mode parent_mode; /* of nodes above it: CONTAINER, or
-                                           PERSISTENT for old servers */
-    char *parent; /* room for the path of such a node, as long as .path */
+    enum hf_zookeeper_mode parent_mode; /* of the nodes above the node:
+                                           CONTAINER, or PERSISTENT for old
+                                           servers */
+    char *parent; /* room for the path of a node above the node, as long as
+                     .path */
 
     struct hf_registration_report report;
     struct hf_zookeeper_wait *waits;
@@ -186,8 +201,8 @@ struct hf_zookeeper_registration {
 
 /* ------------------------------------------------- _state, with the lock -- */
 
-/* A registration of ${path} in CREATING, without its watch and in no list.
- * NULL: no memory. */
+/* Allocate a registration of ${path} in the state CREATING.  It has no watch
+ * and is in no list.  NULL: no memory. */
 struct hf_zookeeper_registration *
 hf_registration_alloc(struct hf_zookeeper *zookeeper, const char *path);
 
@@ -198,14 +213,15 @@ void hf_registration_dereference(struct hf_zookeeper_registration *r);
 void hf_registration_move(struct hf_zookeeper_registration *r,
                           enum hf_registration_state state);
 
-/* The data of the state; ${r} must be in that state. */
+/* Return the data of the state after which the function is named; ${r} must be
+ * in that state. */
 struct hf_registration_creating *
 hf_registration_creating(struct hf_zookeeper_registration *r);
 struct hf_registration_removing *
 hf_registration_removing(struct hf_zookeeper_registration *r);
 
-/* Was a node of this session seen that is not known to be gone?  False in
- * FAILED, where nobody looks at the node. */
+/* Was a node of this session seen, which is not known to be gone?  False in the
+ * state FAILED, because the node is not watched there. */
 bool hf_registration_has_node(const struct hf_zookeeper_registration *r);
 
 /* Take ${r} out of the list of its handle, unless it is in none. */
@@ -215,22 +231,24 @@ void hf_registration_unlink(struct hf_zookeeper_registration *r);
 void hf_registration_check_invariants(
     const struct hf_zookeeper_registration *r);
 
-/* Something has changed: have what the user does not know yet reported. */
+/* If there is something that the user was not notified of yet, queue the
+ * callback. */
 void hf_registration_notify(struct hf_zookeeper_registration *r);
 
-/* Report nothing any more. */
+/* Report no more events to the user. */
 void hf_registration_discard_events(struct hf_zookeeper_registration *r);
 
 /* -------------------------------------------------- _step, with the lock -- */
 
-/* Begin a step; none is under way.  It may end at once. */
+/* Begin a step of ${kind}.  No step may be under way.  The step may end before
+ * this returns. */
 void hf_registration_begin(struct hf_zookeeper_registration *r,
                            enum hf_registration_step_kind kind);
 
-/* Have the timer of the next attempt run. */
+/* Set the timer for the next attempt, after a pause that grows with each. */
 void hf_registration_retry(struct hf_zookeeper_registration *r);
 
-/* End what has not been sent of the step. */
+/* Cancel the operations of the step that were not sent yet. */
 void hf_registration_cancel_unsent(struct hf_zookeeper_registration *r);
 
 /* Does the EXISTS of the step show a node of this session? */
@@ -238,33 +256,36 @@ bool hf_registration_sees_own(const struct hf_zookeeper_registration *r);
 
 /* ----------------------------------------------- _removal, with the lock -- */
 
-/* The user has freed ${r}: delete the node.  ${wait} (NULL: none) is ended when
- * that is done. */
+/* To be called when the user has freed ${r}: delete the node.  ${wait}, if not
+ * NULL, is ended when that is done. */
 void hf_registration_remove(struct hf_zookeeper_registration *r,
                             struct hf_zookeeper_wait *wait);
 
-/* No step is under way: begin the next one of the removal. */
+/* Begin the next step of the removal, or end the removal.  No step may be under
+ * way. */
 void hf_registration_removal_next(struct hf_zookeeper_registration *r);
 
-/* A step of the removal has ended. */
+/* To be called when a step has ended in the state REMOVING: decide how the
+ * removal goes on. */
 void hf_registration_removal_step_ended(struct hf_zookeeper_registration *r);
 
-/* The removal has ended with ${status}. */
+/* End the removal with ${status} and ${text}: stop the watch and the timer, and
+ * end its wait. */
 void hf_registration_removal_end(struct hf_zookeeper_registration *r,
                                  hf_status status, const char *text);
 
 /* --------------------------------------------------------- with the lock -- */
 
-/* A registration of ${path}, which has references to ${zookeeper} and is in its
- * list.  NULL: no memory. */
+/* Make a registration of ${path} with its watch, and add it to the list of
+ * ${zookeeper}.  NULL: no memory. */
 struct hf_zookeeper_registration *
 hf_registration_new(struct hf_zookeeper *zookeeper, const char *path);
 
-/* Go on, unless a step is under way or there is nothing to do. */
+/* Begin the next step, unless a step is under way or there is nothing to do. */
 void hf_registration_resume(struct hf_zookeeper_registration *r);
 
-/* For all registrations of the handle: it has a connection, it has given up to
- * connect, its session has ended, it is closed. */
+/* Notify all registrations of the handle: of a connection, that the reconnect
+ * policy has given up, that the session is lost, that the handle is closed. */
 void hf_zookeeper_registrations_up(struct hf_zookeeper *zookeeper);
 void hf_zookeeper_registrations_gave_up(struct hf_zookeeper *zookeeper);
 void hf_zookeeper_registrations_lost(struct hf_zookeeper *zookeeper);

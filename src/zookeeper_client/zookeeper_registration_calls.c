@@ -13,8 +13,8 @@
 
 /* --------------------------------------------------------------- copies -- */
 
-/* A copy of ${bytes} bytes of ${data}, which are not NULL even if there are
- * none.  NULL: no memory. */
+/* A copy of ${bytes} bytes of ${data}; not NULL even if ${bytes} is 0.  NULL:
+ * no memory. */
 static void *copy_data(const void *data, size_t bytes)
 {
     void *copy = hf_alloc(bytes > 0 ? bytes : 1);
@@ -79,8 +79,9 @@ static hf_status check(const struct hf_zookeeper *zookeeper, const char *path,
     return hf_zk_op_check(&create, &zookeeper->context, error);
 }
 
-/* Is ${path} free?  A removal that is under way there is ended: servers carry
- * out what it has sent before what the new registration sends. */
+/* Check that the handle has no registration of ${path}.  If a removal of the
+ * path is under way, it is ended; servers carry out what it has sent before
+ * what the new registration sends. */
 static hf_status take_path(struct hf_zookeeper *zookeeper, const char *path,
                            struct hf_error *error)
 {
@@ -220,7 +221,7 @@ hf_zookeeper_registration_set(struct hf_zookeeper_registration *registration,
 
 /* ----------------------------------------------------------------- wait -- */
 
-/* The .is_over: is there nothing to wait for when the wait begins? */
+/* The .is_over of the wait: true if it ends at once, with ${why}. */
 static bool is_over(const void *object, struct hf_error *why)
 {
     const struct hf_zookeeper_registration *r = object;
@@ -297,8 +298,8 @@ static void end_use(struct hf_zookeeper_registration *r,
     hf_registration_remove(r, wait);
 }
 
-/* Wait for a callback that runs on another thread, drop the user's reference,
- * leave the monitor and call .drop. */
+/* Wait until a callback that runs on another thread has returned.  Then drop
+ * the user's reference, leave the monitor and call .drop of the user. */
 static void leave(struct hf_zookeeper_registration *r)
 {
     struct hf_monitor *monitor = r->zookeeper->monitor;

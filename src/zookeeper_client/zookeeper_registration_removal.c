@@ -3,16 +3,16 @@
  * The removal of a registration: its node is deleted, and nothing that was sent
  * can make it again.
  *
- * A node of this session counts as that of the registration, also
- * if an earlier registration of the path made it, or the user by a create.  So
- * nothing that the registration itself has sent says that there is none.
+ * Every node of this session at the path counts as that of the registration,
+ * even if an earlier registration of the path or a create of the user made it.
+ * So what this registration has sent does not show that there is no such node.
  *
  * A create whose answer was lost may have been carried out or not.  A sync and
- * an EXISTS behind it, in the same session, say which: servers carry out the
- * requests of a session in order, and what it sent on an earlier connection is
- * either carried out before those of the next one or refused, because the
- * session has moved (PrepRequestProcessor.checkSession() of ZooKeeper).  Once
- * the session is over, its node is not ours to delete: it goes with the
+ * an EXISTS behind it in the same session show which.  Servers carry out the
+ * requests of a session in order.  A request of an earlier connection is either
+ * carried out before the requests of the next connection, or refused because
+ * the session has moved (PrepRequestProcessor.checkSession() of ZooKeeper).
+ * Once the session is over, its node is not ours to delete: it goes with the
  * session.
  */
 #include <string.h>
@@ -85,16 +85,16 @@ static void delete_ended(struct hf_zookeeper_registration *r)
         try_later(r, &r->step.write);
 }
 
-/* The step said nothing of the node, and what was known of it before may be
- * old. */
+/* The step did not show the node, and what was known of it before may be out of
+ * date: look at it again. */
 static void check_first(struct hf_zookeeper_registration *r)
 {
     hf_registration_removing(r)->seen = false;
     hf_registration_removal_next(r);
 }
 
-/* The EXISTS of a step was answered; the step may have begun before the
- * removal.  The EXISTS may show the node of an earlier session. */
+/* The EXISTS of a step was answered.  The step may have begun before the
+ * removal, and the node may be that of an earlier session. */
 static void exists_ended(struct hf_zookeeper_registration *r)
 {
     const struct hf_registration_step *step = &r->step;
@@ -132,9 +132,9 @@ void hf_registration_removal_step_ended(struct hf_zookeeper_registration *r)
         try_later(r, &step->exists);
 }
 
-/* The removal has a reference of its own.  A step that is under way has to end
- * first, because its answer says what it has left.  It ends sooner if its
- * operations that were not sent are cancelled. */
+/* The removal has a reference of its own.  A step that is under way must end
+ * first, because its answer shows whether there is a node.  Its unsent
+ * operations are cancelled, so that it ends sooner. */
 void hf_registration_remove(struct hf_zookeeper_registration *r,
                             struct hf_zookeeper_wait *wait)
 {

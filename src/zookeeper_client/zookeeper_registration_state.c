@@ -21,7 +21,8 @@
 #define TO(name) (1u << HF_REGISTRATION_##name)
 #define END_OF_USE (TO(REMOVING) | TO(CLOSED))
 
-/* The legal moves.  What has failed or was freed never creates a node again. */
+/* The legal changes of the state.  A registration that has failed or was freed
+ * never creates a node again. */
 static const struct hf_state_machine_state states[] = {
     [STATE(CREATING)] = {"CREATING", TO(CREATING) | TO(BLOCKED) | TO(CHECKING) |
                                          TO(REGISTERED) | TO(FAILED) |
@@ -41,7 +42,7 @@ static const struct hf_state_machine_state states[] = {
 static const struct hf_state_machine table = {"registration", states,
                                               sizeof states / sizeof states[0]};
 
-/* The data of a state begin anew with it. */
+/* The data of a state are zeroed when it is entered. */
 void hf_registration_move(struct hf_zookeeper_registration *r,
                           enum hf_registration_state state)
 {
@@ -172,7 +173,7 @@ void hf_registration_unlink(struct hf_zookeeper_registration *r)
 
 /* ------------------------------------------------------------- reporting -- */
 
-/* Is a node gone that the user was notified of? */
+/* Is the node gone that was last reported as REGISTERED? */
 static bool is_loss_due(const struct hf_zookeeper_registration *r)
 {
     int64_t reported_czxid = r->report.reported_czxid;
@@ -211,7 +212,7 @@ void hf_registration_discard_events(struct hf_zookeeper_registration *r)
     hf_registration_dereference(r);
 }
 
-/* Set ${event} to what is to be reported first, and note that it was reported.
+/* Set ${event} to the next event to report, and note that it was reported.
  * False: there is nothing to report. */
 static bool take_event(struct hf_zookeeper_registration *r,
                        struct hf_zookeeper_registration_event *event,

@@ -3,24 +3,26 @@
  * Steps of a registration: a write and an EXISTS behind it, and when to try
  * again.
  *
- * A step has ended when both operations have.  If a server has answered the
- * EXISTS, or the write of a step without one, the next step may begin at once.
- * Otherwise operations may be ending all over the handle, and an operation that
- * began now could end like that, too: so the next step waits for a timer or a
- * connection.
+ * A step has ended when both of its operations have ended.  If a server has
+ * answered the EXISTS (or the write, if the step has no EXISTS), the next step
+ * may begin at once.  Otherwise the connection or the handle may be ending, and
+ * the operations of a new step would fail in the same way.  So the next step
+ * then waits for a timer or a connection.
  */
 #include <assert.h>
 
 #include "base/error.h"
 #include "zookeeper_client/zookeeper_registration.h"
 
-/* The backoff of attempts. */
+/* The pause after a failed step: it grows from the first of these to the
+ * second. */
 #define RETRY_MS 50
 #define RETRY_MAX_MS 10000
 
 /* --------------------------------------------------------------- its end -- */
 
-/* An operation has ended, or all of them have been begun. */
+/* Count down .under_way: an operation has ended, or the step has begun all of
+ * its operations.  The last one ends the step. */
 static void one_ended(struct hf_zookeeper_registration *r)
 {
     assert(r->step.under_way > 0);
@@ -99,9 +101,9 @@ write_of(const struct hf_zookeeper_registration *r,
     return op;
 }
 
-/* How long ${op} may wait.  A SET or a DELETE rests on an earlier EXISTS, so it
- * must not wait for another connection: until that comes, somebody else may
- * make a node there that has the same version. */
+/* How long ${op} may wait for a connection.  A SET or a DELETE uses the version
+ * that an earlier EXISTS has shown, so it must not wait: meanwhile somebody
+ * else may create a node there that has the same version. */
 static uint64_t wait_ms_of(const struct hf_zookeeper_op *op)
 {
     return op->kind == HF_ZOOKEEPER_SET || op->kind == HF_ZOOKEEPER_DELETE
@@ -131,8 +133,8 @@ static void begin_operation(struct hf_zookeeper_registration *r,
     hf_registration_dereference(r);
 }
 
-/* One operation more counts as under way until all have been begun, because
- * each may end at once. */
+/* .under_way begins with 1, so that the step does not end before all of its
+ * operations were begun, because each may end at once. */
 void hf_registration_begin(struct hf_zookeeper_registration *r,
                            enum hf_registration_step_kind kind)
 {
@@ -159,8 +161,8 @@ void hf_registration_begin(struct hf_zookeeper_registration *r,
     one_ended(r);
 }
 
-/* Without a connection the timer does nothing, and the next connection goes
- * on. */
+/* If there is no connection when the timer runs out, nothing is done; the
+ * registration goes on with the next connection. */
 void hf_registration_retry(struct hf_zookeeper_registration *r)
 {
     static const struct hf_retry_policy policy = {
@@ -183,8 +185,8 @@ static bool is_unsent(const struct hf_zookeeper_operation *operation)
     return operation != NULL && operation->zk_op.state == HF_ZK_OP_WAITING;
 }
 
-/* An EXISTS behind a write that was sent stays: it has to show what the write
- * has left. */
+/* If the write was sent, the EXISTS behind it is not cancelled, because it has
+ * to show the result of the write. */
 void hf_registration_cancel_unsent(struct hf_zookeeper_registration *r)
 {
     struct hf_registration_step *step = &r->step;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Everything happens in advance(): an event goes to the machine, and its step
- * is carried out.  An operation that ends while it is being begun calls
- * advance() again, so nothing may touch a retry after its operation was begun.
+ * All progress happens in advance(): it gives an event to the machine, and
+ * carries out the step that the machine answers with.  An operation that ends
+ * while it is being begun calls advance() again, so nothing may touch a retry
+ * after its operation was begun.
  */
 #include "zookeeper_client/zookeeper_retry.h"
 
@@ -16,8 +17,8 @@
 #include "base/time_math.h"
 #include "zookeeper_retry/retry_removal.h"
 
-/* The pause of a retry that goes on, when its operation could not be begun: for
- * lack of memory, or at a limit. */
+/* The pause of a retry with .goes_on after its operation could not be begun,
+ * for lack of memory or because of a limit. */
 #define NO_MEMORY_PAUSE_MS 100
 
 static void advance(struct hf_zookeeper_retry *retry,
@@ -42,7 +43,7 @@ hf_status hf_zookeeper_retry_random(struct hf_random *random,
 
 /* ------------------------------------------------------------------ life -- */
 
-/* Make ${retry} one of the handle. */
+/* Add ${retry} to the list of the handle. */
 static void link_to_handle(struct hf_zookeeper_retry *retry)
 {
     struct hf_zookeeper_retries *retries = &retry->user_op.zookeeper->retries;
@@ -62,7 +63,8 @@ static void unlink_from_handle(struct hf_zookeeper_retry *retry)
     retry->link = NULL;
 }
 
-/* Count ${retry} as one that goes on. */
+/* Count ${retry} as one that may go on without a user who waits; HF_ELIMIT if
+ * there are too many. */
 static hf_status count_in_background(struct hf_zookeeper_retry *retry,
                                      struct hf_error *error)
 {
@@ -80,7 +82,8 @@ static hf_status count_in_background(struct hf_zookeeper_retry *retry,
     return HF_OK;
 }
 
-/* ${retry} has ended, or was not begun: only the user has it now. */
+/* ${retry} has ended, or was not begun: free its machine and everything else
+ * that only a running retry needs.  The user's reference may still keep it. */
 static void retire(struct hf_zookeeper_retry *retry)
 {
     struct hf_zookeeper_retry *removal = retry->removal;
@@ -114,7 +117,8 @@ void hf_zookeeper_retry_destroy(struct hf_user_op *op)
     hf_zookeeper_dereference(zookeeper);
 }
 
-/* Notify the user, if there is one who has not got the end yet. */
+/* Give ${result} to the user, if there is one who was not notified of the end
+ * yet. */
 static void end_for_user(struct hf_zookeeper_retry *retry,
                          struct hf_zookeeper_result *result)
 {
@@ -151,8 +155,9 @@ static void finish(struct hf_zookeeper_retry *retry,
 
 /* ------------------------------------------------------------------ time -- */
 
-/* When to end the wait of the user.  An operation in flight ends by itself in
- * time, so meanwhile the timer is needed only by a retry that goes on. */
+/* When the timer must end the wait of the user.  An operation in flight has the
+ * user's deadline and ends by itself.  So while one is in flight, only a retry
+ * with .goes_on, whose operation may take longer, needs the timer. */
 static uint64_t user_deadline_ms(const struct hf_zookeeper_retry *retry)
 {
     bool answers = retry->waits_for == HF_ZOOKEEPER_RETRY_ANSWER;
@@ -182,7 +187,7 @@ static void begin_pause(struct hf_zookeeper_retry *retry, uint64_t pause_ms)
     hf_zookeeper_changed(retry->user_op.zookeeper);
 }
 
-/* Why ${retry} must not carry out ${step} but stop; HF_OK: it goes on. */
+/* Why ${retry} must stop instead of carrying out ${step}; HF_OK: it goes on. */
 static hf_status why_stop(const struct hf_zookeeper_retry *retry,
                           const struct hf_zk_retry_step *step)
 {
@@ -211,7 +216,7 @@ static const char *stop_text(hf_status status)
     }
 }
 
-/* Make ${retry}, which is zeroed, ready, with ${references} references. */
+/* Initialise ${retry}, which is zeroed, with ${references} references. */
 static void init(struct hf_zookeeper_retry *retry,
                  struct hf_zookeeper *zookeeper,
                  const struct hf_user_op_ops *ops, unsigned references)
@@ -224,8 +229,8 @@ static void init(struct hf_zookeeper_retry *retry,
 
 /* ------------------------------------------------------------- removals -- */
 
-/* Have a removal ready, with one reference, for what the next operation may
- * leave. */
+/* Allocate a removal, with one reference, for the node that the next operation
+ * may leave.  So the removal cannot fail later for lack of memory. */
 static hf_status reserve(struct hf_zookeeper_retry *retry, size_t path_bytes,
                          struct hf_error *error)
 {
@@ -277,8 +282,8 @@ static void operation_ended(void *arg, hf_status status,
     advance(retry, &event);
 }
 
-/* How long its next operation may take: as long as the user waits.  A
- * guaranteed delete goes on after that, and looks at the node first. */
+/* How long the next operation of ${retry} may take: as long as the user waits.
+ * A guaranteed delete then goes on with another operation. */
 static uint64_t wait_ms(const struct hf_zookeeper_retry *retry)
 {
     if (retry->only_try && !retry->goes_on)
@@ -288,8 +293,8 @@ static uint64_t wait_ms(const struct hf_zookeeper_retry *retry)
     return hf_max_ms(1, hf_before_ms(retry->deadline_at_ms, hf_now_ms()));
 }
 
-/* Begin the operation of ${step}.  If this is HF_OK, ${retry} may have ended by
- * now. */
+/* Begin the operation of ${step}.  If this returns HF_OK, ${retry} may have
+ * ended and may be freed. */
 static hf_status begin_operation(struct hf_zookeeper_retry *retry,
                                  struct hf_zk_retry_step *step,
                                  struct hf_error *error)
@@ -303,7 +308,8 @@ static hf_status begin_operation(struct hf_zookeeper_retry *retry,
         return status;
     hf_zookeeper_timer_stop(&retry->timer);
     if (retry->goes_on)
-        arm(retry); /* for the user, who does not wait as long */
+        arm(retry); /* because the user may stop waiting before the operation
+                       ends */
     step->op.priority = retry->priority;
     retry->waits_for = HF_ZOOKEEPER_RETRY_ANSWER;
     status = hf_zookeeper_operation_begin(retry->user_op.zookeeper, &step->op,
@@ -314,7 +320,8 @@ static hf_status begin_operation(struct hf_zookeeper_retry *retry,
     return status;
 }
 
-/* Complete ${event} by what the session is now, and whether anybody waits. */
+/* Fill in the fields of ${event} about the session, the time, and whether a
+ * user waits. */
 static void complete_event(const struct hf_zookeeper_retry *retry,
                            struct hf_zk_retry_event *event)
 {
@@ -329,7 +336,8 @@ static void complete_event(const struct hf_zookeeper_retry *retry,
     event->zxid = zookeeper->begun ? zookeeper->session->zxid : 0;
 }
 
-/* Carry ${step} out.  HF_OK, or why it cannot be, and ${error} has a text. */
+/* Carry out ${step}.  HF_OK, or why that is not possible, with a text in
+ * ${error}. */
 static hf_status carry_out(struct hf_zookeeper_retry *retry,
                            struct hf_zk_retry_step *step,
                            struct hf_error *error)
@@ -380,7 +388,7 @@ static void advance(struct hf_zookeeper_retry *retry,
     }
 }
 
-/* ${retry}, which has no operation under way, goes no further. */
+/* Stop ${retry}, which has no operation under way, because of ${status}. */
 static void stop(struct hf_zookeeper_retry *retry, hf_status status)
 {
     struct hf_zk_retry_event event = {.kind = HF_ZK_RETRY_STOPPED,
@@ -394,7 +402,8 @@ static void stop(struct hf_zookeeper_retry *retry, hf_status status)
 
 /* ------------------------------------------------------------- interface -- */
 
-/* An operation in flight ends first, and its end comes to advance(). */
+/* An operation in flight is cancelled, and advance() goes on when it has ended.
+ */
 void hf_zookeeper_retry_cancel(struct hf_user_op *op)
 {
     struct hf_zookeeper_retry *retry = of_user_op(op);
@@ -427,7 +436,7 @@ void hf_zookeeper_retry_reply(struct hf_zookeeper_retry *retry,
     advance(retry, &event);
 }
 
-/* Reserve what must be there before anything is sent. */
+/* Allocate what is needed before anything is sent. */
 static hf_status prepare(struct hf_zookeeper_retry *retry,
                          struct hf_error *error)
 {
@@ -471,8 +480,7 @@ static void woken(void *arg)
     }
 }
 
-/* ${retry} has two references: its own, and one of the function that begins
- * it. */
+/* ${retry} has two references: one until it ends, and one for the caller. */
 bool hf_zookeeper_retry_begin(struct hf_zookeeper *zookeeper,
                               struct hf_zookeeper_retry *retry,
                               const struct hf_zookeeper_retry_plan *plan,
@@ -518,8 +526,8 @@ void hf_zookeeper_retries_up(struct hf_zookeeper *zookeeper)
     retries->session = session;
 }
 
-/* The first retry without an operation in flight.  Those with one end when it
- * is answered. */
+/* The first retry without an operation in flight.  A retry with an operation in
+ * flight ends when the operation ends. */
 static struct hf_zookeeper_retry *
 next_idle(const struct hf_zookeeper_retries *retries)
 {

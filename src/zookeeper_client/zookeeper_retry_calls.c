@@ -53,7 +53,7 @@ static hf_status check_create(const struct hf_zookeeper *zookeeper,
                : hf_zk_retry_create_check(request->op, request->flags, error);
 }
 
-/* A hf_zookeeper_begin of a create. */
+/* The function of type hf_zookeeper_begin that begins a create. */
 static struct hf_zookeeper_user_op *
 begin_create(struct hf_zookeeper *zookeeper, const void *given,
              uint64_t wait_ms, const struct hf_zookeeper_completion *completion,
@@ -99,7 +99,7 @@ hf_status hf_zookeeper_create_protected_start(struct hf_zookeeper *zookeeper,
 
 /* ---------------------------------------------------------------- delete -- */
 
-/* A hf_zookeeper_begin of a guaranteed delete. */
+/* The function of type hf_zookeeper_begin that begins a guaranteed delete. */
 static struct hf_zookeeper_user_op *
 begin_delete(struct hf_zookeeper *zookeeper, const void *request,
              uint64_t wait_ms, const struct hf_zookeeper_completion *completion,
@@ -148,9 +148,10 @@ hf_status hf_zookeeper_delete_guaranteed_start(
  * user is called with no lock held: on the thread that waits for the update, or
  * where callbacks run. */
 struct update {
-    struct hf_zookeeper_retry retry; /* first: it is freed with that */
+    struct hf_zookeeper_retry retry; /* must be the first field, because it is
+                                        freed by this address */
     struct hf_zookeeper_change change;
-    struct hf_zookeeper_done done; /* of the user, for one that was started */
+    struct hf_zookeeper_done done; /* the user's callback, if no call waits */
 };
 
 struct update_request {
@@ -158,8 +159,9 @@ struct update_request {
     const struct hf_zookeeper_change *change;
 };
 
-/* The .ask of an update.  The caller that waited for this one may have left for
- * lack of descriptors, and its function is not to be called any more. */
+/* The .ask of an update: call the user's function and reply.  The call that
+ * waited for the update may have returned for lack of descriptors; then the
+ * user's function must not be called any more. */
 static void ask(struct hf_user_op *op)
 {
     struct hf_monitor *monitor = op->handle.monitor;
@@ -196,14 +198,16 @@ static const struct hf_user_op_ops update_ops = {
     .destroy = hf_zookeeper_retry_destroy,
 };
 
-/* The function of the user is not needed any more. */
+/* Call .drop of ${change}, because the user's function is not needed any more.
+ */
 static void drop(const struct hf_zookeeper_change *change)
 {
     if (change->drop != NULL)
         change->drop(change->arg);
 }
 
-/* The .fn of an update that was started: its end, for the user. */
+/* The callback for the end of an update that was started: report it to the
+ * user. */
 static void report_end(void *arg, const struct hf_zookeeper_result *result)
 {
     const struct update *update = arg;
@@ -231,7 +235,7 @@ static hf_status check_update(const struct hf_zookeeper *zookeeper,
     return hf_zookeeper_operation_check(zookeeper, &op, error);
 }
 
-/* A hf_zookeeper_begin of an update. */
+/* The function of type hf_zookeeper_begin that begins an update. */
 static struct hf_zookeeper_user_op *
 begin_update(struct hf_zookeeper *zookeeper, const void *given,
              uint64_t wait_ms, const struct hf_zookeeper_completion *completion,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The session of a handle.  What happens to it becomes states for the user, and
- * the operations and watches are notified, each by its own functions.
+ * The session of a handle.  Its events become states for the user, and are
+ * passed on to watches, retries, registrations and caches.
  */
 #include "zookeeper_client/zookeeper_session.h"
 
@@ -26,8 +26,8 @@ static void set_state(struct hf_zookeeper *zookeeper, enum hf_state state)
     hf_state_listeners_notify(&zookeeper->listeners, state);
 }
 
-/* Have the lines of the log say where the session is from now on.  If the
- * session is a client's, the client does that. */
+/* Have log lines name the session and its server from now on.  If the session
+ * is that of a client of locks, the client does so. */
 static void set_origin(struct hf_zookeeper *zookeeper)
 {
     struct hf_log_origin origin;
@@ -81,7 +81,8 @@ static void lost(void *user, const char *why)
     set_state(zookeeper, HF_STATE_CONNECTING);
 }
 
-/* The client has closed the session of the handle, and frees it later. */
+/* The client of locks has closed the session, and will free it: use it no more.
+ */
 static void leave_session(struct hf_zookeeper *zookeeper)
 {
     hf_zookeeper_watches_leave(zookeeper);
@@ -100,7 +101,7 @@ static void closed(void *user)
         hf_monitor_closed(zookeeper->monitor);
 }
 
-/* A line of the session for the user. */
+/* Write a log line of the session. */
 static void log_line(void *user, enum hf_log_level level, const char *format,
                      ...)
 {
@@ -116,8 +117,8 @@ static void log_line(void *user, enum hf_log_level level, const char *format,
 
 /* ----------------------------------------------------- beginning and end -- */
 
-/* The handles are off the loop.  The memory is that of the handle, which the
- * monitor frees later. */
+/* The I/O has closed its libuv handles.  Nothing is freed here, because their
+ * memory is part of the handle, which the monitor frees later. */
 static void io_closed(void *arg)
 {
     (void)arg;
@@ -147,9 +148,9 @@ static hf_status add_credentials(struct hf_zookeeper *zookeeper,
     return HF_OK;
 }
 
-/* Have the first connection take ${session} over.  It asks for the timeout that
- * the session was granted, because another timeout would change that of the
- * session. */
+/* Have the first connection take ${session} over.  The connection asks for the
+ * timeout that the session was granted, because another value would change the
+ * timeout of the session. */
 static void take_over(struct hf_zk_session_config *config,
                       const struct hf_zookeeper_session *session)
 {
@@ -222,8 +223,8 @@ void hf_zookeeper_stop(struct hf_zookeeper *zookeeper)
     hf_zookeeper_retries_close(zookeeper);
 }
 
-/* The session stays in memory as it is, and notifies nobody any more.  What was
- * sent and not answered ends as in a close. */
+/* The session stays in memory as it is, and notifies nobody any more.
+ * Operations that were sent end as in a close. */
 void hf_zookeeper_session_abandon(struct hf_zookeeper *zookeeper)
 {
     if (!zookeeper->begun)
@@ -249,7 +250,7 @@ static void run_due(void *owner)
     hf_zookeeper_run_due(owner);
 }
 
-/* A session lives by what is sent in time. */
+/* A session needs a thread or loop that sends pings in time. */
 static bool needs_poller(const void *owner)
 {
     const struct hf_zookeeper *zookeeper = owner;

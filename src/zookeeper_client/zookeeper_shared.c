@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A handle on the session of a client of locks: what it registers and what the
- * client locks live and die together.
+ * A handle on the session of a client of locks.  Ephemeral nodes of the handle
+ * and locks of the client belong to one session, so they are lost together.
  *
  * The monitor, the session and its I/O are the client's.  The handle has its
  * own queue of operations, listeners and watches, and memory that lives until
- * its last operation and watch are gone.  There may be several of one client.
+ * its last operation and watch are gone.  A client may have several handles.
  *
  * The close of a handle takes its watches out of the session, and ends its
  * operations as the close of a session does: those that were sent have a second
- * to be answered.  Then one callback behind all others of the client notifies
- * the user.  The close of the client ends the operations of all its handles; a
- * handle is still there after that, and has to be closed.
+ * to be answered.  Then a last callback, queued behind all others of the
+ * client, notifies the user.  The close of the client ends the operations of
+ * all its handles, but the user must still close each handle.
  */
 #include <assert.h>
 #include <stddef.h>
@@ -26,8 +26,8 @@
 #include "zookeeper_client/zookeeper_session.h"
 #include "zookeeper_client/zookeeper_watch.h"
 
-/* How long operations that were sent may be unanswered when a handle is closed,
- * before they end. */
+/* How long the close of a handle waits for answers to operations that were
+ * sent. */
 #define CLOSE_MS 1000
 
 static struct hf_zookeeper *of_user(const struct hf_session_user *user)
@@ -37,7 +37,7 @@ static struct hf_zookeeper *of_user(const struct hf_session_user *user)
 
 /* ----------------------------------------------------------------- close -- */
 
-/* Report the end to the user.  Releases the lock meanwhile. */
+/* Report the end of the close to the user.  Releases the lock meanwhile. */
 static void report_closed(struct hf_zookeeper *zookeeper)
 {
     const struct hf_result result = {.status = HF_OK, .text = ""};
@@ -48,7 +48,7 @@ static void report_closed(struct hf_zookeeper *zookeeper)
     hf_done_call(zookeeper->monitor, &done, &result);
 }
 
-/* Answer the close that waits, if there is one. */
+/* Wake the thread that waits in hf_zookeeper_close(), if there is one. */
 static void answer_close(struct hf_zookeeper *zookeeper)
 {
     struct hf_waiter *waiter = zookeeper->shared.waiter;
@@ -73,7 +73,8 @@ static void run_closed(void *arg)
         hf_zookeeper_dereference(zookeeper);
 }
 
-/* End what is unanswered, and take the handle out of the session. */
+/* End the operations that are not answered, and take the handle out of the
+ * session. */
 static void leave_session(struct hf_zookeeper *zookeeper)
 {
     struct hf_zk_listeners *listeners = &zookeeper->session->listeners;
@@ -87,8 +88,8 @@ static void leave_session(struct hf_zookeeper *zookeeper)
     hf_state_listeners_notify(&zookeeper->listeners, HF_STATE_CLOSED);
 }
 
-/* Nothing is waited for any more: have the last callback run.  The thread that
- * closes runs it where the user dispatches callbacks. */
+/* End the close: leave the session and queue the last callback.  If the user
+ * dispatches callbacks, the thread that closes runs it, so it is woken here. */
 static void end_close(struct hf_zookeeper *zookeeper)
 {
     struct hf_monitor *monitor = zookeeper->monitor;
@@ -110,7 +111,7 @@ static void queue_idle(void *user)
     hf_zookeeper_dereference(zookeeper);
 }
 
-/* Begin the close while the client lives. */
+/* Begin the close of a handle whose client is open. */
 static void begin_close(struct hf_zookeeper *zookeeper)
 {
     assert(!zookeeper->shared.closing);
@@ -122,8 +123,9 @@ static void begin_close(struct hf_zookeeper *zookeeper)
     hf_zookeeper_changed(zookeeper);
 }
 
-/* Wait until the last callback has run, and run callbacks where no other thread
- * does.  HF_EFORKED in the child of one that forked.  With the lock. */
+/* Wait until the last callback has run; run callbacks here if no other thread
+ * does.  HF_EFORKED if a callback has forked and this is the child.  Called
+ * with the lock. */
 static hf_status await_close(struct hf_zookeeper *zookeeper,
                              struct hf_waiter *waiter)
 {
@@ -142,9 +144,10 @@ static hf_status await_close(struct hf_zookeeper *zookeeper,
     return HF_OK;
 }
 
-/* The client is being closed, or was: wait for that, because it ends everything
- * that the handle has.  No callback can be queued any more.  If the program has
- * closed the descriptors, all of that has happened. */
+/* Close a handle whose client is closing or closed: wait for the end of the
+ * client's close, which ends everything of the handle.  No callback can be
+ * queued any more.  If the program has closed the library's descriptors, there
+ * is nothing to wait for. */
 static void close_behind_client(struct hf_zookeeper *zookeeper,
                                 struct hf_waiter *waiter)
 {
@@ -241,8 +244,8 @@ static void client_ended(struct hf_session_user *user)
     answer_close(of_user(user));
 }
 
-/* The program has closed the descriptors of the client, and so of the session.
- * A close of the handle that has begun ends with that. */
+/* The program has closed the descriptors of the client, which are also those of
+ * the session.  This ends a close of the handle that has begun. */
 static void client_abandons(struct hf_session_user *user)
 {
     struct hf_zookeeper *zookeeper = of_user(user);
@@ -280,7 +283,7 @@ static void use_session(struct hf_zookeeper *zookeeper,
     zookeeper->queue.user = zookeeper;
 }
 
-/* A handle on what the engine of ${client} has.  NULL: no memory. */
+/* Make a handle on the session of the engine of ${client}.  NULL: no memory. */
 static struct hf_zookeeper *new_handle(struct hf_client *client)
 {
     struct hf_zookeeper *zookeeper = hf_alloc(sizeof *zookeeper);

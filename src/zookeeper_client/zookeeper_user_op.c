@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Passing on results of ZooKeeper; beginning an operation for a public call,
- * and having what it begins sent.
+ * Passes results on to users; begins an operation for a public call, and has
+ * what it has begun sent.
  */
 #include "zookeeper_client/zookeeper_user_op.h"
 
@@ -21,8 +21,8 @@ void hf_zookeeper_user_op_init(struct hf_zookeeper_user_op *user_op,
     hf_user_op_init(&user_op->op, ops, zookeeper->monitor, references);
 }
 
-/* The .fn of the callback, without the lock: call that of the user, who may
- * read the result until it returns. */
+/* The .fn of the callback, called without the lock: call the user's function,
+ * which may read the result until it returns. */
 static void report(void *arg, const struct hf_result *result)
 {
     const struct hf_zookeeper_user_op *user_op = arg;
@@ -57,7 +57,8 @@ void hf_zookeeper_user_op_end(struct hf_zookeeper_user_op *user_op,
     hf_user_op_end(&user_op->op, status);
 }
 
-/* The result itself goes to the call that waits, or is read by report(). */
+/* If a call waits, it gets the result itself.  Otherwise report() reads the
+ * result. */
 void hf_zookeeper_user_op_take(struct hf_user_op *op, struct hf_result *result,
                                struct hf_error *why)
 {
@@ -83,10 +84,10 @@ struct user_op_call {
     const void *request;
     uint64_t wait_ms;
     struct hf_zookeeper_completion completion;
-    bool sends; /* what was begun is sent before the call returns */
+    bool sends; /* what was begun must be sent before the call returns */
 };
 
-/* A call that waits has its operation sent before it waits. */
+/* If the call waits, the operation is sent before it waits. */
 static struct hf_user_op *begin_call(struct hf_user_call *user_call,
                                      const struct hf_completion *completion,
                                      struct hf_error *error)
@@ -106,7 +107,8 @@ static struct hf_user_op *begin_call(struct hf_user_call *user_call,
     return &user_op->op;
 }
 
-/* Operations that callbacks begin are sent together, later. */
+/* Operations that are begun in callbacks are sent together, later, unless they
+ * are urgent. */
 static void leave_monitor(struct hf_user_call *user_call)
 {
     const struct user_op_call *call =

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Beginning a wait, ending it, and the public calls around that. */
+/* Begins waits, ends them, and waits for their end. */
 #include "zookeeper_client/zookeeper_wait.h"
 
 #include <assert.h>
@@ -11,7 +11,8 @@
 
 /* ------------------------------------------------------------------- end -- */
 
-/* ${wait} has ended, or its caller does not wait any more. */
+/* Stop the timer of ${wait} and take it out of its list, because it has ended
+ * or its caller does not wait any more. */
 static void leave(struct hf_zookeeper_wait *wait)
 {
     hf_zookeeper_timer_stop(&wait->deadline);
@@ -138,8 +139,8 @@ hf_status hf_zookeeper_wait_await(struct hf_zookeeper_wait *wait,
 
 /* ---------------------------------------------------------- public calls -- */
 
-/* The wait holds a reference of the handle: another thread may free the object,
- * which ends the wait and may drop the last other reference. */
+/* The wait holds a reference to the handle, because another thread may free the
+ * object.  That ends the wait, and may drop the last other reference. */
 hf_status hf_zookeeper_wait_run(struct hf_zookeeper *zookeeper,
                                 const char *api_name,
                                 const struct hf_zookeeper_wait_ops *ops,

@@ -49,7 +49,7 @@ static void destroy(struct hf_deferred_free *object)
 }
 
 /* Drop a reference; the last one has ${watch} freed after the lock is released,
- * because its handle may go with it. */
+ * because that may free the handle, too. */
 static void dereference(struct hf_zookeeper_watch *watch)
 {
     assert(watch->references > 0);
@@ -111,16 +111,15 @@ static void run_resync(void *arg)
         dereference(watch);
 }
 
-/* Have a RESYNC reported, which needs no memory. */
+/* Have .resync report a RESYNC.  This needs no memory. */
 static void queue_resync(struct hf_zookeeper_watch *watch)
 {
     watch->references++;
     hf_monitor_queue(watch->zookeeper->monitor, &watch->resync);
 }
 
-/* The kind of ${event}.  Events that servers report have the servers' numbers
- * in both enums.
- */
+/* The kind of ${event}.  Both enums use the numbers of ZooKeeper's protocol for
+ * the events of servers. */
 static enum hf_zookeeper_event_kind
 kind_of(const struct hf_zk_watch_event *event)
 {
@@ -129,8 +128,8 @@ kind_of(const struct hf_zk_watch_event *event)
                : (enum hf_zookeeper_event_kind)event->type;
 }
 
-/* The path of a node of ${event}, as the user knows it; its length is
- * ${bytes}. */
+/* The path of the node of ${event} without the chroot; ${bytes} is set to its
+ * length. */
 static const char *user_path_of(const struct hf_zookeeper_watch *watch,
                                 const struct hf_zk_watch_event *event,
                                 size_t *bytes)
@@ -144,7 +143,8 @@ static const char *user_path_of(const struct hf_zookeeper_watch *watch,
     return "/";
 }
 
-/* Have ${event} reported.  False if it cannot be kept. */
+/* Queue ${event} to be reported.  False if there is no memory, or too many
+ * events wait. */
 static bool queue_event(struct hf_zookeeper_watch *watch,
                         const struct hf_zk_watch_event *event)
 {
@@ -175,10 +175,10 @@ static void fire_for_library(struct hf_zookeeper_watch *watch,
     watch->on_fired.fn(watch->on_fired.arg, kind_of(event), path, bytes);
 }
 
-/* The .fired of the watcher.  A RESYNC takes its position among the events and
- * answers like every event, because answers that are queued behind it may show
- * changes that have events of their own.  Only .resync, which stands for events
- * that could not be kept, stands for all later ones too. */
+/* The .fired of the watcher.  A RESYNC of the session is queued like any event,
+ * and later events are queued behind it, because answers that are queued in
+ * between may show changes older than these events.  But while .resync is
+ * queued, later events are dropped, because it stands for them, too. */
 static void fired(struct hf_zk_watcher *watcher,
                   const struct hf_zk_watch_event *event)
 {
@@ -203,8 +203,8 @@ static struct hf_zookeeper_watch *of_set_again(struct hf_zk_op *op)
     return container_of(op, struct hf_zookeeper_watch, set_again);
 }
 
-/* If the watch could not be set again, the next connection tries once more.  A
- * free of the watch cancels the AddWatch. */
+/* The AddWatch that sets the watch again has ended.  If it failed, it is sent
+ * again on the next connection.  It is cancelled when the watch is freed. */
 static void set_again_ended(struct hf_zk_op *op, hf_status status,
                             struct hf_zookeeper_result *result)
 {
@@ -255,8 +255,8 @@ static void set_again(struct hf_zookeeper_watch *watch)
         set_again_released(op);
 }
 
-/* The watch of ${zookeeper} that ${watcher} is part of; NULL: it is of another
- * user of the session. */
+/* The watch of ${zookeeper} that ${watcher} is part of; NULL: ${watcher}
+ * belongs to another user of the session. */
 static struct hf_zookeeper_watch *
 of_watcher(const struct hf_zookeeper *zookeeper, struct hf_zk_watcher *watcher)
 {
@@ -268,7 +268,8 @@ of_watcher(const struct hf_zookeeper *zookeeper, struct hf_zk_watcher *watcher)
     return watch->zookeeper == zookeeper ? watch : NULL;
 }
 
-/* A path of the chroot itself ends with a "/" that the watches there lack. */
+/* For the chroot itself ${path} ends with "/", but .path of its watches does
+ * not. */
 void hf_zookeeper_watches_put_unreadable(struct hf_zookeeper *zookeeper,
                                          const char *path, bool unreadable)
 {
@@ -382,8 +383,8 @@ static enum hf_zk_watch_mode mode_of(enum hf_zookeeper_watch_kind kind)
     }
 }
 
-/* A watch of ${path}, whose AddWatch is encoded, so that a new session needs no
- * memory for it.  NULL: no memory. */
+/* Allocate a watch of ${path}.  Its AddWatch is encoded here, so that no memory
+ * is needed to set the watch again in a new session.  NULL: no memory. */
 static struct hf_zookeeper_watch *
 new_watch(struct hf_zookeeper *zookeeper, const char *path,
           enum hf_zookeeper_watch_kind kind,
@@ -476,8 +477,7 @@ hf_status hf_zookeeper_watch_open(struct hf_zookeeper *zookeeper,
     return status;
 }
 
-/* A request that nobody waits for: RemoveWatches, or AddWatch with a lower
- * mode. */
+/* The end of a request of ask_to_forget(): nobody waits for it. */
 
 static void unwatch_ended(struct hf_zk_op *op, hf_status status,
                           struct hf_zookeeper_result *result)
@@ -497,8 +497,9 @@ static const struct hf_zk_op_callbacks unwatch_callbacks = {
     .released = unwatch_released,
 };
 
-/* Ask the server for ${what} at the path of ${watch}.  Without memory the
- * server keeps a watch that nobody needs, until the connection ends. */
+/* Ask the server to remove or lower what it watches at the path of ${watch}, as
+ * ${what} says.  Without memory nothing is sent, and the server keeps a watch
+ * that nobody needs, until the connection ends. */
 static void ask_to_forget(struct hf_zookeeper_watch *watch,
                           enum hf_zk_unwatch what)
 {
@@ -509,7 +510,8 @@ static void ask_to_forget(struct hf_zookeeper_watch *watch,
         return;
     *unwatch = (struct hf_zk_op){
         .callbacks = &unwatch_callbacks,
-        .kind = HF_ZOOKEEPER_SYNC, /* the answer brings nothing */
+        .kind = HF_ZOOKEEPER_SYNC, /* any kind that is no write and has no watch
+                                      flag */
         .opcode = lowers ? HF_ZK_ADD_WATCH : HF_ZK_REMOVE_WATCHES,
         .path = "",
         .only_try = true,
@@ -525,16 +527,16 @@ static void ask_to_forget(struct hf_zookeeper_watch *watch,
     hf_zookeeper_changed(watch->zookeeper);
 }
 
-/* Cancel ${op}.  That makes room for others, which are sent then. */
+/* Cancel ${op}, and have operations sent for which that makes room. */
 static void cancel(struct hf_zookeeper *zookeeper, struct hf_zk_op *op)
 {
     hf_zk_op_queue_cancel(&zookeeper->queue, op, hf_now_ms());
     hf_zookeeper_changed(zookeeper);
 }
 
-/* No operation sets ${watch} any more.  An AddWatch is cancelled, because one
- * that is sent later would change what the server keeps for other watches of
- * that path. */
+/* Detach ${watch} from the operations that were to set it.  An AddWatch is also
+ * cancelled, because it would change what the server keeps for other watches of
+ * the path. */
 static void leave_operations(struct hf_zookeeper_watch *watch)
 {
     struct hf_zookeeper_operation *operation;
@@ -578,8 +580,8 @@ first_in_session(const struct hf_zookeeper *zookeeper)
     return watcher != NULL ? watcher->user : NULL;
 }
 
-/* Each search begins anew, because the end of an operation may free other
- * watches. */
+/* The search begins anew each time, because the end of an operation may free
+ * other watches. */
 void hf_zookeeper_watches_leave(struct hf_zookeeper *zookeeper)
 {
     struct hf_zookeeper_watch *watch;
@@ -610,8 +612,8 @@ void hf_zookeeper_watch_delete(struct hf_zookeeper_watch *watch)
     dereference(watch);
 }
 
-/* .drop is called here, and not with the memory of the watch, which events that
- * were queued may keep for a while: no callback follows this call. */
+/* No callback follows this call, so .drop is called here, although queued
+ * events may keep the memory of the watch for a while. */
 void hf_zookeeper_watch_free(struct hf_zookeeper_watch *watch)
 {
     struct hf_monitor *monitor;
