@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A cache of a user: the tree, and what keeps it as the servers have it.  The
- * monitor of the handle guards all of it.
+ * A cache of a user: the tree of nodes, the reader that keeps it up to date,
+ * and the report of changes to the user.  The monitor of the handle guards all
+ * of it.
  *
- * The tree (cache_tree.h) says what is to be read.  The reader has a fixed
- * number of reads, which it begins while something is to be read.  Its watch,
- * or the watches of the nodes where servers have no recursive ones, mark what
- * has changed.  The report queues one callback, which takes changes from the
+ * The tree (cache_tree.h) says which nodes are to be read.  The reader begins
+ * reads while there are such nodes, up to a fixed number at a time.  An event
+ * of a watch marks the node that has changed as to be read.  That is one
+ * recursive watch, or, with servers that have no recursive watches, watches of
+ * each node.  The report queues one callback, which takes changes from the
  * tree, so that nothing is allocated for an event.
  *
  *   UNWATCHED    nothing is read yet: the watch is being set, or is to be
@@ -24,7 +26,7 @@
 #include "zookeeper_client/zookeeper_wait.h"
 #include "zookeeper_client/zookeeper_watch.h"
 
-/* Reads of one cache that are under way at most. */
+/* At most this many reads of one cache are under way. */
 #define HF_CACHE_READS_MAX 128
 
 enum hf_cache_state {
@@ -35,16 +37,17 @@ enum hf_cache_state {
     HF_CACHE_STOPPED
 };
 
-/* What the reader knows of the connection of the session. */
+/* Whether the session is connected, as far as the reader is concerned. */
 enum hf_cache_connection {
-    HF_CACHE_NOT_CONNECTED, /* what is begun waits for one */
+    HF_CACHE_NOT_CONNECTED, /* operations that are begun wait for a connection
+                             */
     HF_CACHE_CONNECTED,
-    /* Something has ended without an answer: nothing is begun before the next
-     * connection. */
+    /* An operation has ended without an answer: nothing is begun before the
+     * next connection. */
     HF_CACHE_AWAITS_CONNECTION
 };
 
-/* A read under way, or in the list of those that are free. */
+/* A read under way, or a free one, which is in .free_reads of the cache. */
 struct hf_cache_read {
     struct hf_zookeeper_cache *cache;
     struct hf_cache_node *node;               /* NULL: it is free */
@@ -52,13 +55,13 @@ struct hf_cache_read {
     struct hf_cache_read *next_free;
 };
 
-/* A path that is made when it is needed. */
+/* Memory for a path, which is written when it is needed. */
 struct hf_cache_path {
     char *text;
     size_t room;
 };
 
-/* All fields under the monitor's lock. */
+/* All fields are used with the monitor's lock. */
 struct hf_zookeeper_cache {
     struct hf_zookeeper *zookeeper;
     struct hf_cache_tree tree;
@@ -66,19 +69,28 @@ struct hf_zookeeper_cache {
     /* The reader. */
     unsigned state; /* enum hf_cache_state, by hf_cache_move() */
     enum hf_cache_connection connection;
-    struct hf_zk_listener listener;   /* of the handle, until STOPPED */
-    struct hf_zookeeper_watch *watch; /* NULL: none, or each node has its own */
-    struct hf_zookeeper_operation *watch_op; /* that sets .watch; NULL: none */
-    unsigned cut_watches; /* cuts of the AddWatch, see cache_reader.c */
-    struct hf_zookeeper_operation *sync; /* after a new connection, or NULL */
+    struct hf_zk_listener listener;   /* added to .parts of the handle, until
+                                         STOPPED */
+    struct hf_zookeeper_watch *watch; /* the recursive watch; NULL: none yet, or
+                                         each node has its own watches */
+    struct hf_zookeeper_operation *watch_op; /* the operation that sets .watch;
+                                                NULL: none is under way */
+    unsigned cut_watches; /* how often the AddWatch got no answer, see is_cut()
+                             in cache_reader.c */
+    struct hf_zookeeper_operation *sync; /* the sync after a new connection,
+                                            while it is under way, or NULL */
     bool sync_due;
-    unsigned sync_failures; /* of the server, since the last other answer */
+    unsigned sync_failures; /* how often the server failed the sync, since
+                               another answer to it */
     struct hf_cache_read reads[HF_CACHE_READS_MAX];
     struct hf_cache_read *free_reads;
-    bool reading;                    /* the reader begins reads just now */
-    struct hf_zookeeper_timer pause; /* while set nothing is begun */
-    uint64_t pause_ms;               /* the last one; 0: an answer came since */
-    bool initialised;                /* the cache was CURRENT once */
+    bool reading;                    /* the reader is in its loop that begins
+                                        reads */
+    struct hf_zookeeper_timer pause; /* while it is set, nothing is begun */
+    uint64_t pause_ms;               /* the last pause; 0: an answer came since
+                                      */
+    bool initialised;                /* the cache has been CURRENT at least once
+                                      */
     struct hf_cache_path read_path;
 
     /* Calls that wait until everything is read. */
@@ -87,15 +99,18 @@ struct hf_zookeeper_cache {
     /* The report. */
     struct hf_zookeeper_on_change on_change;
     struct hf_callback callback;
-    struct hf_zookeeper_timer report_timer; /* after a lack of memory */
+    struct hf_zookeeper_timer report_timer; /* to report again after a lack of
+                                               memory */
     struct hf_cache_path report_path;
     bool initialised_reported;
-    struct hf_user_callback user; /* around .on_change.fn */
-    unsigned references; /* the user's, and one of .callback while queued */
+    struct hf_user_callback user; /* guards the calls of .on_change.fn */
+    unsigned references; /* one for the user, and one for .callback while it is
+                            queued */
     struct hf_deferred_free deferred;
 };
 
-/* Set ${path} to that of ${node}.  NULL: no memory. */
+/* Write the path of ${node} to ${path}, and return its text.  NULL: no memory.
+ */
 const char *hf_cache_path_of(struct hf_cache_path *path,
                              const struct hf_cache_tree *tree,
                              const struct hf_cache_node *node);
@@ -105,15 +120,16 @@ const char *hf_cache_path_of(struct hf_cache_path *path,
 /* Change the state, as the table in cache_state.c allows. */
 void hf_cache_move(struct hf_zookeeper_cache *cache, enum hf_cache_state state);
 
-/* Is every change noticed, by .watch or by the watches of the nodes? */
+/* Are the watches in use, .watch or those of the nodes, so that every change is
+ * noticed?  True in FILLING, CURRENT and CATCHING_UP. */
 bool hf_cache_follows(const struct hf_zookeeper_cache *cache);
 
-/* Is there a connection, with the watch set and the sync answered, and has
- * everything been read of which it is known that it has changed? */
+/* Is everything read?  That is so if there is a connection, the watch is set,
+ * the sync was answered, and no node is to be read or being read. */
 bool hf_cache_is_current(const struct hf_zookeeper_cache *cache);
 
-/* Everything has been read: end the waits for that.  The first time on a
- * connection the tree is marked as well, so that the user is notified. */
+/* To be called when hf_cache_is_current(): change the state to CURRENT and end
+ * the waits.  If the state was another, the user will be notified, too. */
 void hf_cache_be_current(struct hf_zookeeper_cache *cache);
 
 /* Assert the invariants of ${cache}. */
@@ -121,7 +137,8 @@ void hf_cache_check(const struct hf_zookeeper_cache *cache);
 
 /* ---------------------------------------------------------------- reader -- */
 
-/* Begin to follow what the servers have, and end that.  With the lock. */
+/* hf_cache_reader_start() begins to watch and read.  hf_cache_reader_stop()
+ * ends that.  Called with the lock. */
 void hf_cache_reader_start(struct hf_zookeeper_cache *cache);
 void hf_cache_reader_stop(struct hf_zookeeper_cache *cache);
 
@@ -131,7 +148,7 @@ void hf_cache_reader_stop(struct hf_zookeeper_cache *cache);
 void hf_cache_report_init(struct hf_zookeeper_cache *cache,
                           struct hf_zookeeper_on_change on_change);
 
-/* Have the changes that wait be reported.  With the lock. */
+/* Queue the callback if there are changes to report.  Called with the lock. */
 void hf_cache_report(struct hf_zookeeper_cache *cache);
 
 /* Drop the user's reference of ${cache}, whose reader has been stopped, and
@@ -141,8 +158,8 @@ void hf_cache_drop_and_leave(struct hf_zookeeper_cache *cache);
 
 /* -------------------------------------------- queries: zookeeper_cache.c -- */
 
-/* Set ${list} to ${top}, which is known, and what is known up to ${depth}
- * levels below it.  HF_ENOMEM. */
+/* Set ${list} to a list of ${top}, whose content must be known, and of the
+ * known nodes up to ${depth} levels below it.  HF_ENOMEM for lack of memory. */
 hf_status hf_cache_query_list(const struct hf_cache_tree *tree,
                               struct hf_cache_node *top, uint64_t depth,
                               struct hf_zookeeper_cache_list **list);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a cache has of a node at one time: its Stat and its data.  It never
- * changes, so that users, events and the cache share it, each with a reference.
- * Where only the Stat of a node has changed, the new content shares the data of
+ * The content of a node at one time: its Stat and its data.  A content never
+ * changes, so users, events and the cache can share it, each with a reference.
+ * If only the Stat of a node has changed, the new content shares the data of
  * the old one.
  */
 #ifndef HF_ZOOKEEPER_CACHE_CACHE_CONTENT_H
@@ -13,17 +13,18 @@
 struct hf_cache_content {
     struct hf_zookeeper_cache_node node; /* what users see */
     _Atomic unsigned references;
-    struct hf_cache_content *owner; /* of the data; NULL: this one has them */
+    struct hf_cache_content *owner; /* the content that has the data; NULL: they
+                                       are in .data here */
     unsigned char data[];
 };
 
-/* A content with one reference; ${data} are copied.  NULL: no memory. */
+/* Make a content with one reference.  ${data} are copied.  NULL: no memory. */
 struct hf_cache_content *
 hf_cache_content_new(const struct hf_zookeeper_stat *stat, const void *data,
                      size_t bytes);
 
-/* A content with ${stat} and the data of ${content}, which they share.  NULL:
- * no memory. */
+/* Make a content with ${stat} that shares the data of ${content}.  NULL: no
+ * memory. */
 struct hf_cache_content *
 hf_cache_content_with_stat(struct hf_cache_content *content,
                            const struct hf_zookeeper_stat *stat);
@@ -32,7 +33,8 @@ hf_cache_content_with_stat(struct hf_cache_content *content,
 struct hf_cache_content *
 hf_cache_content_reference(struct hf_cache_content *content);
 
-/* Drop a reference (NULL is fine).  On any thread. */
+/* Drop a reference; the last one frees ${content}, which may be NULL.  May be
+ * called on any thread. */
 void hf_cache_content_release(struct hf_cache_content *content);
 
 #endif

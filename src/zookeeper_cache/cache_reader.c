@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The reader of a cache: it watches, and reads what the tree wants.
+ * The reader of a cache: it sets watches, and reads the nodes that the tree
+ * marks as to be read.
  *
- * The watch comes before the first read, so that no change is missed.  A
- * recursive watch brings a RESYNC on each new connection, and every node is
- * compared then.  Where servers do not have such watches, each read of a node
- * sets a one-shot one, and what happens between its event and the next read is
- * seen by that read.
+ * The watch is set before the first read, so that no change is missed.  A
+ * recursive watch reports a RESYNC on each new connection; every node is then
+ * compared.  With servers that have no recursive watches, each read of a node
+ * sets a one-shot watch.  Changes between the event of that watch and the next
+ * read are seen by the read.
  *
- * A sync goes ahead of the reads of each new connection, because the server may
- * be behind the one before.  Its answer comes after the RESYNC, which marks the
- * nodes to be compared.  So when the sync is answered and nothing is left to
- * read, the cache is current.
+ * On each new connection a sync is sent before the reads, because the new
+ * server may be behind the previous one.  The answer to the sync comes after
+ * the RESYNC, which marks the nodes to be compared.  So when the sync is
+ * answered and no node is left to read, the cache is current.
  *
- * A read that got no answer stays to be read.  It is not begun again from
- * within its end, but on the next connection, or after a pause where memory or
- * the server is to blame.  A read that fails at the server says nothing of the
- * node, and is begun again as well, but only some times.
+ * If a read got no answer, its node stays marked.  The read is begun again on
+ * the next connection, or after a pause if the cause was a lack of memory or
+ * the server.  A read that the server answers with a failure of its own is also
+ * begun again, but only HF_CACHE_FAILURES_MAX times.
  */
 #include "zookeeper_cache/cache.h"
 
@@ -32,9 +33,9 @@
 #define PAUSE_MIN_MS 50
 #define PAUSE_MAX_MS 10000
 
-/* How often the AddWatch may be cut off by ends of connections, before that
- * counts as a server that does not know it.  Each time is as many connections
- * as HF_EUNSUPPORTED takes (op_queue.c). */
+/* How often the AddWatch may end with HF_EUNSUPPORTED because connections
+ * ended, before the servers count as not knowing it.  Each such end takes
+ * several connections (CUTS_MAX in op_queue.c). */
 #define CUT_WATCHES_MAX 4
 
 static void go_on(struct hf_zookeeper_cache *cache);
@@ -58,8 +59,8 @@ static void end_pause(void *arg)
     go_on(arg);
 }
 
-/* Did an operation that ended with ${status} get no answer, so that it has to
- * be begun again? */
+/* Did an operation end with ${status} and ${result} without an answer, so that
+ * it has to be begun again? */
 static bool is_unanswered(hf_status status,
                           const struct hf_zookeeper_result *result)
 {
@@ -71,22 +72,23 @@ static bool is_unanswered(hf_status status,
     case HF_ENOMEM:
         return true;
     case HF_EDENIED:
-        return result->error == 0; /* a credential is refused */
+        return result->error == 0; /* not an answer: a credential was refused */
     default:
         return false;
     }
 }
 
-/* Does an answer with ${status} say that the server has failed, and nothing of
- * the node?  HF_ELIMIT says something: the answer is longer than the user wants
- * any to be, however often it is asked for. */
+/* Does ${status} say that the server has failed, and nothing about the node?
+ * HF_ELIMIT is not such a status: the answer is longer than the user allows,
+ * and a repetition would not change that. */
 static bool says_nothing(hf_status status)
 {
     return status == HF_EPROTOCOL;
 }
 
-/* An operation got no answer.  It is begun again after a pause, if memory, a
- * limit or the server is to blame, else on the next connection. */
+/* An operation got no answer: decide when to begin again.  If the cause is a
+ * lack of memory, a limit or the server, after a pause, else on the next
+ * connection. */
 static void unanswered(struct hf_zookeeper_cache *cache, hf_status status,
                        const struct hf_zookeeper_result *result)
 {
@@ -100,12 +102,12 @@ static void unanswered(struct hf_zookeeper_cache *cache, hf_status status,
 
 /* --------------------------------------------------- watches of one node -- */
 
-/* The one-shot watches of a node, where servers do not have recursive ones. */
+/* The one-shot watches of a node, if the servers have no recursive watches. */
 struct node_watches {
     struct hf_zookeeper_cache *cache;
     struct hf_cache_node *node;
     struct hf_zookeeper_watch *data;     /* NULL: it was never set */
-    struct hf_zookeeper_watch *children; /* the same */
+    struct hf_zookeeper_watch *children; /* NULL: it was never set */
 };
 
 /* A one-shot watch has an event.  A RESYNC says that the session has ended, so
@@ -126,7 +128,8 @@ static void node_fired(void *arg, enum hf_zookeeper_event_kind kind,
     go_on(watches->cache);
 }
 
-/* The watch of ${node} that a read of ${kind} sets.  NULL: no memory. */
+/* The watch of ${node} that a read of ${kind} sets, made if necessary.  NULL:
+ * no memory. */
 static struct hf_zookeeper_watch *watch_of(struct hf_zookeeper_cache *cache,
                                            struct hf_cache_node *node,
                                            enum hf_zookeeper_op_kind kind,
@@ -152,7 +155,7 @@ static struct hf_zookeeper_watch *watch_of(struct hf_zookeeper_cache *cache,
     return *watch;
 }
 
-/* The .release of the tree. */
+/* The .release of the tree: delete the watches of ${node}. */
 static void delete_watches(struct hf_cache_node *node)
 {
     struct node_watches *watches = node->user;
@@ -297,8 +300,8 @@ static void fired(void *arg, enum hf_zookeeper_event_kind kind,
     go_on(cache);
 }
 
-/* From now on no change is missed: read the root first.  Without a ${recursive}
- * watch each node has its own. */
+/* To be called when no change can be missed any more: begin to read, with the
+ * root.  Without a ${recursive} watch each node gets its own watches. */
 static void follow(struct hf_zookeeper_cache *cache, bool recursive)
 {
     hf_cache_move(cache, HF_CACHE_FILLING);
@@ -310,9 +313,9 @@ static void follow(struct hf_zookeeper_cache *cache, bool recursive)
     cache->watch = NULL;
 }
 
-/* Did the AddWatch end because connections ended while it was in flight?  A
- * server that does not know AddWatch ends the connection, too, but says so
- * first, and is remembered for that. */
+/* Did the AddWatch fail only because connections ended while it was in flight?
+ * A server that does not know AddWatch also ends the connection, but answers
+ * first, and that answer was noted in .support of the queue. */
 static bool is_cut(const struct hf_zookeeper_cache *cache, hf_status status,
                    const struct hf_zookeeper_result *result)
 {
@@ -323,9 +326,9 @@ static bool is_cut(const struct hf_zookeeper_cache *cache, hf_status status,
                                    HF_ZK_ADD_WATCH);
 }
 
-/* The AddWatch has ended.  A server that refuses it does not know it, and the
- * cache goes on without it for good.  So connections that a bad network ends
- * must not be taken for that. */
+/* The AddWatch has ended.  If the server refuses it, it does not know it, and
+ * the cache uses watches of each node from then on.  This is final, so
+ * connections that a bad network ends must not be mistaken for a refusal. */
 static void watch_ended(void *arg, hf_status status,
                         struct hf_zookeeper_result *result)
 {
@@ -369,8 +372,8 @@ static void begin_watch(struct hf_zookeeper_cache *cache)
 
 /* -------------------------------------------------------------- the sync -- */
 
-/* The sync has ended.  A server without a quorum refuses it, and the cache goes
- * on without; also if the server fails too often. */
+/* The sync has ended.  If a server without a quorum refuses the sync, or the
+ * server has failed it too often, the cache goes on without it. */
 static void sync_ended(void *arg, hf_status status,
                        struct hf_zookeeper_result *result)
 {
@@ -430,9 +433,9 @@ static void go_on(struct hf_zookeeper_cache *cache)
 
 /* -------------------------------------------------- the session's events -- */
 
-/* One-shot watches, which are set again, report what happened meanwhile; but
- * nodes that could not be read have none.  So without a recursive watch every
- * node is compared. */
+/* One-shot watches are set again and report what happened meanwhile.  But nodes
+ * that could not be read have no watch, so without a recursive watch every node
+ * is compared. */
 static void up(void *user, bool resumed)
 {
     struct hf_zookeeper_cache *cache = user;
@@ -455,7 +458,7 @@ static void suspended(void *user)
         hf_cache_move(cache, HF_CACHE_CATCHING_UP);
 }
 
-/* The next connection goes on. */
+/* The waits end; the reader itself goes on with the next connection. */
 static void gave_up(void *user, uint32_t retries, uint64_t elapsed_ms)
 {
     struct hf_zookeeper_cache *cache = user;
@@ -507,7 +510,7 @@ void hf_cache_reader_start(struct hf_zookeeper_cache *cache)
     go_on(cache);
 }
 
-/* End ${operation}, which may be NULL. */
+/* Cancel ${operation}, which may be NULL. */
 static void cancel(struct hf_zookeeper_operation *operation)
 {
     if (operation != NULL)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The callbacks of a cache.  One callback is queued while there are changes.
- * It reports some of them and queues itself again, so that callbacks of others
- * are not kept waiting.
+ * It reports some of them and queues itself again, so that other callbacks need
+ * not wait long.
  */
 #include "zookeeper_cache/cache.h"
 
@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "base/time_math.h"
 
-/* Changes that are reported in a row. */
+/* At most this many changes are reported by one run of the callback. */
 #define CHANGES_IN_A_ROW 64
 
 /* The pause after a lack of memory, until the next attempt to report. */
@@ -73,8 +73,8 @@ static void dereference_in_callback(struct hf_zookeeper_cache *cache)
     hf_monitor_dereference(monitor);
 }
 
-/* .drop is called here, and not with the memory of the cache, which a callback
- * that is queued may keep for a while: no callback follows this call. */
+/* No callback follows this call, so .drop is called here, although a queued
+ * callback may keep the memory of the cache for a while. */
 void hf_cache_drop_and_leave(struct hf_zookeeper_cache *cache)
 {
     struct hf_monitor *monitor = cache->zookeeper->monitor;
@@ -159,7 +159,8 @@ static void report_marker(struct hf_zookeeper_cache *cache)
     notify(cache, kind, cache->tree.path, NULL, NULL);
 }
 
-/* Report one change.  False: there is none, or not now. */
+/* Report one change.  False if there is none, or if none may or can be reported
+ * now. */
 static bool report_next(struct hf_zookeeper_cache *cache)
 {
     const struct hf_monitor *monitor = cache->zookeeper->monitor;

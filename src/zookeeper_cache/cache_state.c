@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The states of a cache: which moves are legal, what is there in each, and when
- * the cache is current.
+ * The states of a cache: which changes of state are legal, what must be true in
+ * each state, and when the cache is current.
  */
 #include <assert.h>
 

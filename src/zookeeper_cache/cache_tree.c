@@ -147,7 +147,7 @@ static void free_node(struct hf_cache_tree *tree, struct hf_cache_node *node)
     hf_free(node);
 }
 
-/* Is ${node} needed for anything? */
+/* Must ${node} be kept?  See struct hf_cache_node. */
 static bool is_used(const struct hf_cache_node *node)
 {
     return node->parent == NULL || node->children != NULL ||
@@ -223,7 +223,7 @@ void hf_cache_tree_free(struct hf_cache_tree *tree)
 
 /* ----------------------------------------------------------------- paths -- */
 
-/* The bytes of .path that are in front of the "/" of a child. */
+/* How many bytes of .path come before the "/" and the name of a child. */
 static size_t prefix_bytes(const struct hf_cache_tree *tree)
 {
     size_t bytes = strlen(tree->path);
@@ -290,9 +290,9 @@ void hf_cache_tree_put_path(const struct hf_cache_tree *tree,
 
 /* -------------------------------------------------------- to be reported -- */
 
-/* A node that changes again keeps its position, so that it is reported before
- * those that were found below it.  Only a removal moves to the end, behind the
- * removals of what was below. */
+/* The order of reports: a node that changes again keeps its position, so that
+ * it is reported before the nodes that were found below it.  Only a removal
+ * moves to the end, behind the removals of the nodes below. */
 
 /* Does the user have to be notified that ${before} has become ${after}? */
 static bool differ(const struct hf_cache_content *before,
@@ -304,8 +304,8 @@ static bool differ(const struct hf_cache_content *before,
            before->node.stat.mzxid != after->node.stat.mzxid;
 }
 
-/* There is nothing to report of ${node}.  At most its Stat has changed, which
- * is taken over without a report. */
+/* There is nothing to report about ${node}.  If only fields of its Stat have
+ * changed, the new content counts as reported. */
 static void report_nothing(struct hf_cache_node *node)
 {
     hf_cache_link_remove(&node->to_report);

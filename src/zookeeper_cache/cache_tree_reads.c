@@ -38,9 +38,9 @@ static bool has_children(const struct hf_cache_tree *tree,
     return level < tree->depth;
 }
 
-/* A node that is known is compared.  The root, and a node that could not be
- * read, are read anew.  Any other node is to be read already, or is found when
- * the node above it is listed. */
+/* Known nodes are compared.  The root, and nodes that could not be read, are
+ * read again.  All other nodes are marked already, or are found when their
+ * parent is listed. */
 void hf_cache_tree_compare_all(struct hf_cache_tree *tree)
 {
     struct hf_cache_node *node = hf_cache_tree_first_leaf(tree->root);
@@ -55,7 +55,7 @@ void hf_cache_tree_compare_all(struct hf_cache_tree *tree)
 
 /* ---------------------------------------------------------------- events -- */
 
-/* The event is about ${node} itself. */
+/* Mark what must be read after an event of ${node} itself. */
 static void event_of(struct hf_cache_tree *tree, struct hf_cache_node *node,
                      enum hf_zookeeper_event_kind kind)
 {
@@ -98,9 +98,9 @@ static size_t name_bytes(const char *path, size_t bytes)
     return end != NULL ? (size_t)(end - path) : bytes;
 }
 
-/* Follow the path down to the node that the event is about, or to the first
- * node that is not known: that one has to be read and listed, also if it is
- * being read, because the answer may be older than the event. */
+/* Follow the path down to the node of the event.  If a node on the way is not
+ * known, that node is marked to be read and listed, even if it is being read
+ * now, because the answer may be older than the event. */
 void hf_cache_tree_event(struct hf_cache_tree *tree,
                          enum hf_zookeeper_event_kind kind, const char *path,
                          size_t bytes)
@@ -131,8 +131,8 @@ void hf_cache_tree_event(struct hf_cache_tree *tree,
 
 /* ----------------------------------------------------------- one answer -- */
 
-/* There was no memory for what the read of ${asked} has brought: read it again
- * later. */
+/* There was no memory for the answer to a read of ${asked}: mark that again, to
+ * be read later. */
 static void starve(struct hf_cache_tree *tree, struct hf_cache_node *node,
                    unsigned asked)
 {
@@ -147,7 +147,8 @@ static void set_readable(struct hf_cache_tree *tree, struct hf_cache_node *node)
     node->unreadable = false;
 }
 
-/* Make ${content}, which becomes the tree's, what is known of ${node}. */
+/* Set .current of ${node} to ${content}, which belongs to the tree from now on.
+ */
 static void set_current(struct hf_cache_tree *tree, struct hf_cache_node *node,
                         struct hf_cache_content *content)
 {
@@ -166,7 +167,8 @@ static bool has_moved(const struct hf_cache_node *node,
            current->node.stat.mzxid != stat->mzxid;
 }
 
-/* The data of ${node} have not changed.  Has the rest of its Stat? */
+/* The data of ${node} have not changed: do other fields of its Stat differ from
+ * ${stat}? */
 static bool has_other_stat(const struct hf_cache_node *node,
                            const struct hf_zookeeper_stat *stat)
 {
@@ -177,7 +179,8 @@ static bool has_other_stat(const struct hf_cache_node *node,
            known->children != stat->children;
 }
 
-/* Data that have not changed are shared. */
+/* Set .current of ${node} from ${result}.  Data that have not changed are
+ * shared with the old content. */
 static void set_content(struct hf_cache_tree *tree, struct hf_cache_node *node,
                         const struct hf_zookeeper_result *result,
                         unsigned asked)
@@ -199,9 +202,10 @@ static void set_content(struct hf_cache_tree *tree, struct hf_cache_node *node,
         starve(tree, node, asked);
 }
 
-/* The answer shows ${stat}: must the children be listed?  Where events report
- * each of them, they are known up to this Stat, because the events came before
- * it; unless events may be missing. */
+/* Decide by ${stat} whether the children of ${node} must be listed.  With a
+ * recursive watch they need not be listed again: the events of all children up
+ * to this Stat came before the answer.  But if events may have been missed,
+ * they must be listed if pzxid has changed. */
 static void look_for_children(const struct hf_cache_tree *tree,
                               struct hf_cache_node *node,
                               const struct hf_zookeeper_stat *stat,
@@ -223,8 +227,8 @@ static void look_for_children(const struct hf_cache_tree *tree,
         node->children_zxid = stat->pzxid;
 }
 
-/* A child that the list lacks may be gone, or was created after the list was
- * made.  So it is read itself. */
+/* A child that is missing in the list may be gone, or was created after the
+ * list was made.  So it is read itself. */
 static void compare_listed(struct hf_cache_tree *tree,
                            struct hf_cache_node *node)
 {
@@ -237,8 +241,9 @@ static void compare_listed(struct hf_cache_tree *tree,
     }
 }
 
-/* Enter the names of the children.  A child that could not be read may be
- * another node by now, because no one-shot watch was set on it. */
+/* Add the listed children to the tree, and mark new ones to be read.  A child
+ * that could not be read is also read again, because it had no one-shot watch
+ * and may be another node by now. */
 static void set_children(struct hf_cache_tree *tree, struct hf_cache_node *node,
                          const struct hf_zookeeper_result *result)
 {
@@ -259,7 +264,7 @@ static void set_children(struct hf_cache_tree *tree, struct hf_cache_node *node,
     compare_listed(tree, node);
 }
 
-/* The node is there. */
+/* The answer shows that the node exists: take in its Stat, data or children. */
 static void found(struct hf_cache_tree *tree, struct hf_cache_node *node,
                   const struct hf_zookeeper_result *result, unsigned asked)
 {
@@ -278,8 +283,8 @@ static void found(struct hf_cache_tree *tree, struct hf_cache_node *node,
         look_for_children(tree, node, &result->stat, asked);
 }
 
-/* ${node} is not there, or cannot be read, and so nothing is known of what is
- * below it. */
+/* ${top} does not exist, or cannot be read: forget it and all nodes below it.
+ */
 static void forget(struct hf_cache_tree *tree, struct hf_cache_node *top)
 {
     struct hf_cache_node *node = hf_cache_tree_first_leaf(top), *next;
@@ -296,8 +301,8 @@ static void forget(struct hf_cache_tree *tree, struct hf_cache_node *top)
     }
 }
 
-/* Is the answer older than what is known?  The servers of a new session may be
- * behind those of the last one. */
+/* Is the answer older than what is known?  That can be so because the server of
+ * a new session may be behind the server of the last one. */
 static bool is_old(const struct hf_cache_node *node,
                    const struct hf_zookeeper_result *result)
 {
@@ -321,8 +326,8 @@ static unsigned end_read(struct hf_cache_tree *tree, struct hf_cache_node *node)
     return asked;
 }
 
-/* Have ${node} read again if something of it is wanted; else free it if it is
- * not needed any more. */
+/* Queue ${node} to be read again if something of it is wanted; else free it if
+ * it is not needed any more. */
 static void go_on(struct hf_cache_tree *tree, struct hf_cache_node *node)
 {
     if (node->wanted != 0)
@@ -342,15 +347,15 @@ void hf_cache_tree_answered(struct hf_cache_tree *tree,
     if (!has_parent) {
         node->wanted = 0;
     } else if (is_old(node, result)) {
-        /* The node keeps the state that is known. */
+        /* Keep what is known. */
     } else if (result->status == HF_OK) {
         found(tree, node, result, asked);
     } else {
         forget(tree, node);
         node->unreadable = result->status != HF_EGONE;
         tree->unreadable += node->unreadable;
-        /* A read of a root that is not there may have set no watch.  An EXISTS
-         * has to set one, so that the creation is reported. */
+        /* If the root does not exist, a GET has set no watch.  So an EXISTS
+         * must set one, so that the creation is reported. */
         if (!tree->recursive && node->parent == NULL && !result->watching &&
             result->status == HF_EGONE)
             node->wanted |= HF_CACHE_STAT;
@@ -378,7 +383,7 @@ bool hf_cache_tree_failed(struct hf_cache_tree *tree,
 
 /* ----------------------------------------------------------------- begin -- */
 
-/* The part of what is wanted of ${node} that is read next. */
+/* Which part of .wanted of ${node} is read next. */
 static unsigned next_part(const struct hf_cache_node *node)
 {
     if ((node->wanted & HF_CACHE_DATA) != 0)

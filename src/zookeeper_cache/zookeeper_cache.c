@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The public calls on a cache: opening and freeing it, waiting until it is
- * current, and asking what it has.  Queries only take the monitor's lock.  They
- * do none of the work that is due, so they cost no system call.
+ * current, and asking what it has.  Queries only take the monitor's lock and do
+ * none of its other work, so they cost no system call.
  */
 #include <stdint.h>
 
@@ -90,7 +90,7 @@ void hf_zookeeper_cache_free(struct hf_zookeeper_cache *cache)
 
     if (cache == NULL ||
         hf_monitor_enter(cache->zookeeper->monitor, NULL) != HF_OK)
-        return; /* in the child of a fork: it stays allocated */
+        return; /* in the child of a fork the cache stays allocated */
     hf_cache_reader_stop(cache);
     hf_zookeeper_waits_end(&cache->waits, &freed);
     hf_cache_drop_and_leave(cache);
@@ -154,8 +154,8 @@ hf_status hf_zookeeper_cache_wait_start(struct hf_zookeeper_cache *cache,
 /* A list is one block of memory: the struct, two arrays, and the paths.  The
  * nodes are visited twice: to count them, and to enter them. */
 
-/* A walk over what is known, and where it is: at .node, .level levels below
- * .top.  It goes down to .depth levels. */
+/* A walk over known nodes from .top down to .depth levels below it.  It is at
+ * .node, which is .level levels below .top. */
 struct walk {
     const struct hf_cache_tree *tree;
     struct hf_cache_node *top;
@@ -164,7 +164,7 @@ struct walk {
     uint64_t depth;
 };
 
-/* ${node}, or the first of its siblings behind it, that is known. */
+/* The first known node among ${node} and its siblings behind it; NULL: none. */
 static struct hf_cache_node *known(struct hf_cache_node *node)
 {
     while (node != NULL && node->current == NULL)
@@ -244,8 +244,8 @@ void hf_zookeeper_cache_list_free(struct hf_zookeeper_cache_list *list)
 
 /* --------------------------------------------------------------- queries -- */
 
-/* The known node ${path}; NULL, and why in ${error}, if there is none.  With
- * the lock. */
+/* The known node ${path}; NULL, with the reason in ${error}, if there is none.
+ * Called with the lock. */
 static struct hf_cache_node *find(const struct hf_zookeeper_cache *cache,
                                   const char *path, struct hf_error *error)
 {
@@ -278,7 +278,8 @@ static bool lock(const struct hf_zookeeper_cache *cache)
     return true;
 }
 
-/* Remember ${error} of ${api_name}, if it has failed, and release the lock. */
+/* Release the lock.  If ${error} has a failure, it becomes the last error, of
+ * ${api_name}. */
 static hf_status unlock(const struct hf_zookeeper_cache *cache,
                         const char *api_name, struct hf_error *error)
 {
