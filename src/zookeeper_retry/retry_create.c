@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of a create says what is under way: an operation, or the pause
- * before it. */
+/* The state of a create says which operation is under way, or follows the pause
+ * that is under way. */
 #include "zookeeper_retry/retry_create.h"
 
 #include <assert.h>
@@ -15,11 +15,11 @@
 #include "zookeeper_retry/retry_parents.h"
 #include "zookeeper_retry/retry_removal.h"
 
-/* "_c_", a UUID, "-". */
+/* The length of "_c_", a UUID and "-". */
 #define PROTECTION_BYTES (3 + HF_UUID_TEXT_BYTES - 1 + 1)
 
-/* The pause between two looks at a node of an earlier session, until it is
- * gone. */
+/* The pause between two reads of a node of an earlier session, while waiting
+ * until it is gone. */
 #define LEFT_NODE_PAUSE_MS 200
 
 #define KNOWN_FLAGS                                                            \
@@ -29,9 +29,10 @@
 enum create_state {
     CREATE_CREATING,
     CREATE_MAKING_PARENTS,
-    CREATE_SYNCING, /* before one of the next two */
-    CREATE_LISTING, /* the parent, for a sequential node */
-    CREATE_READING, /* the node: its Stat, or its data too */
+    CREATE_SYNCING, /* before CREATE_LISTING or CREATE_READING */
+    CREATE_LISTING, /* lists the children of the parent, to find a sequential
+                       node */
+    CREATE_READING, /* reads the node: its Stat, or its data, too */
 };
 
 struct hf_zk_retry_create {
@@ -40,22 +41,25 @@ struct hf_zk_retry_create {
     unsigned flags;
     struct hf_zk_retry_attempts attempts;
     struct hf_zk_retry_parents parents;
-    size_t parent_bytes; /* of .path: the parent; 0: "/" */
-    char *path;          /* as it is sent: a sequential one with an id */
-    char *parent;        /* that of .path */
-    char *node;          /* the node of .path that was found */
+    size_t parent_bytes; /* the parent is this many bytes of .op.path; 0: "/" */
+    char *path;          /* the path as it is sent; with an id if the node is
+                            sequential */
+    char *parent;        /* the path of the parent */
+    char *node;          /* the path of the sequential node that was found */
     size_t node_bytes;   /* the size of .node */
-    /* The answer to a create was lost.  Unlike .unsure it stays set after a
-     * look. */
+    /* The answer to a create was lost.  Stays set, unlike .unsure. */
     bool was_unsure;
-    bool unsure;            /* nobody has looked yet what became of it */
+    bool unsure;            /* the answer was lost, and no read has shown the
+                               outcome since */
     int64_t unsure_session; /* the session in which that create was sent */
     int64_t known_zxid; /* the last transaction that was known before the first
                            create whose answer was lost */
-    uint64_t left_until_ms; /* until when a node of an earlier session is waited
-                               for; 0: none was seen */
-    struct hf_zookeeper_result *failed; /* for an end without an answer */
-    struct hf_zookeeper_result *found;  /* for a node that was found */
+    uint64_t left_until_ms; /* how long to wait until a node of an earlier
+                               session is gone; 0: no such node was seen */
+    struct hf_zookeeper_result *failed; /* allocated in advance, for an end
+                                           without an answer */
+    struct hf_zookeeper_result *found;  /* allocated in advance, for a node that
+                                           was found */
 };
 
 /* --------------------------------------------------------------- memory -- */
@@ -104,7 +108,7 @@ static void copy_acls(struct hf_zookeeper_op *op, struct hf_zookeeper_acl *acls,
         op->acls = acls;
 }
 
-/* Take room of ${bytes} at ${end}. */
+/* Return ${*end}, and move it by ${bytes}. */
 static char *take(char **end, size_t bytes)
 {
     char *taken = *end;
@@ -113,7 +117,7 @@ static char *take(char **end, size_t bytes)
     return taken;
 }
 
-/* Copy ${op} to what is behind ${create}. */
+/* Copy ${op} into the memory behind ${create}. */
 static void copy_op(struct hf_zk_retry_create *create,
                     const struct hf_zookeeper_op *op, size_t path_bytes)
 {
@@ -132,7 +136,7 @@ static void copy_op(struct hf_zk_retry_create *create,
     if (op->bytes > 0)
         create->op.data = memcpy(end, op->data, op->bytes);
     else if (op->data != NULL)
-        create->op.data = create; /* no bytes, and not null */
+        create->op.data = create; /* 0 bytes, but not null */
     strcpy(create->path, op->path);
     memcpy(create->parent, op->path,
            create->parent_bytes > 0 ? create->parent_bytes : 1);
@@ -147,8 +151,8 @@ static void free_create(void *machine)
     hf_free(create);
 }
 
-/* Allocate the results that must be there when they are needed.  False: no
- * memory. */
+/* Allocate the results with which the create may end, so that they cannot be
+ * missing later.  False: no memory. */
 static bool reserve_results(struct hf_zk_retry_create *create)
 {
     create->failed = hf_zk_op_reserve();
@@ -240,7 +244,7 @@ static void look(struct hf_zk_retry_create *create,
 }
 
 /* Have the driver delete the node that the last create has made, or may still
- * make.  ${looked}: it was not there just now. */
+ * make.  ${looked}: a search has just shown that it does not exist. */
 static void leave(struct hf_zk_retry_create *create,
                   const struct hf_zk_retry_event *event, bool looked,
                   struct hf_zk_retry_step *step)
@@ -253,9 +257,9 @@ static void leave(struct hf_zk_retry_create *create,
         .until_ms = hf_after_ms(event->now_ms, event->timeout_ms)};
 }
 
-/* End with ${status} and ${text}.  If it is unsure what became of a create, a
- * removal deletes its node if that is sequential; otherwise the status is
- * HF_EUNSURE.  Nothing is removed after a close, nor if the parent cannot be
+/* End with ${status} and ${text}.  If the outcome of a create is not known: a
+ * sequential node is left to a removal, which deletes it; otherwise the status
+ * is HF_EUNSURE.  Nothing is removed after a close, nor if the parent cannot be
  * listed.  After the close of a handle that shares its session, even an
  * ephemeral node may stay. */
 static void give_up(struct hf_zk_retry_create *create,
@@ -280,8 +284,8 @@ static void give_up(struct hf_zk_retry_create *create,
     create->failed = NULL;
 }
 
-/* Try the state again after a pause; or give up as ${result} says, after too
- * many attempts. */
+/* Begin the operation of the state again after a pause.  After too many
+ * attempts give up, with the status of ${result}. */
 static void repeat(struct hf_zk_retry_create *create,
                    const struct hf_zk_retry_event *event,
                    const struct hf_zookeeper_result *result,
@@ -295,7 +299,8 @@ static void repeat(struct hf_zk_retry_create *create,
 
 /* --------------------------------------------------------- a node or no -- */
 
-/* The node that the create has made is at ${path}, and ${read} has its Stat. */
+/* End with success: the create has made the node ${path}, whose Stat is in
+ * ${read}. */
 static void succeed(struct hf_zk_retry_create *create, const char *path,
                     const struct hf_zookeeper_result *read,
                     struct hf_zk_retry_step *step)
@@ -311,9 +316,9 @@ static void succeed(struct hf_zk_retry_create *create, const char *path,
     create->found = NULL;
 }
 
-/* The node was not there: create it again.  But a create that was sent in an
- * earlier session may still be carried out.  So this ends with HF_EUNSURE if
- * its node would be persistent and has no id in its name. */
+/* The search shows no node: create it again.  But a create that was sent in an
+ * earlier session may still be carried out.  If its node would be persistent
+ * and has no id in its name, end with HF_EUNSURE. */
 static void absent(struct hf_zk_retry_create *create,
                    const struct hf_zk_retry_event *event,
                    struct hf_zk_retry_step *step)
@@ -332,9 +337,8 @@ static void absent(struct hf_zk_retry_create *create,
     hf_zk_retry_pause(&create->attempts, step);
 }
 
-/* The node with our id is there.  It is what we want, unless it belongs to a
- * session that has ended: then it is left to a removal, and another one is
- * created. */
+/* The node with our id exists: succeed.  But if it belongs to a session that
+ * has ended, leave it to a removal and create another one. */
 static void found_sequential(struct hf_zk_retry_create *create,
                              const struct hf_zk_retry_event *event,
                              struct hf_zk_retry_step *step)
@@ -381,7 +385,8 @@ static void await_left(struct hf_zk_retry_create *create,
     step->pause_ms = LEFT_NODE_PAUSE_MS;
 }
 
-/* There is a node with the path of an ephemeral one. */
+/* There is a node at the path of our ephemeral node: decide by its Stat whose
+ * it is. */
 static void found_ephemeral(struct hf_zk_retry_create *create,
                             const struct hf_zk_retry_event *event,
                             struct hf_zk_retry_step *step)
@@ -401,7 +406,8 @@ static void found_ephemeral(struct hf_zk_retry_create *create,
         exists(create, event, step);
 }
 
-/* There is a node with the path of a persistent one. */
+/* There is a node at the path of our persistent node: decide by its Stat and
+ * data whose it is. */
 static void found_persistent(struct hf_zk_retry_create *create,
                              const struct hf_zk_retry_event *event,
                              struct hf_zk_retry_step *step)
@@ -425,7 +431,7 @@ static void found_persistent(struct hf_zk_retry_create *create,
 
 /* --------------------------------------------------------------- answers -- */
 
-/* The create has failed with an answer that says so. */
+/* The server has refused the create. */
 static void refused(struct hf_zk_retry_create *create,
                     const struct hf_zk_retry_event *event,
                     struct hf_zk_retry_step *step)
@@ -447,7 +453,7 @@ static void refused(struct hf_zk_retry_create *create,
     }
 }
 
-/* The create was answered, or not. */
+/* The create was answered or has failed. */
 static void created(struct hf_zk_retry_create *create,
                     struct hf_zk_retry_event *event,
                     struct hf_zk_retry_step *step)
@@ -474,7 +480,7 @@ static void created(struct hf_zk_retry_create *create,
     }
 }
 
-/* A parent was created, or not. */
+/* The create of a parent was answered or has failed. */
 static void parent_created(struct hf_zk_retry_create *create,
                            const struct hf_zk_retry_event *event,
                            struct hf_zk_retry_step *step)
@@ -533,7 +539,7 @@ static void listed(struct hf_zk_retry_create *create,
     hf_zk_retry_do(step, HF_ZOOKEEPER_EXISTS, create->node);
 }
 
-/* The node is there. */
+/* The node exists. */
 static void found(struct hf_zk_retry_create *create,
                   const struct hf_zk_retry_event *event,
                   struct hf_zk_retry_step *step)
@@ -546,9 +552,9 @@ static void found(struct hf_zk_retry_create *create,
         found_persistent(create, event, step);
 }
 
-/* A sync or a read that looks for what was created was answered, or not.  If
- * its server is read-only it is repeated, because the next one may go to
- * another server. */
+/* A sync or a read that searches for the created node was answered or has
+ * failed.  If the server is read-only the search is repeated, because the next
+ * attempt may reach another server. */
 static void looked(struct hf_zk_retry_create *create,
                    const struct hf_zk_retry_event *event,
                    struct hf_zk_retry_step *step)
@@ -570,7 +576,7 @@ static void looked(struct hf_zk_retry_create *create,
         found(create, event, step);
 }
 
-/* Begin the step of the state; a look begins with its sync. */
+/* Begin the operation of the state; a search begins with its sync. */
 static void resume(struct hf_zk_retry_create *create,
                    const struct hf_zk_retry_event *event,
                    struct hf_zk_retry_step *step)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A create that is retried: hf_zookeeper_create_protected() says what it does.
+ * The machine (retry_step.h) of a create with retries.  For what users get see
+ * hf_zookeeper_create_protected().
  *
- * What shows whether the create was carried out:
+ * If the answer to a create is lost, this shows whether it was carried out:
  *
  * - A sequential node has a random id in its name, another one for each
  *   attempt.  An attempt that may still be carried out is handed over to a
@@ -24,13 +25,14 @@
 
 struct hf_zk_retry_create;
 
-/* The create of ${op}, which hf_zk_op_check() has accepted, with ${flags}.  All
- * three are copied; the copy of ${random} is drawn from.  NULL: no memory. */
+/* Make a machine for the create ${op}, which hf_zk_op_check() must have
+ * accepted, with ${flags}.  ${op} and ${random} are copied.  NULL: no memory.
+ */
 struct hf_zk_retry_create *
 hf_zk_retry_create_new(const struct hf_zookeeper_op *op, unsigned flags,
                        const struct hf_random *random);
 
-/* HF_OK if ${flags} go with ${op}; else HF_EINVAL. */
+/* HF_OK if ${flags} are valid for ${op}, else HF_EINVAL. */
 hf_status hf_zk_retry_create_check(const struct hf_zookeeper_op *op,
                                    unsigned flags, struct hf_error *error);
 

@@ -10,7 +10,7 @@
 
 enum delete_state {
     DELETE_DELETING,
-    DELETE_SYNCING, /* before the next one */
+    DELETE_SYNCING, /* before DELETE_READING */
     DELETE_READING,
 };
 
@@ -18,8 +18,8 @@ struct hf_zk_retry_delete {
     enum delete_state state;
     int32_t version;
     struct hf_zk_retry_attempts attempts;
-    bool was_unsure;    /* an answer was lost */
-    bool unsure;        /* and nobody has looked yet what became of it */
+    bool was_unsure;    /* the answer to a delete was lost */
+    bool unsure;        /* the same, and no read has shown the outcome since */
     int64_t known_zxid; /* the last transaction known at the beginning, or of
                            the node to be deleted; 0: none */
     struct hf_zookeeper_result *result; /* for an end without an answer */
@@ -55,7 +55,7 @@ static void free_delete(void *machine)
 
 /* ----------------------------------------------------------------- steps -- */
 
-/* Begin the step of the state; a look begins with its sync. */
+/* Begin the operation of the state; a read begins with its sync. */
 static void resume(struct hf_zk_retry_delete *del,
                    struct hf_zk_retry_step *step)
 {
@@ -83,16 +83,17 @@ static void fail(struct hf_zk_retry_delete *del, hf_status status,
     succeed(del, step);
 }
 
-/* The node is there, and was read. */
+/* The read shows that the node exists, with ${stat}: delete it, or fail. */
 static void found(struct hf_zk_retry_delete *del, bool user_waits,
                   const struct hf_zookeeper_stat *stat,
                   struct hf_zk_retry_step *step)
 {
     char text[HF_ERROR_TEXT_BYTES];
 
-    /* No delete was carried out before this look: this node is the one that is
-     * to be deleted.  After the user's call has ended it may be another one,
-     * which shows only if a transaction was known when the call was made. */
+    /* No delete was carried out before this read, so this node is the one to
+     * delete.  If the user's call has ended, it may also be a new node; this
+     * can be recognised only if a transaction was known when the call was made.
+     */
     if (!del->was_unsure && (user_waits || del->known_zxid == 0))
         del->known_zxid = stat->czxid;
     if (stat->czxid > del->known_zxid) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A delete that goes on until the node is known to be gone:
- * hf_zookeeper_delete_guaranteed() says what it does.
+ * The machine (retry_step.h) of a delete that goes on until the node is known
+ * to be gone.  For what users get see hf_zookeeper_delete_guaranteed().
  *
- * A delete that has to be sent again goes behind a read of the node.  If the
- * node's czxid is above the last transaction that was known when the call was
- * made, it may be another one with the same path, and is left alone.  A delete
- * that failed before it was sent repeats nothing: as long as the user waits for
- * it, the node that the read shows is the one that is to be deleted.
+ * Before a delete is sent again the node is read.  If its czxid is above the
+ * last transaction that was known when the call was made, the node may be
+ * another one with the same path, and is not deleted.  But if no delete was
+ * carried out or may have been, and the user still waits, the node that the
+ * read shows is the one to delete.
  */
 #ifndef HF_ZOOKEEPER_RETRY_RETRY_DELETE_H
 #define HF_ZOOKEEPER_RETRY_RETRY_DELETE_H
@@ -16,7 +16,8 @@
 
 struct hf_zk_retry_delete;
 
-/* The delete of ${path}, which is copied.  NULL: no memory. */
+/* Make a machine for the delete of ${path} with ${version}; ${path} is copied.
+ * NULL: no memory. */
 struct hf_zk_retry_delete *
 hf_zk_retry_delete_new(const char *path, int32_t version,
                        const struct hf_random *random);

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-/* Where the component behind the first ${at} bytes ends. */
+/* The end of the component that follows the first ${at} bytes of ${path}, as an
+ * offset. */
 static size_t next_end(const char *path, size_t bytes, size_t at)
 {
     for (at++; at < bytes && path[at] != '/';)
@@ -11,7 +12,7 @@ static size_t next_end(const char *path, size_t bytes, size_t at)
     return at;
 }
 
-/* Where the last component of the first ${at} bytes begins. */
+/* The length of the parent of the path in the first ${at} bytes; 0: "/". */
 static size_t parent_of(const char *path, size_t at)
 {
     do
@@ -20,7 +21,8 @@ static size_t parent_of(const char *path, size_t at)
     return at;
 }
 
-/* The root of a chroot is no container: others rely on it. */
+/* "/" of the handle, which is its chroot, is not created as a container,
+ * because others rely on it. */
 void hf_zk_retry_parents_resume(struct hf_zk_retry_parents *parents,
                                 struct hf_zk_retry_step *step)
 {
@@ -50,7 +52,8 @@ create(struct hf_zk_retry_parents *parents, size_t at,
 void hf_zk_retry_parents_begin(struct hf_zk_retry_parents *parents,
                                struct hf_zk_retry_step *step)
 {
-    /* Up and down once, and some more for nodes that are deleted meanwhile. */
+    /* Enough to go up and down once, and some more for parents that are deleted
+     * meanwhile. */
     parents->steps = 2 * parents->bytes + 16;
     (void)create(parents, parents->bytes, step);
 }

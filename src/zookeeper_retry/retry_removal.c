@@ -9,13 +9,13 @@
 enum removal_state {
     REMOVAL_SYNCING,
     REMOVAL_LISTING,
-    REMOVAL_DELETING, /* .node */
+    REMOVAL_DELETING, /* deletes .node */
 };
 
 struct hf_zk_retry_removal {
     enum removal_state state;
     struct hf_zk_retry_attempts attempts;
-    bool looked; /* its node was looked for just before it was begun */
+    bool looked; /* the node was searched for just before the removal began */
     uint64_t until_ms;
     size_t node_bytes; /* the size of .node */
     char *parent;      /* "/" if it is the root */
@@ -92,7 +92,7 @@ static void delete_node(struct hf_zk_retry_removal *removal,
     step->op.version = HF_ZOOKEEPER_ANY_VERSION;
 }
 
-/* Pause until the last look. */
+/* Pause until .until_ms, for the last search. */
 static void wait_until(struct hf_zk_retry_removal *removal, uint64_t now_ms,
                        struct hf_zk_retry_step *step)
 {
@@ -103,7 +103,8 @@ static void wait_until(struct hf_zk_retry_removal *removal, uint64_t now_ms,
         removal->until_ms > now_ms ? removal->until_ms - now_ms : 1;
 }
 
-/* The parent was listed in ${result}, or is not there. */
+/* ${result} lists the children of the parent, or says that there is no parent.
+ */
 static void listed(struct hf_zk_retry_removal *removal, uint64_t now_ms,
                    const struct hf_zookeeper_result *result,
                    struct hf_zk_retry_step *step)
@@ -122,7 +123,7 @@ static void listed(struct hf_zk_retry_removal *removal, uint64_t now_ms,
     }
 }
 
-/* ${result} did not succeed: try again, unless that cannot help. */
+/* ${result} is a failure: try again, unless no retry helps against it. */
 static void failed(struct hf_zk_retry_removal *removal,
                    struct hf_zookeeper_result *result,
                    struct hf_zk_retry_step *step)

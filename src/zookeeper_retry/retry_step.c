@@ -9,10 +9,10 @@
 #define PAUSE_FIRST_MS 10
 #define PAUSE_LAST_MS 1000
 
-/* HF_ENOMEM and the two behind it say that an answer came and could not be
- * kept, or not be understood.  HF_EUNREACHABLE with an .error is an answer of a
- * server, and the next attempt may reach another server.  Without an .error the
- * client has given up. */
+/* HF_ENOMEM, HF_EPROTOCOL and HF_ELIMIT mean that an answer came but could not
+ * be stored or understood.  HF_EUNREACHABLE with an .error is the answer of a
+ * server, and the next attempt may reach another server.  HF_EUNREACHABLE
+ * without an .error means that the client has given up. */
 enum hf_zk_retry_answer
 hf_zk_retry_answer(const struct hf_zookeeper_result *result)
 {
@@ -31,8 +31,8 @@ hf_zk_retry_answer(const struct hf_zookeeper_result *result)
     }
 }
 
-/* A pause is at least 1 ms, so that nothing is begun again while the queue ends
- * all that waits. */
+/* A pause is at least 1 ms, so that no operation is begun while the queue is
+ * ending all operations that wait. */
 void hf_zk_retry_pause(struct hf_zk_retry_attempts *attempts,
                        struct hf_zk_retry_step *step)
 {

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes that are retried: what they need of their driver.
+ * Machines for writes with retries, and the driver that carries out their steps
+ * (zookeeper_client/zookeeper_retry.h).
  *
- * A machine carries out one write (retry_create.h, retry_delete.h,
- * retry_update.h) or removes what one may have left (retry_removal.h).  Its
- * driver passes it an event, and gets the next step: an operation, a pause, a
- * question to the user, or the end.  One step is under way at a time.  So a
- * machine knows neither the queue of operations nor a clock, and a test plays
- * the servers by writing down answers.
+ * A machine decides the steps of one write (retry_create.h, retry_delete.h,
+ * retry_update.h), or of the removal of a node that a write may have left
+ * (retry_removal.h).  Its driver passes it an event, and gets the next step: an
+ * operation, a pause, a question to the user, or the end.  One step is under
+ * way at a time.  So a machine knows neither the queue of operations nor a
+ * clock, and a test only has to supply answers.
  *
- * After a write whose answer was lost a machine looks: it sends a SYNC, and
- * then a read.  Within one session that shows whether the write was carried
- * out.  A server that gets a session drops what it has of the connection
- * before, and the leader refuses what another server still passes on for a
- * session that has moved (SessionMovedException).  Writes that the leader had
- * before that are carried out before the SYNC, which goes through the leader,
- * too.  This is no proof if a thread of a server stands still in the middle of
- * a request.  So each machine is safe, too, if the write comes after the read:
- * it either has a version, or a name of its own that is looked for again one
- * session timeout later, or makes a node that is there already.
+ * If the answer to a write was lost, a machine sends a SYNC and then a read.
+ * Within one session these show whether the write was carried out.  A server
+ * that takes over a session drops requests of its earlier connection, and the
+ * leader refuses requests that another server still forwards for a session that
+ * has moved (SessionMovedException).  Writes that the leader had before that
+ * are carried out before the SYNC, which goes through the leader, too.  This is
+ * not certain if a thread of a server is stopped in the middle of a request.
+ * So each machine is also safe if the write is carried out after the read: the
+ * write has a version; or it has a unique name, which is searched for again one
+ * session timeout later; or it creates a node that exists already.
  */
 #ifndef HF_ZOOKEEPER_RETRY_RETRY_STEP_H
 #define HF_ZOOKEEPER_RETRY_RETRY_STEP_H
@@ -31,33 +32,36 @@
 #define HF_ZK_RETRY_ATTEMPTS_MAX 30
 
 enum hf_zk_retry_event_kind {
-    HF_ZK_RETRY_BEGIN,    /* the first one */
+    HF_ZK_RETRY_BEGIN,    /* the first event */
     HF_ZK_RETRY_ANSWERED, /* the operation has ended with .result */
     HF_ZK_RETRY_RESUMED,  /* the pause is over */
-    HF_ZK_RETRY_REPLIED,  /* the user has replied to the question: .status */
-    HF_ZK_RETRY_STOPPED,  /* go no further: .status and .text say why.  Not
-                             while an operation is under way. */
+    HF_ZK_RETRY_REPLIED,  /* the user has answered the question with .status */
+    HF_ZK_RETRY_STOPPED,  /* the machine must end; .status and .text say why.
+                             Never sent while an operation is under way. */
 };
 
-/* What has happened, and what the session is now. */
+/* What has happened, and the state of the session. */
 struct hf_zk_retry_event {
     enum hf_zk_retry_event_kind kind;
     hf_status status;
-    struct hf_zookeeper_result *result; /* becomes the machine's */
+    struct hf_zookeeper_result *result; /* of ANSWERED; belongs to the machine
+                                           from now on */
     const char *text;
     bool user_waits;  /* the call has not ended for the user yet */
     uint64_t now_ms;  /* CLOCK_BOOTTIME */
     int64_t session;  /* the id of the session that was connected last */
     int64_t previous; /* the id of the session before that; 0: there was none */
-    int64_t zxid;     /* the last transaction that is known of; 0: none */
+    int64_t zxid;     /* the last transaction that the session has seen; 0: none
+                       */
     uint64_t timeout_ms; /* of the session */
 };
 
 enum hf_zk_retry_step_kind {
-    HF_ZK_RETRY_DO,    /* carry .op out; it is valid until the next event */
+    HF_ZK_RETRY_DO,    /* carry out .op; it is valid until the next event */
     HF_ZK_RETRY_PAUSE, /* wait for .pause_ms */
     HF_ZK_RETRY_ASK,   /* ask the user what to write: retry_update.h */
-    HF_ZK_RETRY_END,   /* with .result, which becomes the driver's */
+    HF_ZK_RETRY_END,   /* the machine has ended with .result, which belongs to
+                          the driver from now on */
 };
 
 struct hf_zk_retry_step {
@@ -65,16 +69,20 @@ struct hf_zk_retry_step {
     struct hf_zookeeper_op op;
     uint64_t pause_ms;
     struct hf_zookeeper_result *result;
-    /* Before .op: have ready what the removal of a path of this many bytes
-     * needs, because nothing may fail after .op.  0: no removal is needed. */
+    /* If not 0: before .op is carried out, the driver allocates a removal for a
+     * path of this many bytes, because it must not fail for lack of memory
+     * later. */
     size_t reserve_bytes;
-    /* Before anything else: begin the removal of this node, with what is ready.
-     * .path NULL: there is none. */
+    /* If .path is not NULL: before the step is carried out, the driver begins
+     * the removal of this node, with the removal that was allocated. */
     struct hf_zk_retry_remains {
         const char *path;    /* of the node, without the digits of a server */
-        size_t parent_bytes; /* of .path; 0: the parent is "/" */
-        bool looked;         /* the node was not there just now */
-        uint64_t until_ms;   /* when the node can come no more */
+        size_t parent_bytes; /* the parent is this many bytes of .path; 0: "/"
+                              */
+        bool looked;         /* a search has just shown that the node does not
+                                exist */
+        uint64_t until_ms;   /* after this time the create can no longer be
+                                carried out */
     } remains;
 };
 
@@ -87,20 +95,21 @@ struct hf_zk_retry_ops {
 
 /* --------------------------------------------------- for machines alone -- */
 
-/* What the end of a write says of whether it was carried out. */
+/* What the result of a write shows about whether it was carried out. */
 enum hf_zk_retry_answer {
-    HF_ZK_RETRY_KNOWN,  /* .result says how it ended */
+    HF_ZK_RETRY_KNOWN,  /* the result is final */
     HF_ZK_RETRY_UNSURE, /* it may have been carried out */
-    HF_ZK_RETRY_AGAIN,  /* it was not carried out, and may be the next time */
+    HF_ZK_RETRY_AGAIN,  /* it was not carried out; another attempt may succeed
+                         */
 };
 
-/* What ${result} of a write says.  Machines call it for a read, too: if it is
- * AGAIN, the read is to be repeated. */
+/* Classify ${result}, the result of a write.  For a read only AGAIN has a
+ * meaning: it must be repeated. */
 enum hf_zk_retry_answer
 hf_zk_retry_answer(const struct hf_zookeeper_result *result);
 
-/* The attempts of a write that have not ended it; of a removal those in a row
- * that have failed. */
+/* Counts attempts: for a write those so far, for a removal those that have
+ * failed in a row. */
 struct hf_zk_retry_attempts {
     struct hf_random random;
     uint32_t count;
@@ -114,12 +123,12 @@ void hf_zk_retry_pause(struct hf_zk_retry_attempts *attempts,
 void hf_zk_retry_end(struct hf_zk_retry_step *step,
                      struct hf_zookeeper_result *result);
 
-/* Make ${step} the operation of ${kind} on ${path}, which needs nothing
- * else. */
+/* Make ${step} the operation of ${kind} on ${path}.  Other fields of the
+ * operation are 0. */
 void hf_zk_retry_do(struct hf_zk_retry_step *step,
                     enum hf_zookeeper_op_kind kind, const char *path);
 
-/* Are ${data} those of ${result}?  Null counts as no bytes. */
+/* Does ${result} have the same ${data}?  Null counts as 0 bytes. */
 bool hf_zk_retry_same_data(const struct hf_zookeeper_result *result,
                            const void *data, size_t bytes);
 

@@ -9,15 +9,16 @@
 
 enum update_state {
     UPDATE_READING,
-    UPDATE_WRITING, /* .new_data, if the node is as in .now */
-    UPDATE_SYNCING, /* before the next one */
-    UPDATE_LOOKING, /* reading what became of the write */
+    UPDATE_WRITING, /* writes .new_data if the node has the version in .now */
+    UPDATE_SYNCING, /* before UPDATE_LOOKING */
+    UPDATE_LOOKING, /* reads the node to see whether the write was carried out
+                     */
 };
 
 struct hf_zk_retry_update {
     enum update_state state;
     struct hf_zk_retry_attempts attempts;
-    struct hf_zookeeper_result *now; /* what was read, unless the
+    struct hf_zookeeper_result *now; /* the result of the read; NULL while the
                                         user has it */
     struct hf_zookeeper_new_data new_data;
     bool was_unsure; /* a write of .new_data was not answered */
@@ -84,7 +85,7 @@ static void fail(struct hf_zk_retry_update *update, hf_status status,
     update->failed = NULL;
 }
 
-/* Begin the step of the state; a look begins with its sync. */
+/* Begin the operation of the state; UPDATE_LOOKING begins with its sync. */
 static void resume(struct hf_zk_retry_update *update,
                    struct hf_zk_retry_step *step)
 {
@@ -110,7 +111,8 @@ static void repeat(struct hf_zk_retry_update *update, enum update_state state,
                    const struct hf_zookeeper_result *result,
                    struct hf_zk_retry_step *step)
 {
-    bool read = result->status == HF_OK; /* it was read after a lost answer */
+    bool read = result->status == HF_OK; /* ${result} is a read after a lost
+                                            answer */
 
     update->state = state;
     if (update->attempts.count >= HF_ZK_RETRY_ATTEMPTS_MAX)
@@ -120,7 +122,8 @@ static void repeat(struct hf_zk_retry_update *update, enum update_state state,
         hf_zk_retry_pause(&update->attempts, step);
 }
 
-/* Keep .result of ${event} as what was read, and ask what to write. */
+/* Store .result of ${event}, a read, in .now, and ask the user what to write.
+ */
 static void ask(struct hf_zk_retry_update *update,
                 struct hf_zk_retry_event *event, struct hf_zk_retry_step *step)
 {
@@ -141,7 +144,7 @@ static void end(struct hf_zk_retry_event *event, struct hf_zk_retry_step *step)
 
 /* --------------------------------------------------------------- answers -- */
 
-/* The node was read, or not. */
+/* The read was answered or has failed. */
 static void read_answered(struct hf_zk_retry_update *update,
                           struct hf_zk_retry_event *event,
                           struct hf_zk_retry_step *step)
@@ -154,8 +157,8 @@ static void read_answered(struct hf_zk_retry_update *update,
         end(event, step);
 }
 
-/* The write was answered, or not.  After an answer that was lost, another
- * version may be that of our own write. */
+/* The write was answered or has failed.  If an earlier answer was lost, a wrong
+ * version may come from our own earlier write. */
 static void written(struct hf_zk_retry_update *update,
                     struct hf_zk_retry_event *event,
                     struct hf_zk_retry_step *step)
@@ -179,7 +182,8 @@ static void written(struct hf_zk_retry_update *update,
     }
 }
 
-/* The node was read after a write whose answer was lost. */
+/* The node was read after a write whose answer was lost: compare the node with
+ * what was there before the write, and with what was to be written. */
 static void compare(struct hf_zk_retry_update *update,
                     struct hf_zk_retry_event *event,
                     struct hf_zk_retry_step *step)
@@ -205,7 +209,7 @@ static void compare(struct hf_zk_retry_update *update,
 }
 
 /* The sync after a write whose answer was lost, or the read after the sync, was
- * answered, or not. */
+ * answered or has failed. */
 static void looked(struct hf_zk_retry_update *update,
                    struct hf_zk_retry_event *event,
                    struct hf_zk_retry_step *step)
@@ -238,7 +242,7 @@ static void answered(struct hf_zk_retry_update *update,
     hf_zookeeper_result_free(event->result);
 }
 
-/* The user has said what to write, or to write nothing. */
+/* The user's function has returned ${status}: write its data, or end. */
 static void replied(struct hf_zk_retry_update *update, hf_status status,
                     struct hf_zk_retry_step *step)
 {
