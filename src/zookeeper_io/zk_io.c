@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* After each callback of the loop, and once in an iteration in which the user
- * made calls, drive() does what the session wants. */
+/* drive() opens the connections that the session wants and sends its output.
+ * It is called after each callback of the loop, and once in each iteration in
+ * which hf_zk_io_run_soon() was called. */
 #include "zookeeper_io/zk_io.h"
 
 #include <stdio.h>
@@ -9,7 +10,8 @@
 #include "base/error.h"
 #include "transport/tls_module.h"
 
-/* How many connections may fail at once before the loop continues. */
+/* How many connections may fail at once in one call of drive(), before the loop
+ * runs other callbacks. */
 #define CONNECTIONS_PER_DRIVE 8
 
 static uint64_t now_ms(const struct hf_zk_io *io)
@@ -19,9 +21,9 @@ static uint64_t now_ms(const struct hf_zk_io *io)
 
 /* ----------------------------------------------------------------- drive -- */
 
-/* Close the connection of ${link} if there is one.  While .ending is set, what
- * the connection of the session has taken, such as the close request, still
- * goes out. */
+/* Close the connection of ${link} if there is one.  While .ending is set, the
+ * connection of the session still sends what it has accepted, such as the close
+ * request. */
 static void close_link(struct hf_zk_io *io, struct hf_zk_io_link *link)
 {
     bool carries_session = link == &io->link;
@@ -35,8 +37,8 @@ static void close_link(struct hf_zk_io *io, struct hf_zk_io_link *link)
     link->connection = NULL;
 }
 
-/* Close the connection and give the session the reason.  A connection that the
- * server closed has no reason of its own. */
+/* Close the connection and report the end to the session, with ${status} and
+ * ${why}.  A connection that the server closed has no reason of its own. */
 static void report_down(struct hf_zk_io *io, hf_status status, const char *why)
 {
     if (io->link.connection != NULL &&
@@ -47,9 +49,9 @@ static void report_down(struct hf_zk_io *io, hf_status status, const char *why)
                                   status, why);
 }
 
-/* Have ${link} be the connection ${number} to ${server}, or no connection if
- * ${server} is NULL.  Any other connection of ${link} is closed.  False, with
- * ${status} and ${why}, if the connection cannot be begun. */
+/* Make ${link} the connection ${number} to ${server}, or close it if ${server}
+ * is NULL.  Any other connection of ${link} is closed.  False, with ${status}
+ * and ${why}, if the connection cannot be begun. */
 static bool open_link(struct hf_zk_io *io, struct hf_zk_io_link *link,
                       const struct hf_zk_server *server, uint64_t number,
                       const struct hf_connection_callbacks *template,
@@ -80,7 +82,7 @@ static const struct hf_connection_callbacks connection_callbacks;
 static const struct hf_connection_callbacks rw_probe_callbacks;
 
 /* Open the connection that the session wants.  False if that failed; the
- * session knows it then. */
+ * failure was reported to the session. */
 static bool open_wanted_connection(struct hf_zk_io *io)
 {
     char why[HF_CONNECTION_TEXT_BYTES];
@@ -113,8 +115,8 @@ static bool open_rw_probe_connection(struct hf_zk_io *io)
     return false;
 }
 
-/* Send the session's output.  False if the connection failed; the session has
- * been informed. */
+/* Send the session's output.  False if the connection failed; the failure was
+ * reported to the session. */
 static bool flush(struct hf_zk_io *io)
 {
     struct hf_connection *connection = io->link.connection;
@@ -141,7 +143,7 @@ static bool flush(struct hf_zk_io *io)
  * begin an exchange with the current server.  False for lack of memory. */
 static bool begin_exchange(struct hf_zk_io *io)
 {
-    /* the name of every server, as ZooKeeperServer.java has it */
+    /* this name stands for every server, see ZooKeeperServer.java */
     static const char digest_host[] = "zk-sasl-md5";
     const struct hf_zk_session_config *config = io->session->config;
     bool digest = config->sasl.mechanism == HF_ZK_SASL_DIGEST_MD5;
@@ -169,8 +171,8 @@ static bool begin_exchange(struct hf_zk_io *io)
     return begun;
 }
 
-/* Begin the step that is due.  False if that failed; the session knows it
- * then. */
+/* If a step of SASL is due, begin it.  False if that failed; the failure was
+ * reported to the session. */
 static bool step_sasl(struct hf_zk_io *io)
 {
     struct hf_zk_sasl_result failed = {.status = HF_ENOMEM,
@@ -196,7 +198,8 @@ static bool step_sasl(struct hf_zk_io *io)
     return false;
 }
 
-/* A step of the exchange has ended, which is that of the current connection. */
+/* A step of the exchange of the current connection has ended: report its
+ * outcome to the session. */
 static void on_stepped(void *arg, const struct hf_sasl_outcome *outcome)
 {
     struct hf_zk_io *io = arg;
@@ -210,7 +213,7 @@ static void on_stepped(void *arg, const struct hf_sasl_outcome *outcome)
     hf_engine_loop_leave(&io->engine_loop);
 }
 
-/* Load the module, if ${config} needs it. */
+/* If ${config} uses SASL, load the module for it and prepare for exchanges. */
 static hf_status open_sasl(struct hf_zk_io *io,
                            const struct hf_zk_sasl_config *config,
                            struct hf_error *error)
@@ -260,8 +263,8 @@ static void on_due(void *arg)
 
 /* ------------------------------------------------------------ connection -- */
 
-/* Callbacks of the connection; each calls the session and then drive(), by way
- * of hf_engine_loop_leave(). */
+/* Callbacks of the connection.  Each calls a function of the session;
+ * hf_engine_loop_leave() then calls drive(). */
 static void on_up(void *arg)
 {
     struct hf_zk_io *io = arg;
@@ -317,7 +320,8 @@ static void rw_probe_down(struct hf_zk_io *io)
     hf_zk_session_rw_probe_down(io->session, io->rw_probe.number, now_ms(io));
 }
 
-/* A new connection has room for the whole command. */
+/* Send the command.  It is short, so a new connection has room for all of it.
+ */
 static void on_rw_probe_up(void *arg)
 {
     struct hf_zk_io *io = arg;

@@ -3,10 +3,10 @@
  * Drives a session of zookeeper/zk_session.h on a libuv loop: opens the
  * connection that the session wants, passes bytes in both directions, and
  * passes time.  The user of the session makes calls and is notified by its
- * listeners.  After its calls the user calls hf_zk_io_run_soon(), which sends
- * their bytes before the loop sleeps.  So the calls of one iteration of the
- * loop leave in one write.  A session that is connected to a read-only server
- * has a second connection now and then, on which another server is asked
+ * listeners.  After making calls the user calls hf_zk_io_run_soon(), which has
+ * their bytes sent before the loop sleeps.  So all calls of one iteration of
+ * the loop are sent with one write.  A session that is connected to a read-only
+ * server has a second connection now and then, on which another server is asked
  * whether it has a quorum (zookeeper/zk_rw_probe.h).
  *
  *     hf_zk_io_init(io, &host, &user);
@@ -34,13 +34,14 @@
 #include "zookeeper/zk_url.h"
 
 struct hf_zk_io_user {
-    /* The loop has closed the handles: the memory can be freed. */
+    /* The loop has closed the handles of the I/O: the user may free the memory.
+     */
     void (*closed)(void *arg);
     void *arg;
 };
 
-/* One of the connections.  .number is the session's number of .connection, or
- * of the last connection if that is NULL. */
+/* One of the two connections.  .number is the number that the session gave
+ * .connection, or the last connection if .connection is NULL. */
 struct hf_zk_io_link {
     struct hf_connection *connection; /* NULL: none */
     uint64_t number;
@@ -48,54 +49,60 @@ struct hf_zk_io_link {
 
 /* Embedded in its user.  Only zk_io.c uses the fields, except for .ending. */
 struct hf_zk_io {
-    /* Set by the user when it closes the session: a connection is then closed
-     * after what it has taken was sent, and not abruptly. */
+    /* Set by the user when it closes the session.  The connection is then
+     * closed only after all of its bytes were sent, such as the close request.
+     */
     bool ending;
     struct hf_zk_io_user user;
     const struct hf_engine_host *host;
     struct hf_zk_session *session; /* NULL: not started, or closed */
     uv_loop_t *loop;
-    struct hf_engine_loop engine_loop; /* the memory is freed when its handles
-                                          are closed */
+    struct hf_engine_loop engine_loop; /* must stay valid until .closed of the
+                                          user is called */
     struct hf_resolver *resolver;
     const struct hf_tls_ops *tls; /* NULL: no TLS */
     struct hf_tls_context *context;
     struct hf_sasl_exchanges *sasl; /* NULL: no SASL */
-    struct hf_zk_io_link link;      /* carries the session */
-    struct hf_zk_io_link rw_probe;  /* asks a server whether it has a quorum */
+    struct hf_zk_io_link link;      /* the connection that carries the session
+                                     */
+    struct hf_zk_io_link rw_probe;  /* the connection on which a server is asked
+                                       whether it has a quorum */
 };
 
-/* Make ${io} ready for hf_zk_io_close().  It uses the fields .now_ms,
- * .boottime_of_ms, .loop, .tls, .sasl, .log and .host of ${host}, which must
- * stay valid until hf_zk_io_close().  ${user} is copied. */
+/* Initialise ${io}, so that hf_zk_io_close() may be called.  It uses the fields
+ * .now_ms, .boottime_of_ms, .loop, .tls, .sasl, .log and .host of ${host},
+ * which must stay valid until hf_zk_io_close().  ${user} is copied. */
 void hf_zk_io_init(struct hf_zk_io *io, const struct hf_engine_host *host,
                    const struct hf_zk_io_user *user);
 
 /* Create what connections need: TLS and SASL as ${config} says, handles on the
  * loop, and lookups of names.  HF_EUNSUPPORTED, HF_EURL, HF_EDENIED, HF_ELIMIT,
- * HF_ENOMEM.  On failure too hf_zk_io_close() must follow. */
+ * HF_ENOMEM.  hf_zk_io_close() must follow even after a failure. */
 hf_status hf_zk_io_open(struct hf_zk_io *io,
                         const struct hf_zk_url_config *config,
                         struct hf_error *error);
 
-/* Begin to drive ${session}, which must stay valid until hf_zk_io_close() is
- * about to be called. */
+/* Begin to drive ${session}.  It may be freed only just before hf_zk_io_close()
+ * is called. */
 void hf_zk_io_start(struct hf_zk_io *io, struct hf_zk_session *session);
 
-/* The session was called: have what it wants done before the loop sleeps.  Not
- * needed from within a notification. */
+/* To be called after a function of the session was called: have the loop
+ * connect and send as the session wants, before it sleeps.  Not needed from
+ * within a notification. */
 void hf_zk_io_run_soon(struct hf_zk_io *io);
 
-/* Do now what hf_zk_io_run_soon() was called for, as hf_engine_loop_run_now()
- * does. */
+/* Do at once what hf_zk_io_run_soon() was called for, see
+ * hf_engine_loop_run_now(). */
 void hf_zk_io_run_now(struct hf_zk_io *io);
 
 /* Close the connection and the handles.  The session may have been freed
- * before.  .closed follows when the loop has closed the handles, or from within
- * if there are none, so the call should be the user's last. */
+ * before.  .closed of the user is called when the loop has closed the handles;
+ * if there are none, before this returns.  So this must be the last use of
+ * ${io}. */
 void hf_zk_io_close(struct hf_zk_io *io);
 
-/* In the child of a fork: close descriptors and touch nothing else. */
+/* To be called in the child of a fork: close the descriptors and change nothing
+ * else. */
 void hf_zk_io_after_fork(struct hf_zk_io *io);
 
 #endif

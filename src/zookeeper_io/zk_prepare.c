@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transport/auth_file.h finds the credentials; here they become the credentials
- * of the session, and zookeeper/zk_acl.h decides by them who may use the nodes
- * that the session makes.  The description has the servers in the order of the
- * URL, so it is made before they are shuffled.
- */
+/* Credentials are found by transport/auth_file.h, and are stored here in the
+ * configuration of the session.  By them zookeeper/zk_acl.h decides the access
+ * list of nodes that the session creates.  The description has the servers in
+ * the order of the URL, so it is made before they are shuffled. */
 #include "zookeeper_io/zk_prepare.h"
 
 #include <assert.h>
@@ -42,10 +41,10 @@ static hf_status read_auth_file(struct hf_zk_url_config *config,
     return status;
 }
 
-/* Set .auth and .private_nodes of ${config}'s session, which was read from
- * ${url}, by what auth_file= or HOLDFAST_AUTH_FILE have for its servers.  Warns
- * by .log of ${host} if the file of HOLDFAST_AUTH_FILE has lines for other
- * servers only. */
+/* Set .auth of the session of ${config} to what auth_file= or
+ * HOLDFAST_AUTH_FILE has for its servers, and .private_nodes accordingly.  Logs
+ * a warning if the file of HOLDFAST_AUTH_FILE has lines for other servers only.
+ */
 static hf_status get_credentials(struct hf_zk_url_config *config,
                                  const struct hf_url *url,
                                  const struct hf_engine_host *host,
