@@ -49,8 +49,8 @@ static bool decode_four(const char *text, size_t padding, uint32_t *number)
             return false;
         *number = *number << 6 | (uint32_t)(digit - digits);
     }
-    /* The bits behind the last byte must be 0: they could be anything
-     * otherwise. */
+    /* The bits behind the last byte must be 0, so that the same bytes have only
+     * one encoding. */
     return (*number & ((1U << 8 * padding) - 1)) == 0;
 }
 

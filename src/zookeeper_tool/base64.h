@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Base64 (RFC 4648, section 4), in which JSON has the bytes of nodes. */
+/* Base64 (RFC 4648, section 4), as which the data of nodes are written in JSON.
+ */
 #ifndef HF_ZOOKEEPER_TOOL_BASE64_H
 #define HF_ZOOKEEPER_TOOL_BASE64_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The ${bytes} of ${data} as text, which the caller frees with hf_free(); NULL
- * without memory. */
+/* Encode the ${bytes} bytes of ${data}.  The caller frees the text with
+ * hf_free().  NULL: no memory. */
 char *hf_base64_encode(const void *data, size_t bytes);
 
-/* Decode ${text}, with its padding, in its own memory; ${bytes} is set to how
- * many there are.  False if it is no base64, or could be written in another
- * way. */
+/* Decode ${text}, which has padding, in place, and set ${bytes} to the number
+ * of decoded bytes.  False if ${text} is not base64, or is not the one valid
+ * encoding of its bytes. */
 bool hf_base64_decode(char *text, size_t *bytes);
 
 #endif

@@ -18,11 +18,11 @@ struct options {
     struct hf_tool_common common;
     const char *verb; /* get or set */
     const char *path;
-    bool set; /* and not get */
+    bool set; /* the verb is set */
     bool recursive;
     int32_t version;
     char **entries;
-    struct hf_zookeeper_acl *acls; /* of .entries */
+    struct hf_zookeeper_acl *acls; /* parsed from .entries */
     size_t count;
 };
 
@@ -39,7 +39,7 @@ static const struct hf_option_row rows[] = {
     HF_TOOL_JSON_OPTION,
 };
 
-/* Read the words behind "set PATH". */
+/* Parse the words behind "set PATH". */
 static hf_status read_entries(struct options *options, struct hf_error *error)
 {
     hf_status status = HF_OK;
@@ -155,7 +155,7 @@ static int get(struct hf_tool *tool, const struct options *options)
 struct setting {
     const struct options *options;
     struct hf_tool_window window;
-    uint64_t count; /* of nodes whose list was set */
+    uint64_t count; /* nodes whose list was set */
 };
 
 static void on_result(void *arg, size_t tag,
@@ -190,8 +190,8 @@ static hf_status enter(void *arg, const struct hf_tool_node *node)
     return HF_OK;
 }
 
-/* Lists are set from the leaves up, because a list may deny us what is below.
- */
+/* Lists are set from the leaves up, because a new list may deny us access to
+ * the nodes below. */
 static hf_status leave(void *arg, const struct hf_tool_node *node)
 {
     return set_at(arg, node->path);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* holdfast zk create: a node.  The session of an ephemeral node lives as long
- * as the command, so the command then waits for a signal. */
+/* holdfast zk create: create a node.  An ephemeral node exists only while the
+ * command has its session, so for such a node the command waits for a signal.
+ */
 #include "zookeeper_tool/commands.h"
 #include "zookeeper_tool/input.h"
 #include "zookeeper_tool/output.h"
@@ -21,7 +22,8 @@ struct options {
 };
 
 #define NO_TTL UINT64_MAX
-/* A server keeps the time in 40 bits: EphemeralType.java. */
+/* The most that fits into the 40 bits in which a server keeps it
+ * (EphemeralType.java). */
 #define TTL_MAX_MS ((UINT64_C(1) << 40) - 1)
 
 #define FIELD(field) HF_OPTION_FIELD(struct options, field)
@@ -53,7 +55,7 @@ static const struct hf_option_row rows[] = {
     HF_TOOL_JSON_OPTION,
 };
 
-/* Set .mode.  HF_EINVAL if there is none. */
+/* Set .mode by the options.  HF_EINVAL if they contradict each other. */
 static hf_status choose_mode(struct options *options, struct hf_error *error)
 {
     bool sequential = options->sequential;
@@ -162,7 +164,7 @@ static int print(const struct options *options,
     return hf_command_line_end_output();
 }
 
-/* Keep the session, and with it the ephemeral node, until a signal comes.
+/* Wait until a signal arrives; meanwhile the session keeps the ephemeral node.
  * Returns the exit status. */
 static int keep(struct hf_tool *tool, int signal_fd)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * holdfast zk export: a tree as lines of JSON.
+ * holdfast zk export: write a tree as lines of JSON.
  *
- * The first line says that this is an export, then there is a line for each
- * node, parents before children, with paths below the exported node, and the
- * last line says how many there were.  So a file that was cut off is recognized
- * by its end.
+ * The first line says that the file is an export.  Then there is a line for
+ * each node, parents before children; paths are relative to the exported node.
+ * The last line has the number of nodes, so that a file that was cut off is
+ * recognised.
  */
 #include <errno.h>
 #include <limits.h>
@@ -52,7 +52,7 @@ const struct hf_command hf_tool_export_command = {
 struct exporting {
     const struct options *options;
     FILE *out;      /* NULL: not open yet */
-    uint64_t count; /* of nodes */
+    uint64_t count; /* nodes that were written */
     struct hf_error error;
 };
 
@@ -93,7 +93,8 @@ static void write_first_line(const struct exporting *exporting)
     hf_json_end_object(&json);
 }
 
-/* The first node was read: only now a file is replaced. */
+/* Open the output and write the first line.  This is done only when the first
+ * node was read, so that a failure before that does not overwrite the file. */
 static hf_status begin(struct exporting *exporting)
 {
     const char *file = exporting->options->file;
@@ -107,8 +108,8 @@ static hf_status begin(struct exporting *exporting)
     return HF_OK;
 }
 
-/* A node that cannot be read ends the export, because a tree without it would
- * be no copy. */
+/* A node that cannot be read ends the export, because without it the copy would
+ * be incomplete. */
 static hf_status enter(void *arg, const struct hf_tool_node *node)
 {
     struct exporting *exporting = arg;
@@ -133,8 +134,8 @@ static void write_last_line(const struct exporting *exporting)
     hf_json_end_object(&json);
 }
 
-/* Close the output.  Returns ${exit_code}, or another one if the output was not
- * written. */
+/* Close the output.  Returns ${exit_code}, or the exit status of a failure to
+ * write the output. */
 static int end(const struct exporting *exporting, int exit_code)
 {
     bool failed;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* holdfast zk get: the data of a node, byte for byte.  Only on a terminal, what
- * cannot be shown is replaced. */
+/* holdfast zk get: print the data of a node, byte for byte.  Unprintable
+ * characters are replaced only on a terminal. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>

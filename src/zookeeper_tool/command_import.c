@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * holdfast zk import: the tree of an export, created in transactions that are
+ * holdfast zk import: create the tree of an export, in transactions that are
  * small enough for the servers.
  *
- * The file is read twice.  The first time it is read to its end before anything
- * is created, so that a file that was cut off, or makes no sense, creates
- * nothing.
+ * The file is read twice.  The first time it is only checked to its end, so
+ * that nothing is created from a file that was cut off or is invalid.
  *
  * All nodes of a transaction are created or none, and transactions follow in
- * the order of the file.  So after a failure the lines before some line were
- * imported and those from it on were not, and the text names that line.
+ * the order of the file.  So after a failure all lines before some line were
+ * imported, and no line from there on; the error names that line.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -26,8 +25,8 @@
 #include "zookeeper_tool/output.h"
 #include "zookeeper_tool/tool.h"
 
-/* The bounds of a transaction.  A node that is larger by itself is sent alone.
- */
+/* The limits of a transaction.  A node that exceeds them by itself is sent
+ * alone. */
 #define BATCH_NODES 1000
 #define BATCH_BYTES (512U << 10)
 
@@ -77,13 +76,13 @@ struct importing {
     struct hf_tool *tool;
     const struct options *options;
     struct hf_tool_import_node nodes[BATCH_NODES];
-    bool there[BATCH_NODES]; /* it exists */
+    bool there[BATCH_NODES]; /* the node exists at the server */
     struct hf_zookeeper_op ops[BATCH_NODES];
     size_t op_nodes[BATCH_NODES]; /* the index in .nodes of the node of each
                                      operation */
     size_t count, bytes;
     uint64_t created, replaced, skipped, transactions;
-    struct hf_error error; /* the text has the line */
+    struct hf_error error; /* its text names the line */
     bool unsure;           /* the transaction may have been carried out */
 };
 
@@ -111,8 +110,8 @@ static void on_exists(void *arg, size_t tag,
     importing->there[tag] = result->status == HF_OK;
 }
 
-/* Has it to be known whether ${node} is there, before its transaction is sent?
- * For "/" it has, because that is there, unless it is the path of the URL. */
+/* Must it be known whether ${node} exists before its transaction is sent?
+ * Always for "/", which exists unless the URL has a path. */
 static bool is_looked_for(const struct importing *importing,
                           const struct hf_tool_import_node *node)
 {
@@ -120,7 +119,7 @@ static bool is_looked_for(const struct importing *importing,
            strcmp(node->path, "/") == 0;
 }
 
-/* See which nodes of the batch are there. */
+/* Set .there: find out which nodes of the batch exist. */
 static hf_status look(struct importing *importing)
 {
     struct hf_tool_window window;
@@ -142,7 +141,7 @@ static hf_status look(struct importing *importing)
     return status;
 }
 
-/* Fail because ${node} is there, and should not be. */
+/* Fail because ${node} exists and --overwrite was not given. */
 static hf_status fail_existing(struct importing *importing,
                                const struct hf_tool_import_node *node)
 {
@@ -153,8 +152,8 @@ static hf_status fail_existing(struct importing *importing,
                         hf_quote(node->path, strlen(node->path)).text);
 }
 
-/* Add what is to be done for node number ${i}, if anything, to the ${*count}
- * operations. */
+/* Add the operation for node number ${i}, if one is needed, to .ops, which has
+ * ${*count} operations. */
 static hf_status add_op(struct importing *importing, size_t i, size_t *count)
 {
     const struct hf_tool_import_node *node = &importing->nodes[i];
@@ -174,7 +173,7 @@ static hf_status add_op(struct importing *importing, size_t i, size_t *count)
     return HF_OK;
 }
 
-/* A transaction failed: set .error to the line that made it fail, and why. */
+/* A transaction has failed: set .error, with the line that made it fail. */
 static hf_status fail_transaction(struct importing *importing, hf_status status,
                                   const struct hf_zookeeper_result *result)
 {
@@ -215,8 +214,8 @@ static hf_status carry_out(struct importing *importing, size_t count)
     return status;
 }
 
-/* Set the access lists of the nodes that were there, which no transaction can
- * do. */
+/* Set the access lists of nodes that existed before; that cannot be done in a
+ * transaction. */
 static hf_status set_acls(struct importing *importing, size_t count)
 {
     struct hf_tool_window window;

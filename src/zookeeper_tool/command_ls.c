@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* holdfast zk ls: the children of a node, or all nodes below it. */
+/* holdfast zk ls: list the children of a node, or all nodes below it. */
 #include <inttypes.h>
 #include <limits.h>
 #include <string.h>
@@ -48,7 +48,7 @@ struct listing {
     const struct options *options;
     struct hf_json json;
     bool begun;    /* something was printed */
-    int exit_code; /* of nodes that could not be read */
+    int exit_code; /* 0, or the exit status for a node that could not be read */
 };
 
 static void begin(struct listing *listing)
@@ -159,7 +159,7 @@ static int print_names(struct listing *listing,
     return end(listing);
 }
 
-/* List the names of children, which one answer has. */
+/* List only the names of the children, which are all in one answer. */
 static int list_names(struct hf_tool *tool, struct listing *listing)
 {
     struct hf_zookeeper_result *result;

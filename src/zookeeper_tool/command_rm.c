@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* holdfast zk rm: a node, or a tree from its leaves up.  Deletes are started in
- * order and not waited for one by one; a node that is gone already is fine. */
+/* holdfast zk rm: delete a node, or a tree from its leaves up.  The deletes of
+ * a tree are started in order, without waiting for each.  It is no error if a
+ * node of the tree is gone already. */
 #include <inttypes.h>
 #include <limits.h>
 #include <string.h>
@@ -81,8 +82,10 @@ const struct hf_command hf_tool_rm_command = {
 struct removal {
     const struct options *options;
     struct hf_tool_window window;
-    uint64_t deleted; /* or would be */
-    uint64_t unsure;  /* got no answer: were deleted, or will be, or not */
+    uint64_t deleted; /* nodes that were deleted; with --dry-run, that would be
+                       */
+    uint64_t unsure;  /* deletes without an answer, which may have been carried
+                         out */
 };
 
 static void on_result(void *arg, size_t tag,
@@ -97,7 +100,7 @@ static void on_result(void *arg, size_t tag,
         removal->unsure++;
 }
 
-/* A node that cannot be read ends the command: if its children are not known,
+/* A node that cannot be read ends the command: its children are not known, so
  * it cannot be deleted. */
 static hf_status enter(void *arg, const struct hf_tool_node *node)
 {
@@ -108,8 +111,8 @@ static hf_status enter(void *arg, const struct hf_tool_node *node)
     return hf_error_set(&removal->window.error, node->status, "%s", node->text);
 }
 
-/* The deletes of all nodes below ${node} were started, and servers carry them
- * out in order: start that of ${node}. */
+/* Start the delete of ${node}.  The deletes of all nodes below it were started
+ * before, and servers carry them out in that order. */
 static hf_status leave(void *arg, const struct hf_tool_node *node)
 {
     struct removal *removal = arg;
@@ -157,8 +160,8 @@ static int print_count(const struct removal *removal)
     return hf_command_line_end_output();
 }
 
-/* Print ${error}, and how many nodes were deleted, or may have been.  If there
- * are none, the text of ${error} says enough. */
+/* Print ${error}, and behind it how many nodes were deleted, or may have been,
+ * if there are any. */
 static int fail_removal(const struct removal *removal,
                         const struct hf_error *error)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* holdfast zk set: new data for a node; with --version only if its data still
- * have that version. */
+/* holdfast zk set: replace the data of a node; with --version only if the data
+ * still have that version. */
 #include "zookeeper_tool/commands.h"
 #include "zookeeper_tool/input.h"
 #include "zookeeper_tool/output.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* holdfast zk stat: what the servers know of a node besides its data. */
+/* holdfast zk stat: print the Stat of a node. */
 #include "zookeeper_tool/commands.h"
 #include "zookeeper_tool/output.h"
 #include "zookeeper_tool/tool.h"

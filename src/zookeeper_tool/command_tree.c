@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* holdfast zk tree: a node and what is below it, indented. */
+/* holdfast zk tree: print a node and all nodes below it, indented. */
 #include <limits.h>
 #include <string.h>
 
@@ -42,10 +42,10 @@ const struct hf_command hf_tool_tree_command = {
 struct printing {
     const struct options *options;
     struct hf_json json;
-    int exit_code; /* of nodes that could not be read */
+    int exit_code; /* 0, or the exit status for a node that could not be read */
 };
 
-/* The name of ${node}; of the first one its path. */
+/* The name of ${node}; for the first node its whole path. */
 static const char *label_of(const struct hf_tool_node *node)
 {
     return node->depth == 0 ? node->path : strrchr(node->path, '/') + 1;

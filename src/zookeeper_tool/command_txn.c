@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* holdfast zk txn: the lines of a file as one transaction. */
+/* holdfast zk txn: carry out the lines of a file as one transaction. */
 #include <assert.h>
 
 #include "base/error.h"
@@ -50,9 +50,9 @@ const struct hf_command hf_tool_txn_command = {
 /* A transaction that is being read. */
 struct txn {
     struct hf_zookeeper_op *ops;
-    struct hf_tool_line *lines; /* by operation */
+    struct hf_tool_line *lines; /* the line of each operation */
     size_t count, capacity;
-    size_t bytes; /* of all lines */
+    size_t bytes; /* length of all lines */
 };
 
 static void free_txn(struct txn *txn)
@@ -83,7 +83,8 @@ static bool make_room(struct txn *txn)
     return true;
 }
 
-/* Add ${line}, which is taken over. */
+/* Add the operation of ${line}.  The text of ${line} belongs to ${txn} from now
+ * on, or is freed. */
 static hf_status add_line(struct txn *txn, struct hf_tool_line *line,
                           struct hf_error *error)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* holdfast zk watch: the events of a node or a tree, a line for each, until a
- * signal comes. */
+/* holdfast zk watch: print the events of a node or a tree, a line for each,
+ * until a signal arrives. */
 #include <inttypes.h>
 
 #include "base/error.h"
@@ -17,7 +17,7 @@ struct options {
     struct hf_tool_common common;
     const char *path;
     bool recursive, children;
-    uint64_t count; /* of events; UINT64_MAX: no limit */
+    uint64_t count; /* end after so many events; UINT64_MAX: no limit */
 };
 
 #define FIELD(field) HF_OPTION_FIELD(struct options, field)
@@ -69,7 +69,7 @@ const struct hf_command hf_tool_watch_command = {
 
 struct watching {
     const struct options *options;
-    uint64_t left; /* events until the end */
+    uint64_t left; /* events that are still to be printed */
     bool failed;   /* standard output cannot be written to */
 };
 
@@ -87,7 +87,8 @@ static const char *name_of(enum hf_zookeeper_event_kind kind)
     case HF_ZOOKEEPER_RESYNC:
         return "resync";
     }
-    return "resync"; /* an event that we do not know: read again */
+    return "resync"; /* an unknown event: the reader should read the node again
+                      */
 }
 
 static void print_event(const struct options *options,
@@ -119,8 +120,8 @@ static void on_event(void *arg, const struct hf_zookeeper_event *event)
     watching->failed = fflush(stdout) != 0;
 }
 
-/* Set the watch, and print that it is set, because a script has to know from
- * when on it sees events. */
+/* Set the watch and print that, because a script must know from when on it sees
+ * events. */
 static hf_status set_watch(struct hf_tool *tool, const struct options *options,
                            struct hf_zookeeper_watch *watch)
 {

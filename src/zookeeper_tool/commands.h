@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The commands of `holdfast zk`, as one list.  Each is a file with its table of
- * options and a function, which gets the words of the command, of which the
- * first is its name, and returns the exit status. */
+/* The list of the commands of `holdfast zk`.  Each command is a file, which has
+ * its table of options and a function hf_tool_NAME_main().  The function gets
+ * the words of the command, its name first, and returns the exit status. */
 #ifndef HF_ZOOKEEPER_TOOL_COMMANDS_H
 #define HF_ZOOKEEPER_TOOL_COMMANDS_H
 

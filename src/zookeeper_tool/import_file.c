@@ -13,10 +13,11 @@
 #include "zookeeper_tool/input.h"
 #include "zookeeper_tool/operand.h"
 
-/* The format that we read. */
+/* The version of the format that we read. */
 #define FORMAT 1
 
-/* The most bytes that a create needs besides its texts and data. */
+/* An upper bound for what a create, or an entry of an access list, needs
+ * besides its texts and data. */
 #define FRAME_BYTES 64
 
 #define EXPECTED_LINE "expected a line as 'holdfast zk export' writes it"
@@ -46,7 +47,7 @@ static hf_status read_line(struct hf_tool_import_file *file, char **text,
 
 /* ----------------------------------------------------------------- JSON -- */
 
-/* A key that a line may have, and what its value is. */
+/* A key that a line may have, and the type of its value. */
 struct key {
     const char *name;
     json_type type;
@@ -54,8 +55,8 @@ struct key {
     const char *expected; /* for texts */
 };
 
-/* May ${key} have the ${value}?  A number must not be negative, and a list must
- * be of strings. */
+/* Is ${value} valid for ${key}?  Numbers must not be negative, and all elements
+ * of a list must be strings. */
 static bool is_value(const struct key *key, const json_t *value)
 {
     if (json_is_null(value))
@@ -69,8 +70,8 @@ static bool is_value(const struct key *key, const json_t *value)
     return !json_is_integer(value) || json_integer_value(value) >= 0;
 }
 
-/* Check that ${object} has no other keys than the ${count} ${keys}, with values
- * that these may have. */
+/* Check that ${object} has only keys that are among the ${count} ${keys}, and
+ * that their values are valid. */
 static hf_status check_keys(json_t *object, const struct key *keys,
                             size_t count, struct hf_error *error)
 {
@@ -97,8 +98,8 @@ static hf_status check_keys(json_t *object, const struct key *keys,
     return HF_OK;
 }
 
-/* Set ${*object} to the object that ${text} is, with no other keys than the
- * ${count} ${keys}.  If this succeeds, the caller releases it. */
+/* Parse ${text}, which must be an object with no other keys than the ${count}
+ * ${keys}, and set ${*object}.  On success the caller releases ${*object}. */
 static hf_status parse(const char *text, const struct key *keys, size_t count,
                        json_t **object, struct hf_error *error)
 {
@@ -172,8 +173,8 @@ hf_status hf_tool_import_begin(struct hf_tool_import_file *file,
 #define DATA "data_base64"
 #define NODES "nodes"
 
-/* The path of the node that is called ${below} in the file, which the caller
- * frees; NULL: no memory. */
+/* The path to create for the path ${below} in the file.  The caller frees it
+ * with hf_free().  NULL: no memory. */
 static char *make_path(const struct hf_tool_import_file *file,
                        const char *below)
 {
@@ -219,8 +220,8 @@ static hf_status read_mode(const json_t *object,
     return HF_OK;
 }
 
-/* Allocate what the access list ${list} takes, its entries and their texts.
- * False: no memory. */
+/* Allocate memory for the entries of the access list ${list} and for their
+ * texts.  False: no memory. */
 static bool allocate_acls(const json_t *list, struct hf_tool_import_node *node)
 {
     size_t bytes = 0;
@@ -286,7 +287,7 @@ static hf_status read_data(const json_t *object,
                         "4648, with padding");
 }
 
-/* Read the node that ${object} is. */
+/* Set ${node} from ${object}, a line. */
 static hf_status read_node(struct hf_tool_import_file *file,
                            const json_t *object,
                            struct hf_tool_import_node *node,
@@ -307,7 +308,8 @@ static hf_status read_node(struct hf_tool_import_file *file,
     return HF_OK;
 }
 
-/* The last line: does it have the number of nodes, and is it the last? */
+/* Check the last line: ${nodes} must be the number of nodes that were read, and
+ * no line may follow.  HF_EGONE: all is well. */
 static hf_status read_end(struct hf_tool_import_file *file, uint64_t nodes,
                           struct hf_error *error)
 {
@@ -329,7 +331,8 @@ static hf_status read_end(struct hf_tool_import_file *file, uint64_t nodes,
                         "file");
 }
 
-/* Read ${text}, a line. */
+/* Read ${text}, a line: a node, or the last line.  HF_EGONE after the last
+ * line. */
 static hf_status read_text(struct hf_tool_import_file *file, const char *text,
                            struct hf_tool_import_node *node,
                            struct hf_error *error)

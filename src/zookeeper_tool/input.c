@@ -26,8 +26,8 @@ FILE *hf_tool_input_open(const char *file)
     return in;
 }
 
-/* A temporary file with what is left of ${in}, to be read from its beginning;
- * NULL, and errno is set. */
+/* Copy the rest of ${in} to a temporary file, which is then at its beginning.
+ * NULL, with errno set, if that fails. */
 static FILE *spool(FILE *in)
 {
     FILE *kept = tmpfile();
@@ -68,8 +68,8 @@ void hf_tool_input_close(FILE *in)
 
 /* ----------------------------------------------------------------- data -- */
 
-/* Make ${memory} of ${capacity} bytes larger, up to ${max}.  False: no memory.
- */
+/* Double ${*capacity}, the size of ${*memory}, but to no more than ${max}.
+ * False: no memory. */
 static bool grow(char **memory, size_t *capacity, size_t max)
 {
     size_t more = *capacity == 0 ? FIRST_BYTES : *capacity * 2;
@@ -82,8 +82,9 @@ static bool grow(char **memory, size_t *capacity, size_t max)
     return true;
 }
 
-/* Read ${in} to its end: at most ${max} bytes, and one to see that there are
- * more. */
+/* Read ${in} to its end.  One byte more than ${max} is read, to see whether
+ * there are too many.  Returns 0, or the exit status after printing an error.
+ */
 static int read_all(FILE *in, size_t max, struct hf_tool_data *data)
 {
     char *memory = NULL;
@@ -144,7 +145,7 @@ void hf_tool_data_free(struct hf_tool_data *data)
 
 /* ---------------------------------------------------------------- lines -- */
 
-/* Read up to the end of a line.  HF_EGONE: there is none. */
+/* Read up to the end of the line.  HF_EGONE: the file has no more lines. */
 static hf_status read_line(FILE *in, struct hf_tool_line *line,
                            size_t *capacity)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes from the command line, a file or a pipe: the data of a node, and lines
- * of text. */
+/* Reads the data of a node, or lines of text, from the command line, a file or
+ * a pipe. */
 #ifndef HF_ZOOKEEPER_TOOL_INPUT_H
 #define HF_ZOOKEEPER_TOOL_INPUT_H
 
@@ -11,38 +11,40 @@
 
 /* The data of a node. */
 struct hf_tool_data {
-    const void *data; /* NULL: absent, which is not the same as no bytes */
+    const void *data; /* NULL: the node has null data, which are not the same as
+                         0 bytes */
     size_t bytes;
     void *memory;
 };
 
-/* Set ${data} to the bytes of ${word}, "-" for standard input and NULL for
- * absent data; or to those of ${file} if that is not NULL.  0, or the exit
- * status after printing what is wrong. */
+/* Set ${data} to the content of ${file} if that is not NULL.  Otherwise to the
+ * bytes of ${word}; "-" means standard input, NULL means null data.  Returns 0,
+ * or the exit status after printing an error. */
 int hf_tool_data_read(const char *word, const char *file,
                       struct hf_tool_data *data);
 
 void hf_tool_data_free(struct hf_tool_data *data);
 
-/* Open ${file} for reading, or standard input if it is NULL or "-".  NULL after
- * printing why not. */
+/* Open ${file} for reading; NULL or "-" means standard input.  NULL after
+ * printing an error. */
 FILE *hf_tool_input_open(const char *file);
-/* A file with the bytes of ${in} that can be read twice: ${in} itself, or a
- * temporary file without a name, and ${in} is closed then.  NULL: ${in} was
- * NULL; or this failed, which was printed, and ${in} is closed. */
+/* Return a file with the bytes of ${in} that can be read twice.  That is ${in}
+ * itself if possible.  Otherwise it is an unnamed temporary file with a copy,
+ * and ${in} is closed.  NULL if ${in} is NULL, or after printing an error;
+ * ${in} is then closed, too. */
 FILE *hf_tool_input_keep(FILE *in);
 void hf_tool_input_close(FILE *in);
 
 /* A line, without its newline. */
 struct hf_tool_line {
-    char *text; /* the caller's to free with hf_free() */
+    char *text; /* the caller frees it with hf_free() */
     size_t bytes;
     unsigned long number; /* from 1 on */
 };
 
 /* Read the next line of ${in}, after ${line}->number.  HF_OK; HF_EGONE at the
- * end; HF_EINVAL, HF_ELIMIT or HF_ENOMEM with ${error}: it has a NUL, is longer
- * than 64 MiB, or could not be read. */
+ * end; or with ${error} HF_EINVAL if the line has a NUL or cannot be read,
+ * HF_ELIMIT if it is longer than 64 MiB, and HF_ENOMEM. */
 hf_status hf_tool_line_read(FILE *in, struct hf_tool_line *line,
                             struct hf_error *error);
 

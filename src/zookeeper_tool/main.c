@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * holdfast-zk: the command zk of holdfast, which starts it with "zk" as the
- * first argument.  A program of its own, so that the tool that holds locks
- * carries nothing that can delete a tree.
+ * The program holdfast-zk.  `holdfast zk` starts it with "zk" as the first
+ * argument.  It is a program of its own, so that the tool that holds locks
+ * contains no code that can delete a tree.
  */
 #include <stdio.h>
 #include <string.h>
@@ -44,7 +44,7 @@ static int print_help(void)
     return hf_command_line_end_output();
 }
 
-/* The words after "zk". */
+/* Run the command whose words, those after "zk", are ${argv}. */
 static int run(int argc, char **argv)
 {
     if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0 ||

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See node_read.h.  A result is valid in its callback only, so what is needed
- * of it is copied there. */
+/* See node_read.h.  A result is valid only during its callback, so the callback
+ * copies what is needed. */
 #include "zookeeper_tool/node_read.h"
 
 #include <string.h>
@@ -24,8 +24,8 @@ static void fail_memory(struct hf_tool_read *read)
 
 /* --------------------------------------------------------------- budget -- */
 
-/* Take ${bytes} of the budget.  False, and the node has failed, if fewer are
- * left. */
+/* Take ${bytes} from the budget.  If fewer are left, fail the node and return
+ * false. */
 static bool charge(struct hf_tool_read *read, size_t bytes)
 {
     struct hf_tool_read_budget *budget = read->budget;
@@ -47,8 +47,8 @@ static void discharge(struct hf_tool_read *read, size_t bytes)
     read->charged -= bytes;
 }
 
-/* Memory for ${bytes} of an answer.  If there is none, or too little left in
- * the budget, the node has failed, and NULL is returned. */
+/* Allocate ${bytes} for a part of an answer, and take them from the budget.  If
+ * that fails, fail the node and return NULL. */
 static void *keep(struct hf_tool_read *read, size_t bytes)
 {
     void *kept = NULL;
@@ -60,8 +60,8 @@ static void *keep(struct hf_tool_read *read, size_t bytes)
     return kept;
 }
 
-/* As keep(), for data and access lists, which are dropped earlier than the
- * rest. */
+/* As keep(), for data and access lists, which are freed earlier than the rest.
+ */
 static void *keep_data(struct hf_tool_read *read, size_t bytes)
 {
     size_t charged = read->charged;
@@ -73,7 +73,7 @@ static void *keep_data(struct hf_tool_read *read, size_t bytes)
 
 /* -------------------------------------------------------------- results -- */
 
-/* Is the child ${name} to be passed over? */
+/* Must the child ${name} be left out? */
 static bool is_left_out(const struct hf_tool_read *read, const char *name)
 {
     return read->without_system && strcmp(read->path, "/") == 0 &&
@@ -122,8 +122,8 @@ static void copy_data(struct hf_tool_read *read,
 }
 
 /* Copy the access list to one piece of memory: entries, then their texts.  The
- * node gets no list if the answer has none, or if there is no memory or budget
- * for it; the latter is a failure of the node, see keep(). */
+ * node gets no list if the answer has none, or if keep_data() has failed the
+ * node. */
 static void copy_acls(struct hf_tool_read *read,
                       const struct hf_zookeeper_result *result)
 {

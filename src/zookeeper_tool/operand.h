@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What stands on command lines and in files: paths of nodes, versions, and
+/* Parses words of command lines and files: paths of nodes, versions, and
  * entries of access lists. */
 #ifndef HF_ZOOKEEPER_TOOL_OPERAND_H
 #define HF_ZOOKEEPER_TOOL_OPERAND_H
@@ -11,8 +11,9 @@
 
 #include "command/command_line.h"
 
-/* Check that servers can have a node ${path}: HF_EINVAL.  ${sequential}: if
- * they append digits to it. */
+/* Check that servers accept ${path}; HF_EINVAL if not.
+ * hf_tool_check_new_path() is for a node to create; with ${sequential} the
+ * servers append digits to its path. */
 hf_status hf_tool_check_path(const char *path, struct hf_error *error);
 hf_status hf_tool_check_new_path(const char *path, bool sequential,
                                  struct hf_error *error);
@@ -21,15 +22,15 @@ hf_status hf_tool_check_new_path(const char *path, bool sequential,
 #define HF_TOOL_PATH_OPERAND(type, field)                                      \
     HF_OPERAND("PATH", type, field, .check = hf_tool_check_path)
 
-/* The row of an option --version: a number as in a Stat. */
+/* The reader of an option --version: a version number, as in a Stat. */
 hf_option_reader hf_tool_option_version;
 
 /* Set ${version} to the number ${text}.  False if ${text} is no number from 0
  * to INT32_MAX. */
 bool hf_tool_parse_version(const char *text, int32_t *version);
 
-/* The path of ${name} below ${path}, which the caller frees with hf_free();
- * NULL without memory. */
+/* The path of the child ${name} of ${path}.  The caller frees it with
+ * hf_free().  NULL: no memory. */
 char *hf_tool_join(const char *path, const char *name);
 
 /* --------------------------------------------------------- access lists -- */

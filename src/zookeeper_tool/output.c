@@ -88,8 +88,8 @@ void hf_tool_print_stat(FILE *out, const struct hf_zookeeper_stat *stat)
             hf_tool_mode_of(stat));
 }
 
-/* Write ${number} in hexadecimal, in a string, because a number of JSON has 53
- * bits with many readers. */
+/* Write ${number} as a string in hexadecimal, because many readers of JSON keep
+ * only 53 bits of a number. */
 static void json_hex(struct hf_json *json, const char *key, int64_t number)
 {
     char text[24];

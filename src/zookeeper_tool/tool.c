@@ -36,9 +36,9 @@ static void on_state(void *arg, enum hf_state state)
         tool->was_lost = true;
 }
 
-/* Set ${url}, to be freed with hf_client_url_free(), to that of -c or of the
- * environment.  A command needs a URL: unlike a lock, it has no engine to use
- * if none is named. */
+/* Set ${url} to the URL of -c, or else of the environment; it is freed with
+ * hf_client_url_free().  Fail if there is neither: unlike a lock, these
+ * commands have no default engine. */
 static hf_status take_url(const struct hf_tool_common *common, char **url,
                           struct hf_error *error)
 {
@@ -196,7 +196,8 @@ int hf_tool_fail_memory(void)
 
 /* ---------------------------------------------------------------- paths -- */
 
-/* Create ${path}; fine if it is there. */
+/* Create ${path} as a persistent node without data.  HF_OK also if it exists.
+ */
 static hf_status create_plain(struct hf_tool *tool, const char *path)
 {
     hf_status status =
@@ -206,7 +207,8 @@ static hf_status create_plain(struct hf_tool *tool, const char *path)
     return status == HF_EEXISTS ? HF_OK : status;
 }
 
-/* Cut ${path} at its last '/'.  False: nothing would be left. */
+/* Cut ${path} at its last '/', so that it becomes the path of its parent.
+ * False if that is "/". */
 static bool cut(char *path)
 {
     char *slash = strrchr(path, '/');
@@ -217,13 +219,14 @@ static bool cut(char *path)
     return true;
 }
 
-/* Is the node ${path} there?  HF_OK; HF_EGONE; or why that is not known. */
+/* HF_OK if the node ${path} exists; HF_EGONE if not; another status if that is
+ * not known. */
 static hf_status look(struct hf_tool *tool, const char *path)
 {
     hf_status status =
         hf_zookeeper_exists(tool->zookeeper, path, hf_tool_wait(tool), NULL);
 
-    /* The node is there, and this session may not read it. */
+    /* If this session may not read the node, the node exists. */
     return status == HF_EDENIED ? HF_OK : status;
 }
 
@@ -236,8 +239,8 @@ hf_status hf_tool_create_parents(struct hf_tool *tool, const char *path)
 
     if (above == NULL)
         return HF_ENOMEM;
-    /* Up to the first one that is there, because a session may be denied to
-     * create what is further up; */
+    /* Go up to the first parent that exists, because a session may have no
+     * permission to create nodes further up. */
     while (status == HF_EGONE && cut(above))
         status = look(tool, above);
     there = status == HF_OK;
@@ -246,7 +249,7 @@ hf_status hf_tool_create_parents(struct hf_tool *tool, const char *path)
         status = look(tool, "/");
     if (status == HF_EGONE)
         status = create_plain(tool, "/");
-    /* then down again: each NUL was a '/'. */
+    /* Go down again and create: each NUL in the text was a '/'. */
     while (status == HF_OK && strlen(above) < length) {
         if (!there)
             status = create_plain(tool, above);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the commands of `holdfast zk` share: their common options, the session
- * with the servers, the operations under way in it, and how a failure is
- * printed.
+ * What the commands of `holdfast zk` share: the common options, the session
+ * with the servers, windows of operations under way, and the printing of
+ * failures.
  *
- * A command reads its words first, so that a wrong one is refused before a
- * connection is made.  All callbacks of the library run in hf_tool_dispatch(),
- * on the one thread of the program, so no command needs a lock.
+ * A command first reads all of its words, so that a wrong word is refused
+ * before a connection is made.  All callbacks of the library run in
+ * hf_tool_dispatch(), on the one thread of the program, so no command needs a
+ * lock.
  */
 #ifndef HF_ZOOKEEPER_TOOL_TOOL_H
 #define HF_ZOOKEEPER_TOOL_TOOL_H
@@ -20,8 +21,8 @@
 #include "command/command_line.h"
 #include "zookeeper_tool/operand.h"
 
-/* The options that all commands have.  It is the first field of the options of
- * each command. */
+/* The options that all commands have.  This must be the first field of the
+ * options of each command. */
 struct hf_tool_common {
     const char *url;  /* NULL: HOLDFAST_URL */
     uint64_t wait_ms; /* how long to wait for the connection, and each answer */
@@ -53,48 +54,51 @@ struct hf_tool_common {
 struct hf_tool {
     struct hf_zookeeper *zookeeper;
     uint64_t wait_ms;
-    bool has_chroot; /* the URL has a path, which is our "/" */
+    bool has_chroot; /* the URL has a path, so "/" is that node and not the root
+                      */
     bool was_lost;   /* the session has ended */
-    int exit_code;   /* why it could not be opened */
+    int exit_code;   /* the exit status if it could not be opened */
 };
 
-/* Open a session with the servers of ${common}.  False if that fails: why was
- * printed, and .exit_code is set. */
+/* Open a session with the servers of ${common}.  If that fails, print an error,
+ * set .exit_code and return false. */
 bool hf_tool_open(const struct hf_tool_common *common, struct hf_tool *tool);
 
-/* How many milliseconds to wait for an operation that is started now.  Without
- * a connection the time to connect is added, so that a failure to connect is
- * reported as such. */
+/* How many milliseconds to wait for an operation that is started now.  While
+ * there is no connection this is twice .wait_ms, so that a failure to connect
+ * is reported as such and not as a timeout of the operation. */
 uint64_t hf_tool_wait(const struct hf_tool *tool);
 
 /* End the session.  Returns ${exit_code}, so that a command ends in one line.
  */
 int hf_tool_close(struct hf_tool *tool, int exit_code);
 
-/* Wait until ${fd} (-1: none) is readable or callbacks have run.  True: ${fd}
- * is. */
+/* Wait until ${fd} is readable or callbacks have run; -1 means no descriptor.
+ * True if ${fd} is readable. */
 bool hf_tool_dispatch(struct hf_tool *tool, int fd);
 
-/* Block SIGINT, SIGTERM and SIGHUP, and return a descriptor that is readable
- * when one has come; -1 if there is no descriptor, which was printed.  To be
- * called before hf_tool_open(), so that no thread of the library gets them. */
+/* Block SIGINT, SIGTERM and SIGHUP, and return a descriptor that becomes
+ * readable when one of them arrives; -1 after printing an error.  To be called
+ * before hf_tool_open(), so that no thread of the library gets the signals. */
 int hf_tool_signal_fd(void);
 
-/* The exit status for ${status}: HF_EXIT_CONDITION for what a server says of a
- * node, else as of the other commands. */
+/* The exit status for ${status}.  HF_EXIT_CONDITION if the node is missing,
+ * exists, has another version or has children; else as for other commands of
+ * holdfast. */
 int hf_tool_exit_status(hf_status status);
 
-/* Copy hf_last_error() to ${error}, without the name of the call. */
+/* Copy hf_last_error() to ${error}, without the name of the library call. */
 void hf_tool_error(struct hf_error *error);
 
-/* Print why the last call failed with ${status}.  Returns the exit status. */
+/* Print hf_last_error(), with which the last library call failed.  Returns the
+ * exit status for ${status}. */
 int hf_tool_fail(hf_status status);
 
 /* Print the text of ${error}.  Returns the exit status for it. */
 int hf_tool_fail_error(const struct hf_error *error);
 
-/* The text of ${result}, one of a multi, without the number of the operation:
- * the commands name a line instead. */
+/* The text of ${result}, a result in a multi, without the number of the
+ * operation, because commands print the number of a line instead. */
 const char *hf_tool_text_in_multi(const struct hf_zookeeper_result *result);
 
 /* Print that no memory is left.  Returns the exit status. */
@@ -115,11 +119,12 @@ void hf_tool_sort(const char **names, size_t count);
  * At most 256 operations of a command are under way at the same time.
  *
  * The servers carry out the operations of a session in the order in which they
- * were started, so a command need not wait for one before it starts the next:
- * a round trip is paid once for a window and not for each node.
+ * were started.  So a command need not wait for one operation before it starts
+ * the next, and does not wait a round trip for each node.
  */
 
-/* Notified of each result of a window; ${tag} is that of the operation. */
+/* Called with each result of a window.  ${tag} is the tag with which the
+ * operation was started. */
 typedef void hf_tool_on_result(void *arg, size_t tag,
                                const struct hf_zookeeper_result *result);
 
@@ -128,22 +133,25 @@ struct hf_tool_window {
     hf_tool_on_result *on_result;
     void *arg;
     size_t pending;        /* operations that have not ended */
-    hf_status ignored;     /* a status that is no failure here; HF_OK: none */
-    struct hf_error error; /* of the first operation that failed */
+    hf_status ignored;     /* a status that does not count as a failure; HF_OK:
+                              none */
+    struct hf_error error; /* the error of the first operation that failed */
 };
 
-/* Make ${window} empty.  ${on_result} may be NULL. */
+/* Initialise ${window}, which is then empty.  Operations that end with
+ * ${ignored} do not count as failed.  ${on_result} may be NULL. */
 void hf_tool_window_init(struct hf_tool_window *window, struct hf_tool *tool,
                          hf_status ignored, hf_tool_on_result *on_result,
                          void *arg);
 
-/* Wait until there is room, and start ${op}.  Fails, with ${window}->error, if
- * an operation of ${window} has failed; ${op} is then not started. */
+/* Wait until there is room in ${window}, and start ${op}.  If an operation of
+ * ${window} has failed, return its status, which is in ${window}->error, and do
+ * not start ${op}. */
 hf_status hf_tool_window_start(struct hf_tool_window *window,
                                const struct hf_zookeeper_op *op, size_t tag);
 
-/* Wait until all operations of ${window} have ended.  To be called before
- * ${window} goes away.  Returns ${window}->error.status. */
+/* Wait until all operations of ${window} have ended.  Must be called before
+ * ${window} goes out of scope.  Returns ${window}->error.status. */
 hf_status hf_tool_window_finish(struct hf_tool_window *window);
 
 #endif

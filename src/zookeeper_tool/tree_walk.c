@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See tree_walk.h.  The nodes from the first one down to the present one are a
- * stack of families.  A family has a ring of children that are read ahead; the
- * child that is due next is always one of them.
+ * See tree_walk.h.  The walk has a stack of families: a family is a node on the
+ * way down to the current node, together with its children.  A family has a
+ * ring of children whose reads were begun ahead.  The child that is entered
+ * next is always one of them.
  */
 #include "zookeeper_tool/tree_walk.h"
 
@@ -11,9 +12,10 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-/* How many nodes are read ahead in all families together: at first a few,
- * because nothing is known of how large answers are, and then one more with
- * each answer.  After an answer of more than LARGE_BYTES it is one again. */
+/* How many nodes may be read ahead in all families together.  At first it is
+ * AHEAD_FIRST, because it is not known how large answers are.  It grows by one
+ * with each answer, up to AHEAD_MAX.  After an answer of more than LARGE_BYTES
+ * it is 1 again. */
 #define AHEAD_MAX 64
 #define AHEAD_FIRST 4
 #define LARGE_BYTES (1U << 20)
@@ -28,7 +30,8 @@ struct family {
     struct hf_tool_read *node;
     size_t next;    /* index of the child that is entered next */
     size_t started; /* index of the first child whose read was not begun */
-    struct hf_tool_read *ring[AHEAD_MAX]; /* by number of the child */
+    struct hf_tool_read *ring[AHEAD_MAX]; /* index: number of the child, modulo
+                                             AHEAD_MAX */
 };
 
 struct walking {
@@ -36,8 +39,8 @@ struct walking {
     const struct hf_tool_walk *walk;
     struct family *top;
     size_t ahead;     /* nodes in all rings */
-    size_t ahead_max; /* how many these may be now */
-    size_t entered;   /* nodes */
+    size_t ahead_max; /* how many nodes may be in all rings now */
+    size_t entered;   /* nodes that were entered so far */
     struct hf_tool_read_budget budget;
     struct hf_error *error;
 };
@@ -62,8 +65,8 @@ static struct hf_tool_read *start_reading(struct walking *walking,
     return hf_tool_read_start(walking->tool, path, depth, &opts);
 }
 
-/* Has ${family} read ahead as much as it may?  The child that is due next is
- * read in any case. */
+/* Must no further read of ${family} be begun now?  The child that is entered
+ * next is always read. */
 static bool has_enough(const struct walking *walking,
                        const struct family *family)
 {
@@ -94,8 +97,8 @@ static hf_status read_ahead(struct walking *walking)
     return HF_OK;
 }
 
-/* Make ${node}, which was entered, the top of the stack.  ${node} is taken
- * over, also on failure, when it is freed. */
+/* Push ${node}, which was entered, on the stack.  ${node} belongs to the walk
+ * from now on; on failure it is freed. */
 static hf_status push(struct walking *walking, struct hf_tool_read *node)
 {
     struct family *family = hf_alloc(sizeof *family);
@@ -111,7 +114,7 @@ static hf_status push(struct walking *walking, struct hf_tool_read *node)
     return HF_OK;
 }
 
-/* Free what ${family} has read ahead. */
+/* Free the children that ${family} has read ahead. */
 static void drop_ahead(struct walking *walking, struct family *family)
 {
     while (family->started > family->next) {
@@ -131,8 +134,8 @@ static void pop(struct walking *walking)
     hf_free(family);
 }
 
-/* ${node} was read: visit it, and go on with its children.  ${node} is taken
- * over. */
+/* Visit ${node}, which was read, and push it, so that its children come next.
+ * ${node} belongs to the walk from now on; on failure it is freed. */
 static hf_status enter(struct walking *walking, struct hf_tool_read *node)
 {
     hf_status status = walking->walk->enter(walking->walk->arg, &node->node);
@@ -143,8 +146,8 @@ static hf_status enter(struct walking *walking, struct hf_tool_read *node)
     return status;
 }
 
-/* Read the child that is due.  ${*child} is then in no ring any more: the
- * caller frees it or passes it on. */
+/* Wait for the child that is entered next, and take it out of the ring of its
+ * family.  The caller frees ${*child} or passes it on. */
 static hf_status read_due(struct walking *walking, struct hf_tool_read **child)
 {
     struct family *family = walking->top;
@@ -158,8 +161,8 @@ static hf_status read_due(struct walking *walking, struct hf_tool_read **child)
     return HF_OK;
 }
 
-/* The budget did not suffice for the child that was due: read it again, without
- * what was read ahead. */
+/* The budget was too small for ${*child}: free all nodes that were read ahead,
+ * and read the child again alone. */
 static hf_status read_due_alone(struct walking *walking,
                                 struct hf_tool_read **child)
 {
@@ -171,8 +174,8 @@ static hf_status read_due_alone(struct walking *walking,
     return read_due(walking, child);
 }
 
-/* ${child} was read: set how many may be read ahead from now on, by its
- * size. */
+/* Adapt how many nodes may be read ahead to the size of ${child}, which was
+ * read. */
 static void adapt_ahead(struct walking *walking,
                         const struct hf_tool_read *child)
 {
@@ -218,7 +221,8 @@ static hf_status enter_next(struct walking *walking)
     return status;
 }
 
-/* All children of the top were visited. */
+/* All children of the top of the stack were visited: call .leave for its node,
+ * and remove it. */
 static hf_status leave(struct walking *walking)
 {
     const struct hf_tool_walk *walk = walking->walk;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A walk through a tree of nodes, in the order of names: a node, then what is
- * below it.
+ * A walk through a tree of nodes, in the order of names: first a node, then all
+ * nodes below it.
  *
- * It does not recurse, and it does not keep the tree: it keeps the names of the
- * children of each node on the way to the present one, because a server answers
- * with all of them at once, and at most 64 nodes that were read ahead.  So the
- * memory depends on the families on the way, and not on the size of the tree.
- * Nodes are read ahead so that a round trip is not paid for each.
+ * The walk does not recurse, and does not keep the whole tree in memory.  It
+ * keeps the names of the children of each node on the way down to the current
+ * node, because a server sends all names in one answer.  It also keeps at most
+ * 64 nodes that were read ahead, so that it does not wait a round trip for each
+ * node.  So its memory does not depend on the size of the tree.
  *
- * A server may lie, and a tree have no end: the walk fails when what it keeps
- * takes 256 MiB, or after a hundred million nodes.
+ * A faulty server may send a tree without end.  So the walk fails when it keeps
+ * more than 256 MiB, or after a hundred million nodes.
  *
- * It is no snapshot.  A node that is deleted meanwhile is passed over.
+ * The walk is no snapshot.  A node that is deleted meanwhile is left out.
  */
 #ifndef HF_ZOOKEEPER_TOOL_TREE_WALK_H
 #define HF_ZOOKEEPER_TOOL_TREE_WALK_H
@@ -25,16 +25,19 @@ typedef hf_status hf_tool_visit(void *arg, const struct hf_tool_node *node);
 
 struct hf_tool_walk {
     bool data;          /* read the data, too */
-    bool acls;          /* and the access lists */
-    bool skip_system;   /* pass over /zookeeper, which the servers need */
-    unsigned depth_max; /* do not go below; UINT_MAX: all */
+    bool acls;          /* read the access lists, too */
+    bool skip_system;   /* leave out /zookeeper, which the servers need */
+    unsigned depth_max; /* visit only so many levels below the first node;
+                           UINT_MAX: all */
     hf_tool_visit *enter;
-    hf_tool_visit *leave; /* after all below it; without data.  May be NULL */
+    hf_tool_visit *leave; /* called after all nodes below it were visited; the
+                             node has no data then.  May be NULL */
     void *arg;
 };
 
-/* Walk through ${path} and all below it.  HF_OK; what a visit returned; or why
- * ${path} could not be read, or HF_ELIMIT or HF_ENOMEM, with ${error}. */
+/* Walk through ${path} and all nodes below it.  HF_OK; the status with which a
+ * visit ended the walk; or, with ${error}, HF_ELIMIT, HF_ENOMEM or the reason
+ * why ${path} could not be read. */
 hf_status hf_tool_walk_tree(struct hf_tool *tool, const char *path,
                             const struct hf_tool_walk *walk,
                             struct hf_error *error);

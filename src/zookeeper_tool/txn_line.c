@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * See txn_line.h.  A line has words, with spaces between them.  A word in
- * double quotes may have spaces; \" and \\ are a quote and a backslash in it,
- * and \xNN is a byte, as the tool prints words itself.  A decoded word is never
- * longer than what is written in the line, so it is stored in its place.
+ * double quotes may have spaces; in it \" and \\ mean a quote and a backslash,
+ * and \xNN means a byte.  The tool prints words in the same form.  A decoded
+ * word is never longer than its text in the line, so it is stored in place.
  *
- * A table has the words of each operation.
+ * A table says which words each operation has.
  */
 #include "zookeeper_tool/txn_line.h"
 
@@ -75,7 +75,7 @@ static hf_status take_quoted(char **line, struct word *word,
         word->text[word->bytes++] = byte;
     }
     *line += from - *line + 1;
-    if (strchr(BLANKS, **line) == NULL) /* also the end */
+    if (strchr(BLANKS, **line) == NULL) /* the end of the line matches, too */
         return hf_error_set(error, HF_EINVAL,
                             "text behind a closing quote; expected a space");
     return HF_OK;
@@ -88,8 +88,8 @@ static void take_plain(char **line, struct word *word)
     *line += word->bytes;
 }
 
-/* Take the words of ${line} apart, in its own memory, and set ${count}.
- * HF_EINVAL. */
+/* Split ${line} into ${words}, in place, and set ${count}.  HF_EINVAL if the
+ * line is invalid. */
 static hf_status split_words(char *line, struct word words[WORDS_MAX],
                              size_t *count, struct hf_error *error)
 {
@@ -122,12 +122,12 @@ static hf_status split_words(char *line, struct word words[WORDS_MAX],
 
 /* ------------------------------------------------------------ operations -- */
 
-/* An operation: how many words may follow its path. */
+/* The form of an operation: which words may follow its path. */
 struct form {
     const char *name;
     enum hf_zookeeper_op_kind kind;
-    bool has_data;     /* the word after the path */
-    bool needs_data;   /* and it must be there */
+    bool has_data;     /* the word after the path is data */
+    bool needs_data;   /* this word must be present */
     const char *usage; /* for error texts */
 };
 
@@ -147,7 +147,8 @@ static const struct form *find_form(const struct word *word)
     return NULL;
 }
 
-/* The last word: the mode of a create, else a version. */
+/* Read the last word: the mode of a create, or the version of any other
+ * operation. */
 static hf_status read_last(const struct word *word, struct hf_zookeeper_op *op,
                            struct hf_error *error)
 {
@@ -170,7 +171,7 @@ static hf_status read_last(const struct word *word, struct hf_zookeeper_op *op,
     return HF_OK;
 }
 
-/* Read the words behind the name of ${form}. */
+/* Set ${op} from the ${count} ${words} behind the name of ${form}. */
 static hf_status read_words(const struct form *form, const struct word *words,
                             size_t count, struct hf_zookeeper_op *op,
                             struct hf_error *error)

@@ -5,8 +5,8 @@
 
 #include <holdfast/zookeeper.h>
 
-/* Read ${line} into ${op}, which points into ${line} then.  ${op}->kind is 0 if
- * the line is empty or a comment.  HF_EINVAL. */
+/* Parse ${line} to ${op}, whose texts then point into ${line}.  ${op}->kind is
+ * 0 if the line is empty or a comment.  HF_EINVAL if the line is invalid. */
 hf_status hf_tool_parse_txn_line(char *line, struct hf_zookeeper_op *op,
                                  struct hf_error *error);
 
