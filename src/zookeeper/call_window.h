@@ -44,8 +44,8 @@ struct hf_zk_waiting;
 /* The calls that a handle may have in flight while locks are at work.  With one
  * call, what a lock sends waits for at most one operation, and a handle makes
  * progress even if locks are used all the time.  With two calls, an acquire and
- * a release took twice as long beside a bulk of sets as alone (bench/shared.c).
- */
+ * a release took twice as long beside a bulk of sets as alone
+ * (bench/shared.c). */
 #define HF_ZK_WINDOW_BESIDE_LOCKS 1
 
 /* For this time after work of locks has begun, locks count as being at work: an

@@ -71,8 +71,8 @@ struct hf_zk_listener {
      * (see proof.h).  Anchors only rise within a session. */
     void (*proven)(void *user, uint64_t anchor_ms);
     /* Answers have arrived, and work of locks that waited has begun as far as
-     * the call window had room.  If there is still room, a listener may send.
-     */
+     * the call window had room.  If there is still room, a listener may
+     * send. */
     void (*room)(void *user);
     /* The list of servers of the session was replaced.  For each index of the
      * new list, and for HF_ZK_SERVER_LEFT, ${was} has the index that the server
@@ -107,8 +107,8 @@ void hf_zk_listeners_add(struct hf_zk_listeners *listeners,
 void hf_zk_listeners_remove(struct hf_zk_listeners *listeners,
                             struct hf_zk_listener *listener);
 
-/* Stop every notification in progress, because no callback may follow .closed.
- */
+/* Stop every notification in progress, because no callback may follow
+ * .closed. */
 void hf_zk_notifications_end(struct hf_zk_listeners *listeners);
 
 /* Begin a notification, then call hf_zk_notification_next() until it returns

@@ -54,8 +54,8 @@ static void free_record(struct hf_zk_op *op)
 
 /* End ${op} with ${status}; the user gets its .reserved.  If ${op} is in
  * flight, its answer will be dropped.  Until then the record of an AddWatch is
- * kept, because its answer changes the mode of the path that the record names.
- */
+ * kept, because its answer changes the mode of the path that the record
+ * names. */
 static void end_with(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
                      hf_status status)
 {

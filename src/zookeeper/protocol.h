@@ -140,8 +140,8 @@ struct hf_zk_stat {
     int64_t czxid;      /* the transaction that created the node; the fencing
                            token */
     int64_t mzxid;      /* the transaction that last wrote its data */
-    int64_t pzxid;      /* the transaction that last created or deleted a child
-                         */
+    int64_t pzxid;      /* the transaction that last created or deleted a
+                           child */
     int64_t ctime;      /* when it was created */
     int64_t mtime;      /* when its data were last written */
     int64_t owner;      /* ephemeralOwner: the session of an ephemeral node.

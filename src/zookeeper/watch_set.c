@@ -173,8 +173,8 @@ void hf_zk_watch_set_mode_answered(const struct hf_zk_watch_set *set,
     }
 }
 
-/* All watchers at one path must have the same .server_mode and .answered_mode.
- */
+/* All watchers at one path must have the same .server_mode and
+ * .answered_mode. */
 void hf_zk_watch_set_check(const struct hf_zk_watch_set *set)
 {
     size_t counts[HF_ZK_WATCH_MODES] = {0};

@@ -29,8 +29,8 @@ struct hf_zk_watch_set {
     struct hf_zk_watcher *first;
     size_t counts[HF_ZK_WATCH_MODES]; /* of watchers, by mode */
     struct hf_zk_watcher *cursor;     /* while all watchers are notified of
-                                         HF_ZK_RESYNC, the next watcher to look at
-                                         */
+                                         HF_ZK_RESYNC, the next watcher to look
+                                         at */
     bool added;                       /* AddWatch was sent on this connection */
     unsigned answers_due; /* SetWatches packets of this connection that are not
                              answered */
@@ -103,8 +103,8 @@ bool hf_zk_watch_set_begin_read(const struct hf_zk_watch_set *set,
  * not one-shot, is sent.  Returns the mode that the AddWatch must have:
  * HF_ZK_WATCH_RECURSIVE if there is a recursive watcher at its path, otherwise
  * HF_ZK_WATCH_PERSISTENT.  If the server refuses the AddWatch, end the
- * connection, because it is not known what the server keeps at the path then.
- */
+ * connection, because it is not known what the server keeps at the path
+ * then. */
 enum hf_zk_watch_mode
 hf_zk_watch_set_begin_add(struct hf_zk_watch_set *set,
                           const struct hf_zk_watcher *watcher);

@@ -428,8 +428,8 @@ void hf_zk_session_tick(struct hf_zk_session *session, uint64_t now_ms)
 }
 
 /* The earliest of these times: a ping, the end of a connection without answers,
- * the next attempt or its end, the probe for a quorum, the loss of the session.
- */
+ * the next attempt or its end, the probe for a quorum, the loss of the
+ * session. */
 uint64_t hf_zk_session_wake_at_ms(const struct hf_zk_session *session)
 {
     uint64_t at_ms = hf_connectivity_wake_at_ms(&session->connectivity);

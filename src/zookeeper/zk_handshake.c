@@ -5,8 +5,8 @@
  * Until the rounds of SASL have ended the session counts as not accepted:
  * nothing else is sent, because a server that requires SASL ends the connection
  * when anything else arrives, even a ping.  If the connection ends first, a
- * session that was to begin is forgotten, and a resume counts as not answered.
- */
+ * session that was to begin is forgotten, and a resume counts as not
+ * answered. */
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>

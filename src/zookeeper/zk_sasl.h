@@ -42,8 +42,8 @@ enum hf_zk_sasl_state {
     HF_ZK_SASL_OFF,      /* SASL is not used on this connection, or has ended */
     HF_ZK_SASL_STEP_DUE, /* the driver must do a step */
     HF_ZK_SASL_STEPPING, /* the driver is doing the step */
-    HF_ZK_SASL_SENT,     /* a token was sent, which the server has not answered
-                          */
+    HF_ZK_SASL_SENT,     /* a token was sent, which the server has not
+                            answered */
 };
 
 /* The rounds of the current connection.  Others read .state. */

@@ -299,8 +299,8 @@ void hf_zk_session_forget_lost(struct hf_zk_session *session)
 }
 
 /* The connection ends.  If it was made to end the lost session: once the close
- * request was sent, nothing more is done; otherwise the resume is tried again.
- */
+ * request was sent, nothing more is done; otherwise the resume is tried
+ * again. */
 static void note_lost_unanswered(struct hf_zk_session *session)
 {
     struct hf_zk_lost_session *lost = &session->lost;
@@ -495,8 +495,8 @@ void hf_zk_session_lose(struct hf_zk_session *session, const char *format, ...)
         return;
     }
     if (session->mode == HF_ZK_SESSION_LOCAL && hf_zk_session_usable(session)) {
-        hf_zk_session_disconnect(session, "%s", why); /* this loses the session
-                                                       */
+        hf_zk_session_disconnect(session, "%s", why); /* this loses the
+                                                         session */
         return;
     }
     begin_loss(session);

@@ -93,8 +93,8 @@ enum hf_zk_proof_mode {
  * and, by hf_zk_session_set_servers(), the servers. */
 struct hf_zk_session_config {
     struct hf_zk_server servers[HF_ZK_SERVERS_MAX + 1];
-    size_t server_count;         /* at least 1; does not count HF_ZK_SERVER_LEFT
-                                  */
+    size_t server_count;         /* at least 1; does not count
+                                    HF_ZK_SERVER_LEFT */
     char auth[HF_ZK_AUTH_BYTES]; /* "user:password" for the scheme digest, or
                                     for SASL by DIGEST-MD5, or "" */
     struct hf_zk_sasl_config sasl;

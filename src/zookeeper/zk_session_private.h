@@ -13,8 +13,8 @@
 bool hf_zk_session_is_current(const struct hf_zk_session *session,
                               uint64_t number);
 
-/* Assert what must be true of a session while none of its functions is running.
- */
+/* Assert what must be true of a session while none of its functions is
+ * running. */
 void hf_zk_session_check(const struct hf_zk_session *session);
 
 /* The current server as HOST:PORT, for texts. */

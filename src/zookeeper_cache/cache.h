@@ -6,10 +6,10 @@
  *
  * The tree (cache_tree.h) says which nodes are to be read.  The reader begins
  * reads while there are such nodes, up to a fixed number at a time.  An event
- * of a watch marks the node that has changed as to be read.  That is one
- * recursive watch, or, with servers that have no recursive watches, watches of
- * each node.  The report queues one callback, which takes changes from the
- * tree, so that nothing is allocated for an event.
+ * of a watch marks the node that has changed as to be read.  There is one
+ * recursive watch; with servers that have no recursive watches, each node has
+ * watches of its own.  The report queues one callback, which takes changes from
+ * the tree, so that nothing is allocated for an event.
  *
  *   UNWATCHED    nothing is read yet: the watch is being set, or is to be
  *   FILLING      the watch is set, or each node has its own: everything is read
@@ -39,8 +39,8 @@ enum hf_cache_state {
 
 /* Whether the session is connected, as far as the reader is concerned. */
 enum hf_cache_connection {
-    HF_CACHE_NOT_CONNECTED, /* operations that are begun wait for a connection
-                             */
+    HF_CACHE_NOT_CONNECTED, /* operations that are begun wait for a
+                               connection */
     HF_CACHE_CONNECTED,
     /* An operation has ended without an answer: nothing is begun before the
      * next connection. */
@@ -87,10 +87,10 @@ struct hf_zookeeper_cache {
     bool reading;                    /* the reader is in its loop that begins
                                         reads */
     struct hf_zookeeper_timer pause; /* while it is set, nothing is begun */
-    uint64_t pause_ms;               /* the last pause; 0: an answer came since
-                                      */
-    bool initialised;                /* the cache has been CURRENT at least once
-                                      */
+    uint64_t pause_ms;               /* the last pause; 0: an answer came
+                                        since */
+    bool initialised;                /* the cache has been CURRENT at least
+                                        once */
     struct hf_cache_path read_path;
 
     /* Calls that wait until everything is read. */
@@ -109,8 +109,8 @@ struct hf_zookeeper_cache {
     struct hf_deferred_free deferred;
 };
 
-/* Write the path of ${node} to ${path}, and return its text.  NULL: no memory.
- */
+/* Write the path of ${node} to ${path}, and return its text.  NULL: no
+ * memory. */
 const char *hf_cache_path_of(struct hf_cache_path *path,
                              const struct hf_cache_tree *tree,
                              const struct hf_cache_node *node);

@@ -54,8 +54,8 @@ hf_cache_content_reference(struct hf_cache_content *content)
     return content;
 }
 
-/* The owner of data has no owner itself, so there are at most two iterations.
- */
+/* The owner of data has no owner itself, so there are at most two
+ * iterations. */
 void hf_cache_content_release(struct hf_cache_content *content)
 {
     struct hf_cache_content *owner;

@@ -74,12 +74,12 @@ struct hf_cache_node {
     void *user;     /* for the user of the tree, who owns it */
     uint8_t wanted; /* what is to be read, enum hf_cache_want */
     uint8_t asked;  /* what the read under way reads; 0: none is under way */
-    /* A read has failed for another reason than that the node does not exist.
-     */
+    /* A read has failed for another reason than that the node does not
+     * exist. */
     bool unreadable : 1;
     bool listed : 1;  /* used while a list of children is compared */
-    uint8_t failures; /* calls of hf_cache_tree_failed() since the last answer
-                       */
+    uint8_t failures; /* calls of hf_cache_tree_failed() since the last
+                         answer */
     uint32_t bytes;   /* of .name */
     char name[];      /* not NUL-terminated */
 };
@@ -92,8 +92,8 @@ struct hf_cache_tree {
     bool recursive;    /* each creation and deletion is reported */
     bool reports;      /* the user wants to be notified of changes */
     bool starved;      /* there was no memory for an answer, so its node is to
-                          be read again later; cleared by the user of the tree
-                          */
+                          be read again later; cleared by the user of the
+                          tree */
     size_t unreadable; /* nodes whose .unreadable is set */
     size_t reading;    /* nodes with a read under way */
     struct hf_cache_link to_read;

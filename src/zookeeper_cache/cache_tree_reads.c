@@ -147,8 +147,8 @@ static void set_readable(struct hf_cache_tree *tree, struct hf_cache_node *node)
     node->unreadable = false;
 }
 
-/* Set .current of ${node} to ${content}, which belongs to the tree from now on.
- */
+/* Set .current of ${node} to ${content}, which belongs to the tree from now
+ * on. */
 static void set_current(struct hf_cache_tree *tree, struct hf_cache_node *node,
                         struct hf_cache_content *content)
 {
@@ -283,8 +283,8 @@ static void found(struct hf_cache_tree *tree, struct hf_cache_node *node,
         look_for_children(tree, node, &result->stat, asked);
 }
 
-/* ${top} does not exist, or cannot be read: forget it and all nodes below it.
- */
+/* ${top} does not exist, or cannot be read: forget it and all nodes below
+ * it. */
 static void forget(struct hf_cache_tree *tree, struct hf_cache_node *top)
 {
     struct hf_cache_node *node = hf_cache_tree_first_leaf(top), *next;

@@ -139,13 +139,13 @@ void hf_zookeeper_timer_stop(struct hf_zookeeper_timer *timer);
 bool hf_zookeeper_timer_is_set(const struct hf_zookeeper_timer *timer);
 
 /* hf_zookeeper_timers_due_at_ms() returns when the first timer is due, or
- * HF_FOREVER.  hf_zookeeper_timers_run() calls .fn of the timers that are due.
- */
+ * HF_FOREVER.  hf_zookeeper_timers_run() calls .fn of the timers that are
+ * due. */
 uint64_t hf_zookeeper_timers_due_at_ms(const struct hf_zookeeper *zookeeper);
 void hf_zookeeper_timers_run(struct hf_zookeeper *zookeeper);
 
-/* The functions by which the monitor drives a handle with a session of its own.
- */
+/* The functions by which the monitor drives a handle with a session of its
+ * own. */
 extern const struct hf_monitor_ops hf_zookeeper_monitor_ops;
 
 #endif

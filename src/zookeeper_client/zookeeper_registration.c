@@ -27,8 +27,8 @@ static void unregister(struct hf_zookeeper_registration *r, hf_status status,
     hf_registration_notify(r);
 }
 
-/* The node exists and has the data: end the waits and have REGISTERED reported.
- */
+/* The node exists and has the data: end the waits and have REGISTERED
+ * reported. */
 static void set_registered(struct hf_zookeeper_registration *r)
 {
     const struct hf_error registered = {.status = HF_OK};
@@ -417,8 +417,8 @@ void hf_zookeeper_registrations_lost(struct hf_zookeeper *zookeeper)
     }
 }
 
-/* The waits end; the registrations themselves go on with the next connection.
- */
+/* The waits end; the registrations themselves go on with the next
+ * connection. */
 void hf_zookeeper_registrations_gave_up(struct hf_zookeeper *zookeeper)
 {
     struct hf_zookeeper_registration *r;

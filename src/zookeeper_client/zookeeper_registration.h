@@ -64,8 +64,8 @@ enum hf_registration_step_kind {
     HF_REGISTRATION_CREATE, /* the node */
     HF_REGISTRATION_SET,    /* its data */
     HF_REGISTRATION_SYNC,
-    HF_REGISTRATION_PARENT, /* create a node above the node; without an EXISTS
-                             */
+    HF_REGISTRATION_PARENT, /* create a node above the node; without an
+                               EXISTS */
     HF_REGISTRATION_DELETE, /* the node; without an EXISTS */
 };
 
@@ -74,8 +74,8 @@ struct hf_registration_step {
     enum hf_registration_step_kind kind;
     unsigned under_way; /* operations of the step that have not ended */
     struct hf_zookeeper_operation *write_operation; /* the write; NULL: it has
-                                                       ended, or there is none
-                                                       */
+                                                       ended, or there is
+                                                       none */
     struct hf_zookeeper_operation *exists_operation;
     struct hf_error write; /* how the write and the EXISTS ended */
     struct hf_error exists;
@@ -169,8 +169,8 @@ struct hf_zookeeper_registration {
     struct hf_zookeeper_watch *watch; /* NULL: ENDED */
     struct hf_zookeeper_stat stat; /* of our node, or of the node that blocks */
     /* The czxid of our node, if it has had the data, so that it counts as
-     * registered for the user.  HF_REGISTRATION_NO_NODE: there is no such node.
-     */
+     * registered for the user.  HF_REGISTRATION_NO_NODE: there is no such
+     * node. */
     int64_t registered_czxid;
     uint64_t written; /* .data_number of the data that our node has; 0: not
                          known to have any */
@@ -221,7 +221,7 @@ struct hf_registration_removing *
 hf_registration_removing(struct hf_zookeeper_registration *r);
 
 /* Was a node of this session seen, which is not known to be gone?  False in the
- * state FAILED, because the node is not watched there. */
+ * state FAILED, because events of the node are ignored then. */
 bool hf_registration_has_node(const struct hf_zookeeper_registration *r);
 
 /* Take ${r} out of the list of its handle, unless it is in none. */

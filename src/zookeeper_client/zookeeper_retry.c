@@ -402,8 +402,8 @@ static void stop(struct hf_zookeeper_retry *retry, hf_status status)
 
 /* ------------------------------------------------------------- interface -- */
 
-/* An operation in flight is cancelled, and advance() goes on when it has ended.
- */
+/* An operation in flight is cancelled, and advance() goes on when it has
+ * ended. */
 void hf_zookeeper_retry_cancel(struct hf_user_op *op)
 {
     struct hf_zookeeper_retry *retry = of_user_op(op);

@@ -198,8 +198,8 @@ static const struct hf_user_op_ops update_ops = {
     .destroy = hf_zookeeper_retry_destroy,
 };
 
-/* Call .drop of ${change}, because the user's function is not needed any more.
- */
+/* Call .drop of ${change}, because the user's function is not needed any
+ * more. */
 static void drop(const struct hf_zookeeper_change *change)
 {
     if (change->drop != NULL)

@@ -81,8 +81,8 @@ static void lost(void *user, const char *why)
     set_state(zookeeper, HF_STATE_CONNECTING);
 }
 
-/* The client of locks has closed the session, and will free it: use it no more.
- */
+/* The client of locks has closed the session, and will free it: use it no
+ * more. */
 static void leave_session(struct hf_zookeeper *zookeeper)
 {
     hf_zookeeper_watches_leave(zookeeper);

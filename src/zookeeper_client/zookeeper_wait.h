@@ -41,8 +41,8 @@ struct hf_zookeeper_wait {
     bool started; /* no caller waits: the outcome goes to .done, by .callback */
     struct hf_done done;
     struct hf_callback callback;
-    /* Links in the list of the object; .link is NULL if it is not in the list.
-     */
+    /* Links in the list of the object; .link is NULL if it is not in the
+     * list. */
     struct hf_zookeeper_wait *next;
     struct hf_zookeeper_wait **link;
 };
@@ -74,8 +74,8 @@ void hf_zookeeper_waits_gave_up(struct hf_zookeeper *zookeeper,
 
 /* -------------------- one that is in no list, on the stack of its caller -- */
 
-/* Begin ${wait}, of which only .ops and .object are set.  Called with the lock.
- */
+/* Begin ${wait}, of which only .ops and .object are set.  Called with the
+ * lock. */
 void hf_zookeeper_wait_begin(struct hf_zookeeper_wait *wait,
                              struct hf_zookeeper *zookeeper, uint64_t wait_ms);
 

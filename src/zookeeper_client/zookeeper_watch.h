@@ -92,8 +92,8 @@ void hf_zookeeper_watch_operation_ended(
 void hf_zookeeper_watches_put_unreadable(struct hf_zookeeper *zookeeper,
                                          const char *path, bool unreadable);
 
-/* Take all watches of ${zookeeper} out of the session.  Called with the lock.
- */
+/* Take all watches of ${zookeeper} out of the session.  Called with the
+ * lock. */
 void hf_zookeeper_watches_leave(struct hf_zookeeper *zookeeper);
 
 /* To be called when a session is connected: set the persistent watches again

@@ -320,8 +320,8 @@ static void rw_probe_down(struct hf_zk_io *io)
     hf_zk_session_rw_probe_down(io->session, io->rw_probe.number, now_ms(io));
 }
 
-/* Send the command.  It is short, so a new connection has room for all of it.
- */
+/* Send the command.  It is short, so a new connection has room for all of
+ * it. */
 static void on_rw_probe_up(void *arg)
 {
     struct hf_zk_io *io = arg;

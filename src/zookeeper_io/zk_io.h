@@ -34,8 +34,8 @@
 #include "zookeeper/zk_url.h"
 
 struct hf_zk_io_user {
-    /* The loop has closed the handles of the I/O: the user may free the memory.
-     */
+    /* The loop has closed the handles of the I/O: the user may free the
+     * memory. */
     void (*closed)(void *arg);
     void *arg;
 };
@@ -50,8 +50,8 @@ struct hf_zk_io_link {
 /* Embedded in its user.  Only zk_io.c uses the fields, except for .ending. */
 struct hf_zk_io {
     /* Set by the user when it closes the session.  The connection is then
-     * closed only after all of its bytes were sent, such as the close request.
-     */
+     * closed only after all of its bytes were sent, such as the close
+     * request. */
     bool ending;
     struct hf_zk_io_user user;
     const struct hf_engine_host *host;
@@ -63,8 +63,8 @@ struct hf_zk_io {
     const struct hf_tls_ops *tls; /* NULL: no TLS */
     struct hf_tls_context *context;
     struct hf_sasl_exchanges *sasl; /* NULL: no SASL */
-    struct hf_zk_io_link link;      /* the connection that carries the session
-                                     */
+    struct hf_zk_io_link link;      /* the connection that carries the
+                                       session */
     struct hf_zk_io_link rw_probe;  /* the connection on which a server is asked
                                        whether it has a quorum */
 };

@@ -43,8 +43,8 @@ static hf_status read_auth_file(struct hf_zk_url_config *config,
 
 /* Set .auth of the session of ${config} to what auth_file= or
  * HOLDFAST_AUTH_FILE has for its servers, and .private_nodes accordingly.  Logs
- * a warning if the file of HOLDFAST_AUTH_FILE has lines for other servers only.
- */
+ * a warning if the file of HOLDFAST_AUTH_FILE has lines for other servers
+ * only. */
 static hf_status get_credentials(struct hf_zk_url_config *config,
                                  const struct hf_url *url,
                                  const struct hf_engine_host *host,

@@ -26,8 +26,8 @@
 struct hf_zk_retry_create;
 
 /* Make a machine for the create ${op}, which hf_zk_op_check() must have
- * accepted, with ${flags}.  ${op} and ${random} are copied.  NULL: no memory.
- */
+ * accepted, with ${flags}.  ${op} and ${random} are copied.  NULL: no
+ * memory. */
 struct hf_zk_retry_create *
 hf_zk_retry_create_new(const struct hf_zookeeper_op *op, unsigned flags,
                        const struct hf_random *random);

@@ -92,8 +92,8 @@ static void found(struct hf_zk_retry_delete *del, bool user_waits,
 
     /* No delete was carried out before this read, so this node is the one to
      * delete.  If the user's call has ended, it may also be a new node; this
-     * can be recognised only if a transaction was known when the call was made.
-     */
+     * can be recognised only if a transaction was known when the call was
+     * made. */
     if (!del->was_unsure && (user_waits || del->known_zxid == 0))
         del->known_zxid = stat->czxid;
     if (stat->czxid > del->known_zxid) {

@@ -15,8 +15,8 @@ struct hf_zk_retry_parents {
     bool containers;   /* create containers; cleared when a server does not know
                           them */
     const char *below; /* the path of the node whose parents are created */
-    size_t bytes;      /* the lowest parent is this many bytes of .below; 0: "/"
-                        */
+    size_t bytes;      /* the lowest parent is this many bytes of .below; 0:
+                          "/" */
     size_t at;         /* the parent that is being created is this many bytes of
                           .below */
     size_t steps;      /* at most so many more creates are sent */

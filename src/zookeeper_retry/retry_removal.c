@@ -103,8 +103,8 @@ static void wait_until(struct hf_zk_retry_removal *removal, uint64_t now_ms,
         removal->until_ms > now_ms ? removal->until_ms - now_ms : 1;
 }
 
-/* ${result} lists the children of the parent, or says that there is no parent.
- */
+/* ${result} lists the children of the parent, or says that there is no
+ * parent. */
 static void listed(struct hf_zk_retry_removal *removal, uint64_t now_ms,
                    const struct hf_zookeeper_result *result,
                    struct hf_zk_retry_step *step)

@@ -51,8 +51,8 @@ struct hf_zk_retry_event {
     uint64_t now_ms;  /* CLOCK_BOOTTIME */
     int64_t session;  /* the id of the session that was connected last */
     int64_t previous; /* the id of the session before that; 0: there was none */
-    int64_t zxid;     /* the last transaction that the session has seen; 0: none
-                       */
+    int64_t zxid;     /* the last transaction that the session has seen; 0:
+                         none */
     uint64_t timeout_ms; /* of the session */
 };
 
@@ -77,8 +77,8 @@ struct hf_zk_retry_step {
      * the removal of this node, with the removal that was allocated. */
     struct hf_zk_retry_remains {
         const char *path;    /* of the node, without the digits of a server */
-        size_t parent_bytes; /* the parent is this many bytes of .path; 0: "/"
-                              */
+        size_t parent_bytes; /* the parent is this many bytes of .path; 0:
+                                "/" */
         bool looked;         /* a search has just shown that the node does not
                                 exist */
         uint64_t until_ms;   /* after this time the create can no longer be
@@ -99,8 +99,8 @@ struct hf_zk_retry_ops {
 enum hf_zk_retry_answer {
     HF_ZK_RETRY_KNOWN,  /* the result is final */
     HF_ZK_RETRY_UNSURE, /* it may have been carried out */
-    HF_ZK_RETRY_AGAIN,  /* it was not carried out; another attempt may succeed
-                         */
+    HF_ZK_RETRY_AGAIN,  /* it was not carried out; another attempt may
+                           succeed */
 };
 
 /* Classify ${result}, the result of a write.  For a read only AGAIN has a

@@ -11,8 +11,8 @@ enum update_state {
     UPDATE_READING,
     UPDATE_WRITING, /* writes .new_data if the node has the version in .now */
     UPDATE_SYNCING, /* before UPDATE_LOOKING */
-    UPDATE_LOOKING, /* reads the node to see whether the write was carried out
-                     */
+    UPDATE_LOOKING, /* reads the node to see whether the write was carried
+                       out */
 };
 
 struct hf_zk_retry_update {
@@ -122,8 +122,8 @@ static void repeat(struct hf_zk_retry_update *update, enum update_state state,
         hf_zk_retry_pause(&update->attempts, step);
 }
 
-/* Store .result of ${event}, a read, in .now, and ask the user what to write.
- */
+/* Store .result of ${event}, a read, in .now, and ask the user what to
+ * write. */
 static void ask(struct hf_zk_retry_update *update,
                 struct hf_zk_retry_event *event, struct hf_zk_retry_step *step)
 {

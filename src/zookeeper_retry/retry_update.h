@@ -16,8 +16,8 @@
 
 struct hf_zk_retry_update;
 
-/* Make a machine for the update of ${path}, which is copied.  NULL: no memory.
- */
+/* Make a machine for the update of ${path}, which is copied.  NULL: no
+ * memory. */
 struct hf_zk_retry_update *
 hf_zk_retry_update_new(const char *path, const struct hf_random *random);
 

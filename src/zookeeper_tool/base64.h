@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Base64 (RFC 4648, section 4), as which the data of nodes are written in JSON.
- */
+/* Base64 (RFC 4648, section 4), as which the data of nodes are written in
+ * JSON. */
 #ifndef HF_ZOOKEEPER_TOOL_BASE64_H
 #define HF_ZOOKEEPER_TOOL_BASE64_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* holdfast zk create: create a node.  An ephemeral node exists only while the
- * command has its session, so for such a node the command waits for a signal.
- */
+ * command has its session, so for such a node the command waits for a
+ * signal. */
 #include "zookeeper_tool/commands.h"
 #include "zookeeper_tool/input.h"
 #include "zookeeper_tool/output.h"

@@ -82,8 +82,8 @@ const struct hf_command hf_tool_rm_command = {
 struct removal {
     const struct options *options;
     struct hf_tool_window window;
-    uint64_t deleted; /* nodes that were deleted; with --dry-run, that would be
-                       */
+    uint64_t deleted; /* nodes that were deleted; with --dry-run, that would
+                         be */
     uint64_t unsure;  /* deletes without an answer, which may have been carried
                          out */
 };

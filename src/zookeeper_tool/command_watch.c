@@ -87,8 +87,8 @@ static const char *name_of(enum hf_zookeeper_event_kind kind)
     case HF_ZOOKEEPER_RESYNC:
         return "resync";
     }
-    return "resync"; /* an unknown event: the reader should read the node again
-                      */
+    return "resync"; /* an unknown event: the reader should read the node
+                        again */
 }
 
 static void print_event(const struct options *options,

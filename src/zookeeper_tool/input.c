@@ -83,8 +83,8 @@ static bool grow(char **memory, size_t *capacity, size_t max)
 }
 
 /* Read ${in} to its end.  One byte more than ${max} is read, to see whether
- * there are too many.  Returns 0, or the exit status after printing an error.
- */
+ * there are too many.  Returns 0, or the exit status after printing an
+ * error. */
 static int read_all(FILE *in, size_t max, struct hf_tool_data *data)
 {
     char *memory = NULL;

@@ -60,8 +60,8 @@ static void *keep(struct hf_tool_read *read, size_t bytes)
     return kept;
 }
 
-/* As keep(), for data and access lists, which are freed earlier than the rest.
- */
+/* As keep(), for data and access lists, which are freed earlier than the
+ * rest. */
 static void *keep_data(struct hf_tool_read *read, size_t bytes)
 {
     size_t charged = read->charged;

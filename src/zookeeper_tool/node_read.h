@@ -46,10 +46,10 @@ struct hf_tool_read {
     size_t name_count;
     struct hf_tool *tool;
     struct hf_tool_read_budget *budget;
-    size_t charged;    /* bytes of .budget that this read uses until it is freed
-                        */
-    size_t data_bytes; /* how many of these are for the data and the access list
-                        */
+    size_t charged;    /* bytes of .budget that this read uses until it is
+                          freed */
+    size_t data_bytes; /* how many of these are for the data and the access
+                          list */
     bool over_budget;  /* it failed because the budget was used up */
     unsigned pending;  /* operations that have not ended */
     bool without_system;

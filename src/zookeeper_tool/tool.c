@@ -196,8 +196,8 @@ int hf_tool_fail_memory(void)
 
 /* ---------------------------------------------------------------- paths -- */
 
-/* Create ${path} as a persistent node without data.  HF_OK also if it exists.
- */
+/* Create ${path} as a persistent node without data.  HF_OK also if it
+ * exists. */
 static hf_status create_plain(struct hf_tool *tool, const char *path)
 {
     hf_status status =

@@ -54,8 +54,8 @@ struct hf_tool_common {
 struct hf_tool {
     struct hf_zookeeper *zookeeper;
     uint64_t wait_ms;
-    bool has_chroot; /* the URL has a path, so "/" is that node and not the root
-                      */
+    bool has_chroot; /* the URL has a path, so "/" is that node and not the
+                        root */
     bool was_lost;   /* the session has ended */
     int exit_code;   /* the exit status if it could not be opened */
 };

@@ -26,8 +26,8 @@
 struct hf_zk_engine_access {
     int32_t anyone;   /* to world:anyone */
     int32_t granted;  /* to this session, including .anyone */
-    int32_t possible; /* by entries that may be for us, as only the server knows
-                       */
+    int32_t possible; /* by entries that may be for us, as only the server
+                         knows */
 };
 
 /* Read an access list, as getACL answers it, from ${body}.  ${auth} has our

@@ -27,8 +27,8 @@
 
 /* A walk fails when the waiting paths have more bytes than this, even if the
  * user allows any number of nodes.  Each path repeats that of the parent, so an
- * answer with names of one letter becomes fifty times as many bytes of paths.
- */
+ * answer with names of one letter becomes fifty times as many bytes of
+ * paths. */
 #define WAITING_BYTES_MAX (256U << 20)
 
 /* A node that is being asked. */

@@ -136,8 +136,8 @@ bool hf_zk_engine_pattern_of(const struct hf_zk_engine_node *node,
 
 /* If true, ${name} is either no ticket, or has the same form and a greater
  * number, so that it is behind the ticket of the pattern.  If false, the name
- * must be parsed to know.  This function takes a tenth of the time of parsing.
- */
+ * must be parsed to know.  This function takes a tenth of the time of
+ * parsing. */
 bool hf_zk_engine_pattern_precedes(const struct hf_zk_engine_pattern *pattern,
                                    const char *name, size_t bytes);
 

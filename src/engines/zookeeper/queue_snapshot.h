@@ -48,8 +48,8 @@ bool hf_zk_engine_participants_snapshot(struct hf_zk_engine *zk,
 
 /* Make a snapshot of only those tickets that hf_admission_trim() would leave
  * for the ticket ${mine} of ${kind}.  ${index} is the index of that ticket, or
- * .count if it is not in the list.  The snapshot is valid until the next call.
- */
+ * .count if it is not in the list.  The snapshot is valid until the next
+ * call. */
 void hf_zk_engine_queue_partial_snapshot(struct hf_zk_engine *zk,
                                          const struct hf_zk_engine_queue *queue,
                                          size_t index,

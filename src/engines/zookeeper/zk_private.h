@@ -39,8 +39,8 @@ struct hf_zk_engine {
     struct hf_zk_engine_delete_rights delete_rights; /* of the session */
     struct hf_zk_engine_reports reports; /* log lines written so far */
     struct hf_zk_engine_examination *examinations; /* those that wait for a
-                                                      session, see zk_examine.h
-                                                      */
+                                                      session, see
+                                                      zk_examine.h */
     bool lacks_multi_read; /* a server has refused a multiRead */
     /* Requests that hf_zk_engine_forget() may cancel, a list. */
     struct hf_zk_engine_request *cancellable;

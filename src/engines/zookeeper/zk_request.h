@@ -136,10 +136,10 @@ struct hf_zk_engine_listing {
 /* The nodes that are being deleted. */
 enum hf_zk_engine_removed {
     HF_ZK_REMOVED_NOTHING,        /* no node was found */
-    HF_ZK_REMOVED_OWN,            /* the node of our ticket, whose name we know
-                                   */
-    HF_ZK_REMOVED_OWN_SEVERAL,    /* several nodes of our ticket, in one multi
-                                   */
+    HF_ZK_REMOVED_OWN,            /* the node of our ticket, whose name we
+                                     know */
+    HF_ZK_REMOVED_OWN_SEVERAL,    /* several nodes of our ticket, in one
+                                     multi */
     HF_ZK_REMOVED_LISTED,         /* a node that a list has shown */
     HF_ZK_REMOVED_LISTED_SEVERAL, /* several nodes that a list has shown, in one
                                      multi */
