@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The records of requests, those of zookeeper.jute: one function writes each,
- * and one reads it.  hf_zk_op_bytes() counts the bytes first, so that a request
- * that is too long is refused before memory is allocated for it. */
+/* Writes the records of requests, as in zookeeper.jute, and reads them back.
+ * hf_zk_op_bytes() counts the bytes first, so that a request that is too long
+ * is refused before memory is allocated for it. */
 #include <assert.h>
 #include <string.h>
 

@@ -452,8 +452,8 @@ static struct hf_zookeeper_result *failed_result(struct op_answer *answer,
     return result;
 }
 
-/* ErrorResponse: of the operation that failed, or of one that was therefore
- * not carried out. */
+/* ErrorResponse: the result of the operation that failed, or of another
+ * operation of the MULTI, which was not carried out because of that. */
 static struct hf_zookeeper_result *
 read_error(struct op_answer *answer, const struct multi *multi,
            const struct hf_zk_op_record *record)

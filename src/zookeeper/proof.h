@@ -76,10 +76,11 @@ struct hf_zk_proof {
     /* Everything that the leader sent before this time has reached the
      * follower. */
     uint64_t leader_seen_ms;
-    /* Of the writes, take those that were sent after the answer to the one
-     * before: the latest of these would have proven .previous_anchor_ms and was
-     * answered at .previous_answered_ms.  The next one confirms that anchor;
-     * .confirmed_anchor_ms is the latest anchor that was confirmed. */
+    /* Only writes count here that were sent after the previous counted write
+     * was answered.  .previous_anchor_ms is what the last counted write would
+     * have proven, and .previous_answered_ms is when it was answered.  The next
+     * counted write confirms that anchor; .confirmed_anchor_ms is the last
+     * anchor that was confirmed. */
     uint64_t previous_anchor_ms;
     uint64_t previous_answered_ms;
     uint64_t confirmed_anchor_ms;

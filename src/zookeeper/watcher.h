@@ -107,9 +107,9 @@ struct hf_zk_watcher {
     /* These two are the same for all watchers at the path.  .server_mode is
      * what the server keeps after the last request that was sent, so it decides
      * what the next request must be.  .answered_mode is the mode of the last
-     * AddWatch that was answered, so it tells which events arrive now: a server
-     * answers requests and sends events in the order in which it carries them
-     * out. */
+     * AddWatch that was answered, so it decides which events arrive now: a
+     * server answers requests and sends events in the order in which it carries
+     * them out. */
     enum hf_zk_server_mode server_mode;
     enum hf_zk_server_mode answered_mode;
     size_t bytes;                /* length of .path */

@@ -27,9 +27,10 @@ struct hf_zk_credential {
 struct hf_zk_credentials {
     struct hf_zk_credential *first;
     struct hf_zk_credential *last;
-    struct hf_zk_credential *unanswered; /* the first one that was sent on this
-                                            connection and not answered; those
-                                            behind it were sent too */
+    struct hf_zk_credential *unanswered; /* the first credential that was sent
+                                            on this connection and is not
+                                            answered; all behind it were sent,
+                                            too */
     struct hf_zk_credential of_url;      /* in the list if the URL has a user */
 };
 

@@ -357,7 +357,8 @@ static void begin_loss(struct hf_zk_session *session)
 
 /* The notifications of the loss are over: begin the close that was asked for
  * meanwhile, if any.  A listener may cause a second loss while the first one is
- * notified.  The second one ends first, and leaves nothing to do here. */
+ * notified.  The second loss ends first, and leaves nothing to do for the first
+ * one. */
 static void end_loss(struct hf_zk_session *session)
 {
     if (session->end == HF_ZK_END_NOTIFYING) {

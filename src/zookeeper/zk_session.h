@@ -37,14 +37,15 @@
  * A server without a quorum may serve readers (readonlymode.enabled).  If
  * .read_only of the configuration is set, the session accepts such a server:
  *
- * - A session that it creates is known to it alone.  The session is offered to
- *   no server again: it is lost with the connection, and the next connection
- *   begins a new one.  That is the .seenRwServerBefore of ZooKeeper's own
- *   clients.
- * - A session that another server has created may be resumed there, if the
- *   server allows it.  Its answers then do not say that the session lives, so
- *   the session is lost one timeout after a server with a quorum answered last.
- * - Nothing is proven there.
+ * - If such a server creates the session, no other server knows it.  So the
+ *   session is not offered to any server again: it is lost with the connection,
+ *   and the next connection begins a new session.  (In ZooKeeper's own clients
+ *   this is .seenRwServerBefore.)
+ * - If a server with a quorum has created the session, a server without a
+ * quorum may resume it.  The answers of that server do not show that the
+ * session lives, so the session is lost one timeout after the last answer of a
+ * server with a quorum.
+ * - The answers of such a server prove nothing (proof.h).
  * - Meanwhile the other servers are asked whether they have a quorum
  *   (zk_rw_probe.h).  When one has, the session moves to it.
  */

@@ -79,9 +79,10 @@ void hf_zk_session_begin_handshake(struct hf_zk_session *session);
 void hf_zk_session_handshake_received(struct hf_zk_session *session,
                                       struct hf_zk_frame *frame);
 
-/* The server closed the connection without an answer to the ConnectRequest.
- * If there has never been a session, and neither TLS nor a probe before, probe
- * the server for TLS on the next connection to it. */
+/* To be called when the server has closed the connection without an answer to
+ * the ConnectRequest.  If the URL is not for TLS, there has never been a
+ * session, and this server was not probed yet, have the next connection to it
+ * probe for TLS. */
 void hf_zk_session_handshake_closed(struct hf_zk_session *session);
 
 /* ---------------------------------------------------- zk_server_change.c -- */

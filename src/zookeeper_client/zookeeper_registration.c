@@ -308,9 +308,9 @@ static void step_ended(struct hf_zookeeper_registration *r)
 
 /* ---------------------------------------------------------------- events -- */
 
-/* The .fn of the watch.  An event that comes during a step is older than what
- * its EXISTS will show.  A RESYNC says that the session has ended, for which
- * hf_zookeeper_registrations_lost() is called. */
+/* The .fn of the watch.  An event that comes during a step is ignored, because
+ * the EXISTS of the step will show a later state.  A RESYNC says that the
+ * session has ended, for which hf_zookeeper_registrations_lost() is called. */
 static void fired(void *arg, enum hf_zookeeper_event_kind kind,
                   const char *path, size_t bytes)
 {

@@ -9,15 +9,15 @@
  * answer to the write was lost, and the watch reports every later change.  The
  * next step depends on what the EXISTS shows, not on what was intended.
  *
- *   CREATING    no node of this session is known.  It, or a node above it, is
- *               being created; or the next attempt waits for its time or a
- *               connection
+ *   CREATING    no node of this session is known.  The node, or a node above
+ *               it, is being created; or the next attempt waits for its time or
+ *               for a connection
  *   BLOCKED     there is a node of somebody else: wait for the watch
  *   CHECKING    a node of this session was seen.  Its data are being set, or
  *               it is being looked at again; or the next attempt waits
  *   REGISTERED  a node of this session has the data: wait for the watch
- *   FAILED      for good.  Nothing is known of the node any more, because
- *               nobody looks at it
+ *   FAILED      the registration has failed for good.  Events of the node are
+ *               ignored, so nothing is known of the node
  *   REMOVING    the user has freed it: a node of this session is to be deleted
  *   CLOSED      the handle is closed, and the user has not freed it yet
  *   ENDED       the removal has ended, or the open has failed

@@ -183,7 +183,7 @@ static void ask(struct hf_user_op *op)
     hf_monitor_lock(monitor);
     if (hf_fork_is_child(&monitor->fork) ||
         update->retry.waits_for != HF_ZOOKEEPER_RETRY_REPLY) {
-        /* The child of a fork, or it has ended meanwhile. */
+        /* This is the child of a fork, or the update has ended meanwhile. */
         hf_zookeeper_result_free(now);
         return;
     }

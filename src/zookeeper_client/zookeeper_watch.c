@@ -165,7 +165,7 @@ static bool queue_event(struct hf_zookeeper_watch *watch,
     return true;
 }
 
-/* Notify the part of the library that has the watch. */
+/* Call .on_fired of ${watch}, a watch of the library itself. */
 static void fire_for_library(struct hf_zookeeper_watch *watch,
                              const struct hf_zk_watch_event *event)
 {
@@ -175,10 +175,11 @@ static void fire_for_library(struct hf_zookeeper_watch *watch,
     watch->on_fired.fn(watch->on_fired.arg, kind_of(event), path, bytes);
 }
 
-/* The .fired of the watcher.  A RESYNC of the session is queued like any event,
- * and later events are queued behind it, because answers that are queued in
- * between may show changes older than these events.  But while .resync is
- * queued, later events are dropped, because it stands for them, too. */
+/* The .fired of the watcher.  A RESYNC of the session is queued like any event
+ * and does not replace later events, because answers that are queued behind it
+ * may show changes that have events of their own.  Only .resync, which is
+ * queued when events could not be kept, replaces all later events while it is
+ * queued. */
 static void fired(struct hf_zk_watcher *watcher,
                   const struct hf_zk_watch_event *event)
 {

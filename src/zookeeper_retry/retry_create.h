@@ -11,8 +11,8 @@
  * - An ephemeral node has its session as owner, and a czxid above the last
  *   transaction that was known before the create.
  * - Any other node is another program's if its czxid is not above that
- *   transaction.  If it is, the data show who has created the node, provided
- *   that nobody else writes the same ones.
+ *   transaction.  If its czxid is above, the data show who has created the
+ *   node, provided that nobody else writes the same data.
  *
  * Protection by an id in the name is Curator's (CreateBuilderImpl,
  * "withProtection"); an id for each attempt, and the removal of what comes

@@ -114,8 +114,8 @@ static void found(struct hf_zk_retry_delete *del, bool user_waits,
     }
 }
 
-/* The delete was answered, or not.  If it finds no node after a lost answer,
- * the node is gone, and that is what was wanted. */
+/* The delete was answered or has failed.  If an earlier answer was lost and the
+ * delete finds no node, that is a success: the node is gone. */
 static void deleted(struct hf_zk_retry_delete *del,
                     struct hf_zk_retry_event *event,
                     struct hf_zk_retry_step *step)
@@ -138,7 +138,7 @@ static void deleted(struct hf_zk_retry_delete *del,
     }
 }
 
-/* The sync, or the read behind it, was answered, or not. */
+/* The sync, or the read behind it, was answered or has failed. */
 static void looked(struct hf_zk_retry_delete *del,
                    struct hf_zk_retry_event *event,
                    struct hf_zk_retry_step *step)

@@ -337,7 +337,7 @@ static int print_error(const struct hf_error *error)
                                       : hf_tool_exit_status(error->status);
 }
 
-/* Print why it failed, and what was done before. */
+/* Print why the import failed, and what was imported before that. */
 static int fail(const struct importing *importing)
 {
     int exit_code = print_error(&importing->error);
@@ -357,7 +357,7 @@ static int fail(const struct importing *importing)
     return exit_code;
 }
 
-/* Is the node above PATH there? */
+/* Check that the parent of PATH exists. */
 static hf_status check_parent(struct importing *importing)
 {
     const char *path = importing->options->path;
@@ -382,7 +382,8 @@ static hf_status check_parent(struct importing *importing)
     return status;
 }
 
-/* See that there is a node above PATH, or create it if that was asked for. */
+/* Check that the parent of PATH exists; with --parents, create it if it does
+ * not. */
 static hf_status prepare(struct importing *importing)
 {
     const struct options *options = importing->options;
@@ -400,8 +401,9 @@ static hf_status prepare(struct importing *importing)
     return status;
 }
 
-/* Read ${file} through, before anything is done: does all of it make sense, and
- * is its end there?  0, or the exit status after printing what is wrong. */
+/* Check ${file} to its end before anything is imported: all lines must be
+ * valid, and the last line must be there.  Returns 0, or the exit status after
+ * printing an error. */
 static int check_input(struct hf_tool_import_file file)
 {
     long begin = ftell(file.in);

@@ -106,8 +106,8 @@ int hf_tool_fail_memory(void);
 
 /* ---------------------------------------------------------------- paths -- */
 
-/* Create the nodes above ${path} that are missing, with no data.  HF_OK, or how
- * the last call failed. */
+/* Create the nodes above ${path} that are missing, without data.  HF_OK, or the
+ * status with which a library call failed. */
 hf_status hf_tool_create_parents(struct hf_tool *tool, const char *path);
 
 /* Sort ${count} ${names}, byte by byte. */

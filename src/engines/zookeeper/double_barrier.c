@@ -85,7 +85,7 @@ static void ask_about_participants(struct hf_zk_engine *zk,
     }
 }
 
-/* Is the czxid of a participant unknown, or that of the barrier node? */
+/* Is the czxid of a participant or of the barrier node unknown? */
 static bool has_unread(struct hf_zk_engine_request *req)
 {
     const struct hf_zk_engine_queue *queue = req->queue;

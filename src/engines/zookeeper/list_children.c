@@ -201,8 +201,7 @@ static bool update_cached(struct hf_zk_engine *zk,
 
 /* ----------------------------------------------------------- replacing -- */
 
-/* The shortest name is that of the barrier node; those with a number are
- * longer. */
+/* The barrier node has the shortest name; names with a number are longer. */
 size_t hf_zk_engine_tickets_at_most(const struct hf_jute_reader *body,
                                     size_t count)
 {

@@ -26,8 +26,8 @@
 #define PATH_BYTES (HF_NAME_BYTES + 16)
 
 /* A walk fails when the waiting paths have more bytes than this, even if the
- * user allows any number of nodes.  Each path repeats that of the parent, so an
- * answer with names of one letter becomes fifty times as many bytes of
+ * user allows any number of nodes.  Each path contains the path of its parent,
+ * so an answer with names of one letter becomes fifty times as many bytes of
  * paths. */
 #define WAITING_BYTES_MAX (256U << 20)
 

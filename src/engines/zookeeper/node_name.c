@@ -423,9 +423,9 @@ void hf_zk_engine_permit_name(const struct hf_ticket_id *id, uint32_t nth,
     hf_zk_engine_node_format_hex(&permit, name);
 }
 
-/* The id of the ticket is that of its first permit, so the tag (the six bits
- * that count the permits) goes into .sequence.  A permit that kazoo made has
- * the tag of a first one. */
+/* The tag (the six bits that count the permits of a ticket) becomes .sequence.
+ * With the tag of a first permit the id is the id of the ticket.  A name that
+ * kazoo made is a UUID of version 4, so it has the tag of a first permit. */
 bool hf_zk_engine_permit_parse(const char *name, size_t bytes,
                                struct hf_zk_engine_node *node)
 {

@@ -110,7 +110,8 @@ static void node_answered(void *user, struct hf_zk_call *call,
     hf_zk_engine_request_answered(zk, req);
 }
 
-/* Begin the step that reads the node; for people behind a sync. */
+/* Begin the step that reads the node; if the request is for people, behind a
+ * sync. */
 static void read_node(struct hf_zk_engine *zk, struct hf_zk_engine_request *req,
                       void (*then)(struct hf_zk_engine *zk,
                                    struct hf_zk_engine_request *req))

@@ -144,10 +144,10 @@ void hf_zk_engine_watch_ticket(struct hf_zk_engine *zk,
  *
  * The getChildren that lists the queue also sets the watch, so no change is
  * missed in between.  If the queue has no node, a watch for the creation of the
- * node is set after the list.  The list needs no sync, because this server, or
- * one that has seen as much, has shown the client what made it ask.  Only a
- * participant that leaves a double barrier needs a sync, because what it has
- * seen may come from another session. */
+ * node is set after the list.  The list needs no sync, because the client asks
+ * after it has seen something that this server has shown, or a server that this
+ * one is not behind.  Only a participant that leaves a double barrier needs a
+ * sync, because what it has seen may come from another session. */
 
 /* Did the list succeed?  A queue without a node counts as empty. */
 static bool is_listed(const struct hf_zk_engine_request *req)

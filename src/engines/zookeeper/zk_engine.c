@@ -21,8 +21,9 @@
  * committed like any write, fires no watch, and fails if one of the tickets is
  * gone.  Its commit proves that the session lives (zookeeper/proof.h). */
 
-/* At most this many nodes are checked by one request, or those of one ticket if
- * it has more.  If there are more, the tickets take turns. */
+/* One request checks at most this many nodes, but at least all nodes of one
+ * ticket.  If there are more nodes, the tickets take turns from request to
+ * request. */
 #define CHECKS_MAX 32
 
 /* Move the first ${count} tickets, which were checked, behind all others for
@@ -120,22 +121,23 @@ void hf_zk_engine_prove(struct hf_zk_engine *zk, struct hf_request *request)
  *
  *  - The calls of one step: parents, create and list; sync and read; delete of
  *    the write node and of the read node.  They are written together.
- *  - A list that is asked for behind a create shows the node (list_children.c).
- *    A request joins those that wait for a list in the step that sends its
- *    create.
+ *  - A list that is sent behind a create shows the created node.  So a request
+ *    joins those that wait for the next list (list_children.c) in the same step
+ *    in which it sends its create.
  *  - Enqueues enter a queue in the order in which they were asked for, see
  *    core/enqueue_order.h.  All of them are HF_ZK_BULK and served first come,
- *    first served.  Leases are not, because they have no such order.
+ *    first served.  Leases have no such order, and are urgent.
  *  - A lease enters its queue before the ticket in the entry mutex is removed,
- *    because only the holder of that may add leases, and kazoo's permits are
- *    created with a check of it.  Both are urgent.
- *  - A removal comes behind the downgrade of the same ticket.  Both are
- *    urgent.
+ *    because only the holder of the entry mutex may add leases, and kazoo's
+ *    permits are created with a check of that ticket.  The enqueue and the
+ *    removal are both urgent.
+ *  - A removal comes behind the downgrade of the same ticket.  Both requests
+ *    are urgent.
  *  - A removal comes behind the enqueue of the same ticket.  The core asks for
- *    it when the enqueue has been answered (core/engine.h).
+ *    the removal when the enqueue has been answered (core/engine.h).
  *  - A removal may overtake an HF_REQUEST_LIST, HF_REQUEST_WATCH,
- *    HF_REQUEST_REVOKE or HF_REQUEST_DESCRIBE of the same ticket.  These then
- *    find that it is gone, as if somebody else had removed it.
+ *    HF_REQUEST_REVOKE or HF_REQUEST_DESCRIBE of the same ticket.  These
+ *    requests then find the ticket gone, as if somebody else had removed it.
  *  - Setting and clearing the flag of a barrier, a new generation and a queue
  *    watch of a barrier happen in the order in which they were asked for.  All
  *    of them are HF_ZK_NORMAL.
@@ -444,7 +446,8 @@ struct hf_zk_engine *hf_zk_engine_new(const struct hf_zk_engine_config *config,
     return zk;
 }
 
-/* Stands in for the host's callback while the machine is freed. */
+/* Replaces the host's callback while the engine is freed, so that the host is
+ * not notified. */
 static void ignore_event(void *host, struct hf_event *event)
 {
     (void)host;
