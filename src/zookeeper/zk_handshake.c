@@ -31,8 +31,8 @@
  * after TRIES - 1 connections that ended in the handshake, the next one tries
  * to begin a new session instead, because a server may answer only such a
  * request.  That takes less than a minute.  If read-only servers are accepted,
- * every second connection tries to begin a new session, because a read-only
- * server cannot resume the lost one. */
+ * every second connection tries to begin a new session, because the request to
+ * resume a lost session is never for a read-only server. */
 #define TRIES 64
 #define TRIES_READ_ONLY 2
 
