@@ -9,7 +9,7 @@
 #include "zookeeper/op_support.h"
 #include "zookeeper/zk_path.h"
 
-/* At most so many bytes of a path are shown in a text, so that the reason
+/* At most this many bytes of a path are shown in a text, so that the reason
  * behind the path is not cut off. */
 #define SHOWN_BYTES 200
 

@@ -19,7 +19,7 @@ struct hf_zk_retry_parents {
                           "/" */
     size_t at;         /* the parent that is being created is this many bytes of
                           .below */
-    size_t steps;      /* at most so many more creates are sent */
+    size_t steps;      /* at most this many more creates are sent */
     char *path;        /* the path of the parent at .at; has room for .bytes and
                           two more */
 };

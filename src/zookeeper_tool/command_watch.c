@@ -17,7 +17,7 @@ struct options {
     struct hf_tool_common common;
     const char *path;
     bool recursive, children;
-    uint64_t count; /* end after so many events; UINT64_MAX: no limit */
+    uint64_t count; /* end after this many events; UINT64_MAX: no limit */
 };
 
 #define FIELD(field) HF_OPTION_FIELD(struct options, field)

@@ -27,7 +27,7 @@ struct hf_tool_walk {
     bool data;          /* read the data, too */
     bool acls;          /* read the access lists, too */
     bool skip_system;   /* leave out /zookeeper, which the servers need */
-    unsigned depth_max; /* visit only so many levels below the first node;
+    unsigned depth_max; /* visit only this many levels below the first node;
                            UINT_MAX: all */
     hf_tool_visit *enter;
     hf_tool_visit *leave; /* called after all nodes below it were visited; the
