@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The servers that the store has links to: the single server, or nodes of a
- * Redis Cluster.  Notices are received from every node, because each message
- * goes to all of them; if one is lost between nodes, it still comes from the
- * node that published it.  And the slot map of a cluster. */
+ * Redis Cluster; and the slot map of the cluster.
+ *
+ * Notices are received from every node that we are connected to.  A cluster
+ * passes each published message on to all nodes, so one link would do.  But
+ * messages between nodes can get lost, and then the message still comes from
+ * the node on which it was published. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,8 +23,8 @@ uint64_t hf_redis_node_clock_ms(const struct hf_redis_node *node,
                        hf_before_ms(at_ms, node->server_clock_at_ms));
 }
 
-/* Make the link of a node, to its host or the unix socket.  False if memory
- * runs out. */
+/* Make the link of ${node}.  A node without a host name keeps the unix socket
+ * of the URL.  Returns false if memory runs out. */
 static bool make_link(struct hf_redis_node *node)
 {
     struct hf_store *store = node->store;
@@ -55,7 +58,8 @@ static bool is_in_url(const struct hf_redis_node *node)
     return has_address(node, &config->host);
 }
 
-/* A node at ${host}.  NULL if memory runs out or there are too many. */
+/* Add a node at ${host}.  Returns NULL if memory runs out or there are too many
+ * nodes. */
 static struct hf_redis_node *node_new(struct hf_store *store,
                                       const struct hf_redis_host *host)
 {
@@ -88,7 +92,8 @@ static struct hf_redis_node *find_node(const struct hf_store *store,
     return NULL;
 }
 
-/* ${host} with a name: the name of ${reporter} if it has none. */
+/* Returns ${host}; if it has no name, with the name of ${reporter}, the node
+ * that named it. */
 static struct hf_redis_host with_host_name(const struct hf_redis_host *host,
                                            const struct hf_redis_node *reporter)
 {
@@ -96,7 +101,8 @@ static struct hf_redis_host with_host_name(const struct hf_redis_host *host,
 
     if (completed.name[0] == '\0' && reporter != NULL)
         memcpy(completed.name, reporter->host.name, sizeof completed.name);
-    /* the reporter is reached by the unix socket */
+    /* ${reporter} has no name either, because it is reached by the unix
+     * socket */
     if (completed.name[0] == '\0' && reporter != NULL)
         (void)snprintf(completed.name, sizeof completed.name, "localhost");
     return completed;
@@ -175,7 +181,7 @@ static void node_free(struct hf_redis_node *node)
     hf_free(node);
 }
 
-/* Does our map have a slot of this node? */
+/* Returns whether the slot map gives any slot to ${node}. */
 static bool has_slots(const struct hf_store *store,
                       const struct hf_redis_node *node)
 {
@@ -284,8 +290,8 @@ static bool is_number(const struct redisReply *reply, long long min,
            reply->integer <= max;
 }
 
-/* Parse {host, port, ...}.  A host of nil, "" or "?" is the host of the node
- * that says so. */
+/* Parse {host, port, ...}.  If the host is nil, "" or "?", .name becomes "",
+ * which means the host of the node that sent this reply. */
 static bool read_host(struct hf_redis_host *host, const struct redisReply *row)
 {
     const struct redisReply *name;
@@ -306,7 +312,8 @@ static bool read_host(struct hf_redis_host *host, const struct redisReply *row)
     return true;
 }
 
-/* Add one row.  False if it is malformed, or memory runs out. */
+/* Add the slots of one row.  Returns false if the row is malformed, or if
+ * memory runs out. */
 static bool read_row(struct hf_redis_slot_owners *owners,
                      struct hf_redis_node *reporter,
                      const struct redisReply *row)

@@ -18,7 +18,8 @@ static char *put_escaped(char *to, char c)
     return to;
 }
 
-/* Write the key up to its last word; returns where that word goes. */
+/* Write the part of a key of ${queue} before its last word.  Returns where that
+ * word goes. */
 static char *put_key_prefix(char key[HF_REDIS_KEY_BYTES], const char *queue)
 {
     char *to = stpcpy(key, "holdfast:{");
@@ -41,34 +42,37 @@ void hf_redis_key(const char *queue, const char *word,
 
 /* -------------------------------------------------------------- commands -- */
 
-/* The keys that every call may use; the first one is always sent. */
+/* The number of keys that every call may use, and of those that it may also use
+ * with layout=redis-py. */
 #define KEYS 7
 #define REDIS_PY_KEYS 2
-/* operation, not_after with ttl, session with the ticket */
+/* the number of arguments that every call has: the operation; "2 not_after
+ * ttl"; and "session" with the ticket, if there is one */
 #define ARGUMENTS 3
 
 /* The script compares not_after with the server's clock as texts.  Until the
  * year 2286 a time in milliseconds has this many digits. */
 #define NOT_AFTER_DIGITS 13
 
-/* Before the operation, with layout=redis-py. */
+/* Goes before the name of the operation with layout=redis-py. */
 #define REDIS_PY "redis-py:"
-/* The longest operation, and the NUL. */
+/* Room for the longest name of an operation, and the NUL. */
 #define OPERATION_BYTES (sizeof REDIS_PY "new_generation")
 
 static const char *const key_words[KEYS] = {
     "last", "queue", "until", "tickets", "watchers", "writers", "participants"};
 
-/* Names of keys at a server of a quorum. */
+/* The keys at a server of a quorum, in the same order. */
 static const char *const quorum_key_words[KEYS] = {
     "quorum:last",     "quorum:queue",   "quorum:until",       "quorum:tickets",
     "quorum:watchers", "quorum:writers", "quorum:participants"};
 
-/* The key that READ_SUCCESS and WRITE_SUCCESS use besides these. */
+/* The last word of the key that READ_SUCCESS and WRITE_SUCCESS use besides
+ * these. */
 #define SUCCESS_KEY "success"
 #define QUORUM_SUCCESS_KEY "quorum:success"
 
-/* Names of the operations in the script. */
+/* The operation of the script that carries out each kind of call. */
 static const char *const operations[] = {
     [HF_STORE_RENEW] = "renew",
     [HF_STORE_ENQUEUE] = "enqueue",
@@ -86,7 +90,7 @@ static const char *const operations[] = {
     [HF_STORE_WRITE_SUCCESS] = "write_success",
 };
 
-/* The same at a server of a quorum. */
+/* The same for a server of a quorum. */
 static const char *const quorum_operations[] = {
     [HF_STORE_RENEW] = "quorum_renew",
     [HF_STORE_ENQUEUE] = "propose",
@@ -117,7 +121,8 @@ static const char *operation_of(const struct hf_store_call *call)
     return quorum_operations[call->kind];
 }
 
-/* Does the script get the key of redis-py as well?  Flags have no such key. */
+/* Returns whether the script also uses the key of redis-py.  Queues of flags,
+ * whose names end with '/', have no such key. */
 static bool uses_redis_py_key(const struct hf_redis_script_options *script,
                               const char *queue)
 {
@@ -145,9 +150,9 @@ static size_t key_count(const struct hf_store_call *call,
     return count;
 }
 
-/* Append the keys: on a Redis Cluster all that the script may use, and else the
- * one that it derives the others from, because each word costs the server
- * time. */
+/* Append the keys.  A Redis Cluster must get all keys that the script may use.
+ * Any other server gets only the first key, from which the script derives the
+ * others, because each word of a command costs the server time. */
 static void put_keys(struct hf_resp *resp, const struct hf_store_call *call,
                      const struct hf_redis_script_options *script,
                      const char *queue)
@@ -176,7 +181,8 @@ static void put_keys(struct hf_resp *resp, const struct hf_store_call *call,
     }
 }
 
-/* Write ${number} with zeros in front somewhere into ${text}; returns where. */
+/* Write ${number} into ${text}, with zeros in front so that it has at least
+ * NOT_AFTER_DIGITS digits.  Returns where it begins. */
 static const char *padded(char text[HF_RESP_NUMBER_BYTES], uint64_t number)
 {
     const char *all = text + HF_RESP_NUMBER_BYTES - 1 - NOT_AFTER_DIGITS;
@@ -199,8 +205,8 @@ static void put_times(struct hf_resp *resp, const struct hf_store_call *call)
     hf_resp_put_joined(resp, words, sizeof words / sizeof words[0]);
 }
 
-/* Append the command up to the last argument that all operations have, which
- * is the ${count} words of ${ticket} joined; ${more} arguments follow. */
+/* Append the command up to the third argument, which is made of the ${count}
+ * words of ${ticket}.  The caller then appends ${more} arguments. */
 static void put_command(struct hf_resp *resp, const struct hf_store_call *call,
                         const struct hf_redis_script_options *script,
                         const char *queue, const char *const ticket[],
@@ -248,7 +254,8 @@ static void put_flag(struct hf_resp *resp, bool flag)
     hf_resp_put_text(resp, flag ? "1" : "0");
 }
 
-/* RENEW at a server of a quorum: each id is followed by its number. */
+/* Append the RENEW for a server of a quorum, in which each id is followed by
+ * the number of its ticket. */
 static void put_numbered_sets(struct hf_resp *resp,
                               const struct hf_store_call *call,
                               const struct hf_redis_script_options *script)
@@ -267,7 +274,7 @@ static void put_numbered_sets(struct hf_resp *resp,
     }
 }
 
-/* RENEW and CLOSE_SESSION: one command for each queue. */
+/* Append RENEW or CLOSE_SESSION: one command for each queue. */
 static void put_sets(struct hf_resp *resp, const struct hf_store_call *call,
                      const struct hf_redis_script_options *script)
 {
@@ -287,7 +294,8 @@ static void put_sets(struct hf_resp *resp, const struct hf_store_call *call,
     }
 }
 
-/* ENQUEUE, its proposal, or its repair at a server of a quorum. */
+/* Append an ENQUEUE.  At a server of a quorum this is a proposal or a
+ * repair. */
 static void put_enqueue(struct hf_resp *resp, const struct hf_store_call *call,
                         const struct hf_redis_script_options *script)
 {
@@ -310,8 +318,8 @@ static void put_enqueue(struct hf_resp *resp, const struct hf_store_call *call,
         hf_resp_put_number(resp, call->quorum->number);
 }
 
-/* Append a call that is different at a server of a quorum.  True if that was
- * done. */
+/* Append ${call} if it has other arguments at a server of a quorum.  Returns
+ * whether it was appended. */
 static bool put_quorum_call(struct hf_resp *resp,
                             const struct hf_store_call *call,
                             const struct hf_redis_script_options *script)
@@ -333,7 +341,7 @@ static bool put_quorum_call(struct hf_resp *resp,
     return true;
 }
 
-/* REMOVE, and who evicts the ticket if that is said. */
+/* Append REMOVE, with who evicted the ticket if that is known. */
 static void put_remove(struct hf_resp *resp, const struct hf_store_call *call,
                        const struct hf_redis_script_options *script)
 {
@@ -443,8 +451,8 @@ static bool read_id(struct hf_store_notice *notice, const char *at)
     return true;
 }
 
-/* Parse "TEXT ID QUEUE".  TEXT says who evicted the ticket.  If it cannot be
- * understood it is left out, because the ticket is gone all the same. */
+/* Parse "TEXT ID QUEUE", where TEXT encodes who evicted the ticket.  If TEXT
+ * cannot be decoded, it is ignored, because the ticket is gone all the same. */
 static bool read_evicted(struct hf_store_notice *notice, const char *at)
 {
     size_t digits = strcspn(at, " ");
@@ -467,7 +475,8 @@ static bool read_ticket(struct hf_store_notice *notice, const char *at,
     return read_id(notice, end + 1);
 }
 
-/* What follows ${word} in ${text}; NULL if ${text} does not begin with it. */
+/* Returns the text behind ${word}, or NULL if ${text} does not begin with
+ * ${word}. */
 static const char *after_prefix(const char *text, const char *word)
 {
     size_t bytes = strlen(word);

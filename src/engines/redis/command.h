@@ -54,24 +54,25 @@ extern const char hf_redis_script[];
 void hf_redis_key(const char *queue, const char *word,
                   char key[HF_REDIS_KEY_BYTES]);
 
-/* How the script is called on one connection. */
+/* What the commands of one connection need to know to call the script. */
 struct hf_redis_script_options {
     char sha[HF_REDIS_SHA_BYTES]; /* SHA1, from SCRIPT LOAD */
     bool redis_py;                /* layout=redis-py */
-    /* All keys must be in the command: the server is a node of a Redis Cluster,
-     * or may be one. */
+    /* Pass all keys in the command, because the server is, or may be, a node of
+     * a Redis Cluster. */
     bool declares_keys;
 };
 
-/* The number of commands that ${call} needs, one for each queue; and append
- * these commands to ${resp}. */
+/* hf_redis_command_count() returns how many commands ${call} needs: one for
+ * each queue.  hf_redis_command_put() appends these commands to ${resp}. */
 size_t hf_redis_command_count(const struct hf_store_call *call);
 void hf_redis_command_put(struct hf_resp *resp,
                           const struct hf_store_call *call,
                           const struct hf_redis_script_options *script);
 
-/* Parse a message of our channel; false if it is unknown.  Texts of ${notice}
- * point into ${text}. */
+/* Parse ${text}, a message from the channel of our session, into ${notice},
+ * whose texts then point into ${text}.  Returns false if the message has no
+ * form that we know. */
 bool hf_redis_notice_read(struct hf_store_notice *notice, const char *text);
 
 #endif

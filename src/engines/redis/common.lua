@@ -1,16 +1,16 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- What the operations have in common.  The server makes each function again
--- each time that the script runs, and that takes it longer than a command.  So
--- the parts behind this one make the functions that this operation needs, and
--- some only if the operation is not defined yet.
+-- What all operations share.  The server makes each function anew in every run
+-- of the script, which takes it longer than a command.  So the files behind
+-- this one make only the functions that the operation of this run needs; some
+-- of them check first whether the operation is defined already.
 
 local prefix = sub(KEYS[1], 1, -#'last' - 1)
 local last = KEYS[1]
 local queue, expiries = prefix .. 'queue', prefix .. 'until'
 local tickets, watchers = prefix .. 'tickets', prefix .. 'watchers'
--- The WRITE tickets of the queue, by their sequence; and the separate tickets,
--- which are not in the queue.
+-- The sequences of the WRITE tickets in the queue; and the separate tickets (of
+-- double barriers), which are not in the queue.
 local writers, participants = prefix .. 'writers', prefix .. 'participants'
 local not_after, ttl_text = string.match(ARGV[2], '^2 (%d+) (%d+)$')
 local ttl = tonumber(ttl_text)
@@ -24,23 +24,24 @@ local now = math.floor(micros / 1000)
 local MUTEX, READ, WRITE, LEASE = '1', '2', '3', '4'
 local PARTICIPANT, READY = '8', '9'
 
--- The keys of a queue but the last number and the success expire, at the
--- earliest this long after its last ticket, if all sessions have ended without
--- removing their tickets.
+-- The keys of a queue expire, except "last" and "success".  They do so this
+-- long after the last lease of a ticket at the earliest, so only if all
+-- sessions have ended without removing their tickets.
 local ABANDONED_MS = 60000
 
 local function text(number)
     return string.format('%.0f', number)
 end
 
--- The name of the lock, which stands in the keys as command.h says.
+-- The name of the lock, decoded from the key (command.h).
 local name = string.match(prefix, '^holdfast:{(.*)}:')
 if string.find(name, '%', 1, true) then
     name = string.gsub(name, '%%(%x%x)', {['25'] = '%', ['7B'] = '{',
                                           ['7D'] = '}'})
 end
 
--- With layout=redis-py: the key of redis-py, and that of its holder.
+-- With layout=redis-py: the key that redis-py SETs, and the key with the ticket
+-- of ours that has it.
 local redis_py_key, holder_key
 if sub(op, 1, 9) == 'redis-py:' then
     op = sub(op, 10)
@@ -51,10 +52,12 @@ if now > tonumber(not_after) then
     return {text(now), 'late'}
 end
 
--- The last number that was given out; and behind "2 " in the same key, the
--- ticket that is alone (uncontended.lua), or ''.  The key is never removed, so
--- it says also which layout the keys have.  A release with another layout
--- writes something else there, and is recognised before anything is changed.
+-- ${before}: the last sequence that was given out.  ${alone}: the only ticket
+-- of the queue, if that stands behind the sequence in the key "last"; '' if
+-- there is none; nil if the other keys have the tickets (uncontended.lua).  The
+-- key is never removed, and its form shows which layout the keys have.  A
+-- release with another layout writes another form, which is recognised here
+-- before anything is changed.
 state = state or call('GET', last) or '0'
 local before, alone = string.match(state, '^2 (%d+) ?(.*)$')
 
@@ -66,16 +69,17 @@ if not before and (op == 'enqueue' or op == 'participate' or
     return {text(now), 'layout', state}
 end
 
--- The sorted set that has the tickets of ${kind} by their sequence.  Separate
--- tickets wait for no ticket, and no ticket waits for them; only a list of
--- participants shows them.
+-- Returns the sorted set with the tickets of ${kind} by sequence.  Separate
+-- tickets are in a set of their own: they wait for no ticket, no ticket waits
+-- for them, and only a list of participants shows them.
 local function set_of(kind)
     return (kind == PARTICIPANT or kind == READY) and participants or queue
 end
 
 local operations = {}
 
--- A ticket.  The hash has it as "kind weight revoked created session payload".
+-- Returns the ticket ${id}, or nil.  The hash has it as "kind weight revoked
+-- created session payload".
 local function ticket(id)
     local data = call('HGET', tickets, id)
     local found = {}
@@ -89,7 +93,8 @@ local function ticket(id)
     return found
 end
 
--- The ticket of ${words}: "session id ttl kind weight payload".
+-- Returns a ticket made from ${words}, "session id ttl kind weight payload",
+-- and its ttl.
 local function new_ticket(words, created)
     local new = {revoked = '0', created = text(created),
                  session = sub(words, 1, 32)}
@@ -100,7 +105,7 @@ local function new_ticket(words, created)
     return new, tonumber(its_ttl)
 end
 
--- Write the ticket ${id} to the hash.  Returns the text that the hash has then.
+-- Write the ticket ${id} to the hash.  Returns the text that was written.
 local function put(id, value)
     local data = table.concat({
         value.kind, value.weight, value.revoked, value.created, value.session,
@@ -110,9 +115,9 @@ local function put(id, value)
     return data
 end
 
--- Let the keys expire later than any ticket in them; one that was just added or
--- renewed lives for ${its_ttl}.  A set that only some kinds of tickets use may
--- be younger than the rest; an enqueue prolongs it.
+-- Prolong the keys so that they outlive a ticket that was just added or renewed
+-- for ${its_ttl}.  The sets that only some kinds of tickets use may expire
+-- earlier than the other keys; an enqueue prolongs them.
 local function prolong_keys(its_ttl)
     local left = call('PTTL', tickets)
 
@@ -126,8 +131,8 @@ local function prolong_keys(its_ttl)
     end
 end
 
--- Move the ticket that is in "last" alone to the other keys.  The first write
--- takes no memory, see operations.renew().
+-- Move the only ticket from the key "last" to the other keys.  The first write
+-- is a DEL, because it takes no memory (see operations.renew()).
 if alone and alone ~= '' then
     local id = sub(alone, 34, 69)
     local created = math.floor(before / 1000)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses the URL of a Redis engine.  Functions that return a text say what is
- * wrong; the caller makes an error of it. */
+/* Parses the URL of a Redis engine.  Static functions that return a text return
+ * NULL if all is well, and else what is wrong; their caller makes an error of
+ * it. */
 #include "engines/redis/config.h"
 
 #include <arpa/inet.h>
@@ -48,16 +49,17 @@ static const struct hf_url_option_row rows[] = {
      .offset = offsetof(struct hf_redis_config, wait),
      .max = HF_REDIS_WAIT_MAX,
      .help = "how many replicas have to have what is held"},
-    {.key = "auth_file"},         /* hf_auth_find() */
-    {.key = HF_RECONNECT_OPTION}, /* hf_reconnect_choose() */
+    {.key = "auth_file"},         /* read by hf_auth_find() */
+    {.key = HF_RECONNECT_OPTION}, /* read by hf_reconnect_choose() */
     HF_PEM_OPTIONS(struct hf_redis_config, files),
 };
 #define ROW_COUNT (sizeof rows / sizeof rows[0])
 
 /* --------------------------------------------------------------- address -- */
 
-/* Messages about a host never quote it, because in "redis://user:password",
- * which lacks its host, the password is where the port is expected. */
+/* Parse ":port" or "".  No message about a host quotes it: in
+ * "redis://user:password", whose host was forgotten, the password stands where
+ * the port is expected. */
 static const char *parse_port(struct hf_redis_host *host, const char *text)
 {
     uint64_t port = HF_REDIS_PORT;
@@ -117,7 +119,8 @@ static const char *parse_hosts(struct hf_redis_config *config, const char *text)
     return fault;
 }
 
-/* The servers and the database of a URL with an authority. */
+/* Read the servers and the database of a URL with a host
+ * ("redis://HOST..."). */
 static hf_status parse_server(struct hf_redis_config *config,
                               const struct hf_url *url, struct hf_error *error)
 {
@@ -139,7 +142,7 @@ static hf_status parse_server(struct hf_redis_config *config,
     return hf_url_read_number(&rows[DB], url->path + 1, &config->db, error);
 }
 
-/* Where the server is: hosts, or the path of a unix socket. */
+/* Read where the server is: its hosts, or the path of a unix socket. */
 static hf_status parse_address(struct hf_redis_config *config,
                                const struct hf_url *url, struct hf_error *error)
 {
@@ -205,7 +208,7 @@ bool hf_redis_config_authenticate(struct hf_redis_config *config,
     return true;
 }
 
-/* The user and password of the URL. */
+/* Read the user and password of the URL. */
 static hf_status parse_credentials(struct hf_redis_config *config,
                                    const struct hf_url *url,
                                    struct hf_error *error)

@@ -30,8 +30,9 @@
 
 #define HF_REDIS_HOSTS_MAX ((size_t)8)
 
-/* The most tickets, and queues, in one piece of a renewal.  A server serves
- * nobody else meanwhile, for one or two milliseconds. */
+/* A renewal is sent in pieces of at most this many tickets and this many
+ * queues.  While a server runs one such piece, for one or two milliseconds, it
+ * serves no other client. */
 #define HF_REDIS_RENEWAL_PIECE_MAX 512
 
 /* One server of the URL. */
@@ -45,10 +46,11 @@ enum hf_redis_layout { HF_REDIS_LAYOUT_QUEUE, HF_REDIS_LAYOUT_REDIS_PY };
 
 /* The URL, parsed; wiped after use, because it has a password. */
 struct hf_redis_config {
-    /* the server to connect to; .name is "" with .path */
+    /* the server to connect to; with .path its .name is "" */
     struct hf_redis_host host;
-    struct hf_redis_host hosts[HF_REDIS_HOSTS_MAX]; /* those of the URL */
-    size_t host_count;                              /* 0 with .path */
+    /* the servers that the URL names */
+    struct hf_redis_host hosts[HF_REDIS_HOSTS_MAX];
+    size_t host_count;              /* 0 with .path */
     char path[HF_REDIS_PATH_BYTES]; /* of a unix socket, or "" */
     uint64_t db;
     char user[HF_REDIS_SECRET_BYTES]; /* "": the default user */
@@ -60,20 +62,22 @@ struct hf_redis_config {
     uint64_t ttl_ms;
     uint64_t clock_drift; /* of the server, in percent */
     int layout;           /* enum hf_redis_layout */
-    /* replicas that must have a change before its answer; 0: none */
+    /* number of replicas that must have a change before the change is answered
+     * (option wait=); 0: do not wait for replicas */
     uint64_t wait;
     bool tls;
     struct hf_pem_files files; /* for TLS */
 };
 
-/* Fill in ${config} from ${url}.  HF_EURL names the wrong part, never a
- * password. */
+/* Fill in ${config} from ${url}.  On HF_EURL, ${error} names the part of the
+ * URL that is wrong, but never quotes a password. */
 hf_status hf_redis_config_parse(struct hf_redis_config *config,
                                 const struct hf_url *url,
                                 struct hf_error *error);
 
-/* The address for messages: "127.0.0.1:6379", "[::1]:6379", "/run/redis.sock";
- * of several hosts "10.0.0.1:6379,10.0.0.2:6379". */
+/* Write the address of a server for messages: "127.0.0.1:6379", "[::1]:6379" or
+ * "/run/redis.sock".  Several hosts are joined by ',':
+ * "10.0.0.1:6379,10.0.0.2:6379". */
 #define HF_REDIS_HOST_TEXT_BYTES (HF_REDIS_HOST_BYTES + 16)
 #define HF_REDIS_ADDRESS_BYTES (HF_REDIS_HOSTS_MAX * HF_REDIS_HOST_TEXT_BYTES)
 void hf_redis_host_format(const struct hf_redis_host *host,
@@ -81,18 +85,21 @@ void hf_redis_host_format(const struct hf_redis_host *host,
 void hf_redis_config_address(const struct hf_redis_config *config,
                              char address[HF_REDIS_ADDRESS_BYTES]);
 
-/* Set .user and .password.  False if ${password} is "" or one is too long. */
+/* Set .user and .password.  Returns false if ${password} is "", or if either
+ * text is too long. */
 bool hf_redis_config_authenticate(struct hf_redis_config *config,
                                   const char *user, const char *password);
 
 /* ----------------------------------------------------------- credentials -- */
 
-/* Find the credentials of the server of ${url}, and put them into ${config}. */
+/* Look up the credentials for the server of ${url} (in auth_file= or
+ * HOLDFAST_AUTH_FILE) and put them into ${config}. */
 hf_status hf_redis_get_credentials(struct hf_redis_config *config,
                                    const struct hf_url *url,
                                    struct hf_error *error);
 
-/* Log a warning if a file has credentials, but none for this server. */
+/* Log a warning if HOLDFAST_AUTH_FILE has credentials, but none for this server
+ * (.unlisted). */
 void hf_redis_warn_unlisted(const struct hf_redis_config *config,
                             const struct hf_engine_host *host);
 

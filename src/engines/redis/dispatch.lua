@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- Runs the operation.
+-- Removes the expired tickets and runs the operation.
 
 local outcome, more
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See examine.h.  The commands are sent at once, and their replies come in
- * that order; only the command that runs the script is sent when the script
- * has been loaded. */
+/* See examine.h.  All commands are sent at once, and their replies come in that
+ * order.  Only the command that runs the script is sent later, when SCRIPT LOAD
+ * has returned the SHA1 of the script. */
 #include "engines/redis/examine.h"
 
 #include <inttypes.h>
@@ -11,12 +11,12 @@
 #include "engines/leased/clock_finding.h"
 #include "engines/redis/command.h"
 
-/* What a reply answers, in this order. */
+/* What each reply answers, in the order of the replies. */
 enum step {
     STEP_INFO,
     STEP_TIME,
     STEP_FSYNC,
-    STEP_CLUSTER, /* only of a node of a Redis Cluster */
+    STEP_CLUSTER, /* only if the server is a node of a Redis Cluster */
     STEP_SCRIPT,
     STEP_RIGHTS,
 };
@@ -91,8 +91,8 @@ bool hf_redis_examine_put(struct hf_redis_link *link,
 
 /* -------------------------------------------------------------- findings -- */
 
-/* Add that ${what} cannot be seen, because ${reply} is an error or has a form
- * that we do not know. */
+/* Add the finding that ${what} cannot be seen, because ${reply} is an error or
+ * not of the expected form. */
 static void add_unseen(struct hf_redis_examination *examination,
                        const char *subject, const char *id, const char *what,
                        const struct redisReply *reply)
@@ -119,7 +119,8 @@ static void add_time(struct hf_redis_answer *answer, const char *subject,
     hf_finding_add_clock(&answer->examination.findings, subject, server_ms);
 }
 
-/* The reply to CONFIG GET has the name and the value. */
+/* Add the findings about persistence.  ${reply} is the reply to CONFIG GET: a
+ * name and its value. */
 static void add_fsync(struct hf_redis_examination *examination,
                       const char *subject, const struct redisReply *reply)
 {
@@ -131,7 +132,7 @@ static void add_fsync(struct hf_redis_examination *examination,
                                      seen ? reply->element[1]->str : "");
 }
 
-/* The text of CLUSTER INFO is like that of INFO. */
+/* Add the findings of CLUSTER INFO, whose text has the form of that of INFO. */
 static void add_cluster(struct hf_redis_examination *examination,
                         const char *subject, const struct redisReply *reply)
 {
@@ -166,7 +167,10 @@ static void add_cluster(struct hf_redis_examination *examination,
 
 /* ---------------------------------------------------------------- rights -- */
 
-/* What follows from the four elements of the reply of rights.lua. */
+/* Add the finding that follows from the reply of rights.lua.  Its four elements
+ * are: how many commands with a key locks need, how many of these the user may
+ * run, and the names of the commands that the user lacks: needed ones, and ones
+ * that only some users of locks need. */
 static void add_known_rights(struct hf_redis_examination *examination,
                              const char *subject,
                              const struct redisReply *reply)
@@ -229,7 +233,8 @@ static void add_rights(struct hf_redis_examination *examination,
         add_unseen(examination, subject, head.id, "what it may do", reply);
 }
 
-/* The script is loaded: run it.  That needs the same right as locks do. */
+/* Run the script, which SCRIPT LOAD has loaded.  EVALSHA needs the same right
+ * here as for locks. */
 static void run_script(struct hf_redis_link *link, struct hf_store_call *call,
                        const char *subject, const struct redisReply *reply)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a server says of itself, as findings (HF_STORE_EXAMINE): a few commands
- * on the link.  What the user may not ask is a finding too, so the call never
+ * Examines a server for "holdfast doctor" (HF_STORE_EXAMINE): sends a few
+ * commands, and turns what the replies show into findings.  If the user may not
+ * run one of these commands, that becomes a finding, too, so the call never
  * fails.
  */
 #ifndef HF_ENGINES_REDIS_EXAMINE_H
@@ -19,27 +20,28 @@
 void hf_redis_examine_subject(const struct hf_redis_link *link,
                               char subject[HF_REDIS_SUBJECT_BYTES]);
 
-/* Send the commands of ${call}, an EXAMINE, whose .store_data is its struct
- * hf_redis_answer.  False if memory runs out before any was sent; the link
- * goes down then. */
+/* Send the first commands of ${call}, an EXAMINE.  Its .store_data must point
+ * to a struct hf_redis_answer.  Returns false if memory ran out before any
+ * command was sent; the link then goes down. */
 bool hf_redis_examine_put(struct hf_redis_link *link,
                           struct hf_store_call *call);
 
-/* Add the findings of ${reply}, which is to one of these commands.  If a
- * command follows from it, that is sent and counted in .pending of the
+/* Add the findings of ${reply}, the reply to one of the commands of ${call}.
+ * If another command must follow, sends it and counts it in .pending of the
  * answer. */
 void hf_redis_examine_reply(struct hf_redis_link *link,
                             struct hf_store_call *call,
                             const struct redisReply *reply);
 
-/* examine_info.c: add what ${info}, the text of INFO, shows of ${subject}.
- * ${wait} is that of the URL. */
+/* Implemented in examine_info.c.  Add what ${info}, the text of INFO, shows
+ * about ${subject}.  ${wait} is the option wait= of the URL. */
 void hf_redis_examine_info(struct hf_redis_examination *examination,
                            const char *subject, const char *info,
                            uint64_t wait);
 
-/* examine_info.c: add what a restart of ${subject} loses; ${fsync} is its
- * appendfsync, or "" if that cannot be seen. */
+/* Implemented in examine_info.c.  Add what would be lost if ${subject} were
+ * restarted.  ${fsync} is the value of appendfsync, or "" if the user may not
+ * see it. */
 void hf_redis_examine_persistence(struct hf_redis_examination *examination,
                                   const char *subject, const char *fsync);
 

@@ -1,27 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What INFO shows, as findings. */
+/* Turns the text of INFO into findings. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "engines/redis/examine.h"
 
-/* From this many percent of a limit on, its use is near it. */
+/* A use of at least this many percent of a limit counts as near to the
+ * limit. */
 #define NEAR UINT64_C(90)
 
-/* The longest value that is looked at. */
+/* Room for a value of INFO. */
 #define VALUE_BYTES 64
 
-/* Room for an advice that has a value in it. */
+/* Room for an advice that quotes a value. */
 #define ADVICE_BYTES 160
 
-/* Is ${used} near ${limit}?  0: there is no limit. */
+/* Returns whether ${used} is near to ${limit}.  A limit of 0 means that there
+ * is none. */
 static bool is_near(uint64_t used, uint64_t limit)
 {
     return limit > 0 && used / NEAR >= limit / 100 && used >= limit / 100;
 }
 
-/* A fork of Redis says its own name and version too. */
+/* Add the version.  A fork of Redis has redis_version and a version of its
+ * own. */
 static void add_version(struct hf_finding_list *list, const char *subject,
                         const char *info)
 {
@@ -42,7 +45,8 @@ static void add_version(struct hf_finding_list *list, const char *subject,
                        version);
 }
 
-/* The policy can be set at any time, and a client looks once a minute. */
+/* Add whether the server may evict keys.  The policy can be changed at any
+ * time; a client checks it only once a minute. */
 static void add_eviction(struct hf_finding_list *list, const char *subject,
                          const char *info)
 {
@@ -122,8 +126,8 @@ static void add_clients(struct hf_finding_list *list, const char *subject,
                    used, limit);
 }
 
-/* What a failover loses.  No failover may be behind the address of a server of
- * a quorum. */
+/* Add what a failover would lose.  In a quorum there must be no failover behind
+ * the address of a server. */
 static void add_replicas(const struct hf_redis_examination *examination,
                          struct hf_finding_list *list, const char *subject,
                          const char *info, uint64_t wait)
@@ -160,8 +164,8 @@ static void add_replicas(const struct hf_redis_examination *examination,
                        replicas);
     } else if (replicas == 0 &&
                hf_redis_info_number(info, "repl_backlog_active") == 1) {
-        /* A backlog is made for the first replica, and kept for
-         * repl-backlog-ttl after the last. */
+        /* A server begins a backlog when its first replica connects, and keeps
+         * it for repl-backlog-ttl after the last replica has gone. */
         (void)snprintf(advice, sizeof advice,
                        "see whether one was promoted: its INFO replication has "
                        "role:master and master_replid2:%s",
@@ -181,7 +185,8 @@ static void add_replicas(const struct hf_redis_examination *examination,
     }
 }
 
-/* A server that cannot write its data refuses all changes. */
+/* Add whether the server can write its files.  A server that cannot refuses all
+ * changes. */
 static void add_writes(struct hf_finding_list *list, const char *subject,
                        const char *info)
 {

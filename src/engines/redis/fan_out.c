@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * RENEW and CLOSE_SESSION on a Redis Cluster: one routed call for each ticket
- * set, and one answer for all.  And EXAMINE, with a routed call for each node:
- * a node that does not answer is one of the findings.
+ * Calls about all queues on a Redis Cluster.  RENEW and CLOSE_SESSION become
+ * one routed call for each ticket set, and their answers are joined to one.
+ * EXAMINE becomes a routed call for each node; if a node does not answer, that
+ * is one of the findings.
  *
- * A node that is down must not cost what the session has on the others,
- * although a RENEW proves nothing without the part of that node.  Therefore,
- * when nothing was renewed in a hash slot for most of a ttl, the slot is given
- * up.  Its tickets are answered as missing, so that their owners know before
- * the leases end, and the rest is proven.  Tickets in that slot that the
- * client does not know yet are hidden from it until they are renewed
- * (routed_call.c, must_hide()).
+ * A RENEW proves nothing unless all nodes have answered their parts.  So one
+ * node that is down would cost the session its tickets at all other nodes, too.
+ * Therefore, when nothing was renewed in a hash slot for most of a ttl, the
+ * slot is given up: its tickets are answered as missing, which notifies their
+ * owners before the leases end, and the RENEW proves the rest.  If the slot has
+ * tickets that the client does not know yet, they are hidden from it until they
+ * are renewed (routed_call.c, must_hide()).
  */
 #include <assert.h>
 #include <stdio.h>
@@ -22,14 +23,15 @@
 #include "engines/redis/redis_private.h"
 
 /* A slot is given up 5/8 of a ttl after its last renewal.  A renewal that
- * begins just before that must end before the session is lost; the timeout of a
- * node is 1/4 of a ttl at most. */
+ * begins just before that must still end before the session is lost, and it may
+ * take as long as the timeout of a node, which is 1/4 of a ttl at most. */
 #define GIVE_UP_TTL_EIGHTHS 5
 
-/* The call, and the answer that the parts are put into. */
+/* A call about all queues, and the answer into which the answers of its routed
+ * calls are put. */
 struct hf_redis_fan_out {
     struct hf_store_call *call;
-    size_t pending; /* routed calls without an answer */
+    size_t pending; /* number of routed calls without an answer */
     uint64_t begun_at_ms;
     struct hf_store_answer answer;
     char text[HF_ERROR_TEXT_BYTES];
@@ -82,7 +84,7 @@ void hf_redis_fan_out_begun(struct hf_redis_fan_out *fan_out)
 
 /* --------------------------------------------------------------- answers -- */
 
-/* Keep the first failure. */
+/* Make the answer a failure, unless it is one already. */
 static void fail(struct hf_redis_fan_out *fan_out, enum hf_failure failure,
                  hf_status status, const char *text)
 {
@@ -142,7 +144,8 @@ static void add_rows(struct hf_redis_fan_out *fan_out,
 
 /* ------------------------------------------------------------- giving up -- */
 
-/* Was nothing renewed in this hash slot for too long? */
+/* Returns whether nothing was renewed in the hash slot of ${routed} for too
+ * long. */
 static bool is_due_to_give_up(const struct hf_store *store,
                               const struct hf_redis_routed_call *routed)
 {
@@ -153,7 +156,7 @@ static bool is_due_to_give_up(const struct hf_store *store,
                        store->config.ttl_ms / 8 * GIVE_UP_TTL_EIGHTHS);
 }
 
-/* Answer the tickets of this part as missing. */
+/* Give up the slot of ${routed}: answer the tickets of its set as missing. */
 static void give_up(struct hf_store *store, struct hf_redis_fan_out *fan_out,
                     const struct hf_redis_routed_call *routed, const char *why)
 {
@@ -174,9 +177,10 @@ static void give_up(struct hf_store *store, struct hf_redis_fan_out *fan_out,
 
 /* --------------------------------------------------------------- answers -- */
 
-/* A slot that one piece gives up stays given up until a whole renewal was
- * answered in which no piece gives it up: the other pieces may only have other
- * queues of that slot. */
+/* Note which slots the answered renewal, or piece of a renewal, has given up.
+ * A slot that one piece gives up stays given up until a complete renewal was
+ * answered in which no piece gives it up, because other pieces may be about
+ * other queues of that slot. */
 static void commit_given_up(struct hf_redis_slot_map *map,
                             const struct hf_store_call *call)
 {
@@ -188,7 +192,7 @@ static void commit_given_up(struct hf_redis_slot_map *map,
         map->given_up[i] = map->given_up[i] || map->giving_up[i];
 }
 
-/* All parts are answered: answer the call. */
+/* Answer the call, because all routed calls are answered. */
 static void finish(struct hf_store *store, struct hf_redis_fan_out *fan_out)
 {
     struct hf_store_answer *answer = &fan_out->answer;
@@ -205,12 +209,12 @@ static void finish(struct hf_store *store, struct hf_redis_fan_out *fan_out)
     fan_out_free(fan_out);
 }
 
-/* When there are this many findings, only those that are not OK are added,
- * because a large cluster has more than an answer can have
- * (HF_FINDINGS_MAX). */
+/* When a list has this many findings, only findings that are not OK are added,
+ * because the nodes of a large cluster have more findings than an answer can
+ * hold (HF_FINDINGS_MAX). */
 #define OK_FINDINGS_MAX 128
 
-/* Add what a node has found. */
+/* Append the findings of a node to ${list}. */
 static void add_findings_of(struct hf_finding_list *list,
                             const struct hf_finding_list *of_node)
 {
@@ -225,7 +229,8 @@ static void add_findings_of(struct hf_finding_list *list,
     list->failed = list->failed || of_node->failed;
 }
 
-/* Add what the node of this part has found, or that it does not answer. */
+/* Add the findings of the node that ${routed} asked; if it did not answer, that
+ * is the finding. */
 static void add_findings(const struct hf_store *store,
                          struct hf_redis_fan_out *fan_out,
                          const struct hf_redis_routed_call *routed,

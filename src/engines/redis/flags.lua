@@ -1,10 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- Flags, which are tickets without an owner: that of a barrier that is set, and
--- READY, which says that all participants of a double barrier were there.
+-- Flags, which are tickets without an owner: the flag of a barrier that is set;
+-- and READY, the flag of a double barrier, which says that all participants
+-- were there.
 
 if not operations[op] then
-    -- The expiry of a ticket that never expires.
+    -- The expiry of a flag, which never comes.
     local NEVER = 9007199254740991
 
     local function ids_of_kind(kind)
@@ -36,8 +37,8 @@ if not operations[op] then
         return found
     end
 
-    -- ARGV: kind.  Returns whether the flag was set before.  READY stays while
-    -- there are participants.
+    -- ARGV: kind.  Returns whether the flag was set before.  READY is not
+    -- cleared while there are participants.
     function operations.clear_flag()
         local found
 
@@ -50,8 +51,8 @@ if not operations[op] then
     end
 
     -- ARGV: id of a participant, how many participants there must be, id of the
-    -- new flag.  If that many are there, replaces READY.  Returns whether it
-    -- did.
+    -- new flag.  If enough participants are there, and this one is, replaces
+    -- READY by the new flag.  Returns whether it did.
     function operations.new_generation()
         local participant = ticket(ARGV[4])
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The handshake on both connections of a link: authenticate, select the
- * database, read INFO, load the script, read the clock; and subscribe to the
- * notices.  And whether the server can be used. */
+/* The handshake of a link: authenticates, selects the database, reads INFO,
+ * loads the script, checks the rights of the user and reads the clock; on the
+ * connection for notices, authenticates and subscribes.  Ends the link if the
+ * server cannot be used. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 #include "engines/redis/redis_link.h"
 #include "engines/redis/reply.h"
 
-/* How much of the server's text a message shows. */
+/* The longest part of an error text of the server that a message quotes. */
 #define SERVER_TEXT_BYTES 130
 
 void hf_redis_load_script(struct hf_redis_link *link,
@@ -51,7 +52,7 @@ bool hf_redis_ask_rights(struct hf_redis_link *link,
     return hf_redis_expect(link, what, call);
 }
 
-/* Ask how the server is configured. */
+/* Send INFO, which shows how the server is configured. */
 static void ask_info(struct hf_redis_link *link)
 {
     hf_resp_begin(&link->calls.out, 1);
@@ -133,7 +134,7 @@ void hf_redis_link_refused(struct hf_redis_link *link, const char *what,
     char text[HF_CONNECTION_TEXT_BYTES];
 
     if (bytes > 0 && reply->str[bytes - 1] == '.')
-        bytes--; /* our text continues the sentence */
+        bytes--; /* because our text continues the sentence */
     (void)snprintf(text, sizeof text, "%.*s%.100s",
                    (int)(bytes < SERVER_TEXT_BYTES ? bytes : SERVER_TEXT_BYTES),
                    reply->str, error_class.advice);
@@ -141,8 +142,8 @@ void hf_redis_link_refused(struct hf_redis_link *link, const char *what,
                        text);
 }
 
-/* Log ${text}, unless ${*warned} is set, and set it.  It is a flag that all
- * links share: see struct hf_redis_link_shared. */
+/* Log ${text} as a warning and set ${*warned}, unless it is set already.  It is
+ * one of the flags in struct hf_redis_link_shared, which all links share. */
 static void warn_once(const struct hf_redis_link *link, bool *warned,
                       const char *text)
 {
@@ -153,9 +154,9 @@ static void warn_once(const struct hf_redis_link *link, bool *warned,
     *warned = true;
 }
 
-/* How long the process has run at least.  INFO says too little if the server's
- * clock was set back, so the time since we first met this process counts as
- * well. */
+/* Returns how long the server process has run at least.  INFO shows too little
+ * if the server's clock was set back, so the time since we first met this
+ * process counts as well. */
 static uint64_t served_ms(struct hf_redis_link *link, const char *info)
 {
     uint64_t now_ms = hf_leased_engine_now_ms(link->shared->engine);
@@ -166,7 +167,8 @@ static uint64_t served_ms(struct hf_redis_link *link, const char *info)
                      now_ms - link->run_id_since_ms);
 }
 
-/* Refuse the server if it cannot be used, and warn if it is not durable. */
+/* Handle the text of INFO: end the link if the server cannot be used, and warn
+ * if it is not durable. */
 static void handle_info_text(struct hf_redis_link *link, const char *info)
 {
     hf_status status = HF_OK;
@@ -183,7 +185,8 @@ static void handle_info_text(struct hf_redis_link *link, const char *info)
                               sizeof link->earlier_replication_id);
     if (error_class != NULL)
         hf_redis_link_down(link, status, "", error_class);
-    else if (hf_redis_info_forgets(info)) /* not while it loads the file */
+    /* false while the server is loading that file */
+    else if (hf_redis_info_forgets(info))
         warn_once(
             link, &link->shared->warned_not_durable,
             "the server has appendonly no: a restart forgets tickets, and "
@@ -192,8 +195,8 @@ static void handle_info_text(struct hf_redis_link *link, const char *info)
             "redis-cli CONFIG SET appendonly yes");
 }
 
-/* The reply to INFO.  A user without the right to INFO can still use the
- * server. */
+/* Handle the reply to INFO.  If the user lacks the right to run it, the server
+ * can still be used. */
 static void handle_info(struct hf_redis_link *link,
                         const struct redisReply *reply)
 {
@@ -202,7 +205,7 @@ static void handle_info(struct hf_redis_link *link,
     if (reply->type == REDIS_REPLY_STRING) {
         handle_info_text(link, reply->str);
     } else if (link->state == HF_REDIS_LINK_UP) {
-        return; /* INFO was read before and is asked again later */
+        return; /* an older INFO is known, and INFO will be sent again later */
     } else if (!failed) {
         hf_redis_link_down(link, HF_EPROTOCOL, "",
                            "INFO gave no text; expected that of a Redis 6.0 or "
@@ -230,8 +233,8 @@ bool hf_redis_read_time(const struct redisReply *reply, uint64_t *ms)
     return true;
 }
 
-/* The script is loaded.  During the handshake it is tried: whether the user may
- * run it, and all that it runs. */
+/* Handle the reply to SCRIPT LOAD.  During the handshake, then run the script
+ * to check whether the user may run it and all commands in it. */
 static void handle_script_sha(struct hf_redis_link *link,
                               const struct redisReply *reply)
 {
@@ -244,13 +247,15 @@ static void handle_script_sha(struct hf_redis_link *link,
     memcpy(link->script.sha, reply->str, HF_REDIS_SHA_BYTES);
     if (link->state == HF_REDIS_LINK_UP)
         return;
-    if (!link->shared->engine->host.list_only) /* which takes no locks */
+    /* such a client takes no locks */
+    if (!link->shared->engine->host.list_only)
         (void)hf_redis_ask_rights(link, HF_REDIS_REPLY_RIGHTS, link->channel,
                                   NULL);
     (void)hf_redis_ask_time(link, HF_REDIS_REPLY_TIME, NULL);
 }
 
-/* The user may not run ${missing}, or the server does not have it. */
+/* End the link, because the user may not run the commands ${missing}, or the
+ * server does not have them. */
 static void refuse_for_rights(struct hf_redis_link *link, const char *missing)
 {
     bool lacks = strstr(missing, "(no such command)") != NULL;
@@ -265,17 +270,18 @@ static void refuse_for_rights(struct hf_redis_link *link, const char *missing)
     hf_redis_link_down(link, lacks ? HF_EUNSUPPORTED : HF_EDENIED, "", text);
 }
 
-/* Is a command among ${others} that only the options of our URL need? */
+/* Returns whether ${others}, commands that the user may not run, has one that
+ * an option of our URL needs. */
 static bool lacks_optional(const struct hf_redis_link *link, const char *others)
 {
     return (link->config.wait > 0 && strstr(others, "wait") != NULL) ||
            (link->script.redis_py && strstr(others, "exists") != NULL);
 }
 
-/* The reply of the script about the rights of the user, which holdfast doctor
- * asks for as well.  A user that may run nothing with the key that was tried
- * may be meant for other locks, and is not refused.  A server before 7.0
- * can say only whether the user may publish. */
+/* Handle the reply of rights.lua, which says what the user may do.  If the user
+ * may run nothing with the key that was tried, the user may be meant for locks
+ * with other names, and is not refused.  A server before 7.0 can say only
+ * whether the user may publish. */
 static void handle_rights(struct hf_redis_link *link,
                           const struct redisReply *reply)
 {
@@ -286,7 +292,8 @@ static void handle_rights(struct hf_redis_link *link,
     hf_status status;
 
     if (reply->type == REDIS_REPLY_ERROR) {
-        /* any other error will come again with the first call */
+        /* other errors will come again with the first call, which reports
+         * them */
         status = hf_redis_connection_status(reply->str);
         if (status == HF_EDENIED ||
             strstr(reply->str, "unknown command") != NULL)

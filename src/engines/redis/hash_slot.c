@@ -44,7 +44,8 @@ unsigned hf_redis_hash_slot_of_queue(const char *queue)
 
 /* ------------------------------------------------------------- redirects -- */
 
-/* Parse digits up to ${end}, at most ${max}, and move behind ${end}. */
+/* Parse digits up to ${end} as a number of at most ${max}, and move ${at}
+ * behind ${end}. */
 static bool parse_number(const char **at, char end, unsigned max,
                          unsigned *number)
 {
@@ -63,8 +64,8 @@ static bool parse_number(const char **at, char end, unsigned max,
     return true;
 }
 
-/* Parse "host:port".  A host may have colons.  It is empty or "?" if the node
- * does not know it. */
+/* Parse "host:port".  The host may have colons.  If the node does not know the
+ * host, it is empty or "?", and .name becomes "". */
 static bool parse_host(struct hf_redis_host *host, const char *text)
 {
     const char *colon = strrchr(text, ':');
@@ -117,8 +118,8 @@ struct slice {
     const char *end;
 };
 
-/* Return the part of ${in} before the first ${c}, and cut it off ${in}
- * together with that ${c}.  If there is no ${c}, that is all of ${in}. */
+/* Cut the part before the first ${c}, and that ${c}, off ${in}, and return the
+ * part.  If there is no ${c}, the part is all of ${in}. */
 static struct slice cut_at(struct slice *in, char c)
 {
     const char *at = memchr(in->from, c, (size_t)(in->end - in->from));
@@ -145,8 +146,8 @@ static bool has_flag(struct slice flags, const char *flag)
     return false;
 }
 
-/* Is "address:port@bus,hostname,key=value" an entry of ${host}?  An address may
- * have colons. */
+/* Returns whether ${names}, "address:port@bus,hostname,key=value", is the entry
+ * of ${host}.  The address may have colons. */
 static bool is_address_of(struct slice names, const struct hf_redis_host *host)
 {
     struct slice address = cut_at(&names, ',');

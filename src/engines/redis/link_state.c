@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of a link: what the links of a store share, which replies are
- * expected, and how a link ends.  What a link does is in redis_link.c. */
+/* The state of a link: what all links of a store share, which replies are
+ * expected, and the end of a link.  The work of a link is in redis_link.c. */
 #include <stdio.h>
 #include <string.h>
 
@@ -46,7 +46,8 @@ void hf_redis_link_shared_free(struct hf_redis_link_shared *shared)
 /* ------------------------------------------------------ expected replies -- */
 
 /* A reply that is expected on the connection for calls.  A server replies in
- * the order of the commands, so a list says what each reply answers. */
+ * the order of the commands, so a list of these says what each reply
+ * answers. */
 struct hf_redis_expected_reply {
     enum hf_redis_reply_kind what;
     struct hf_store_call *call;
@@ -61,7 +62,9 @@ bool hf_redis_expect(struct hf_redis_link *link, enum hf_redis_reply_kind what,
     if (expected == NULL) {
         link->why_status = HF_EUNREACHABLE;
         (void)snprintf(link->why, sizeof link->why, "out of memory");
-        link->calls.out.failed = true; /* a reply would have no call */
+        /* must not be sent, because the reply could not be assigned to a
+         * call */
+        link->calls.out.failed = true;
         return false;
     }
     expected->what = what;
@@ -103,11 +106,12 @@ void hf_redis_expected_clear(struct hf_redis_link *link)
 /* ------------------------------------------------------- end of the link -- */
 
 /* A link is closed, and that is reported to its user, at once or from the loop.
- * Before that, it is noted whether the two sides may have disagreed about
- * TLS. */
+ * First update_tls_state() notes whether the cause may be that only one side
+ * speaks TLS. */
 
-/* Did a connection end, or is it given up, before the server sent anything?
- * That is what happens if only one side speaks TLS. */
+/* Returns whether both connections are without a byte from the server, and one
+ * of them was closed by the server or still waits in the TLS handshake.  That
+ * happens if only one side speaks TLS. */
 static bool suspects_tls_mismatch(const struct hf_redis_link *link)
 {
     return !link->calls.received_any && !link->notices.received_any &&
@@ -115,8 +119,8 @@ static bool suspects_tls_mismatch(const struct hf_redis_link *link)
             hf_redis_connection_suspects_tls(&link->notices));
 }
 
-/* Called before the connections are closed: does the next attempt need a
- * probe? */
+/* Decide whether the next attempt sends a TLS probe (redis_connection.h).  Call
+ * this before the connections are closed. */
 static void update_tls_state(struct hf_redis_link *link)
 {
     if (link->tls == HF_REDIS_TLS_PROBING)
@@ -143,7 +147,7 @@ void hf_redis_link_close(struct hf_redis_link *link)
 void hf_redis_link_down(struct hf_redis_link *link, hf_status status,
                         const char *what, const char *text)
 {
-    /* this server has answered before */
+    /* whether this server has ever answered INFO */
     bool answered_before = link->run_id[0] != '\0';
     char why[HF_CONNECTION_TEXT_BYTES];
 

@@ -1,33 +1,35 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The rules of src/engines/leased/store.h for the code that runs at the server.
--- The parts in src/engines/redis are put together to one script, which runs for
--- one queue:
+-- The script that runs at the server.  It carries out the calls of
+-- src/engines/leased/store.h, for one queue in each run, and is put together
+-- from the Lua files in src/engines/redis.  Its arguments are:
 --
---     KEYS  the key "last" of the queue.  The script derives the other keys of
---           the queue from it.  A Redis Cluster has to see them, so there they
---           follow, and all are of one hash slot; with layout=redis-py also the
---           key that redis-py SETs
---     ARGV  operation, "redis-py:" before it with layout=redis-py;
---           "2 not_after ttl"; "session", or with a ticket "session id", or with
---           a new ticket "session id ttl kind weight payload"; and what the
---           operation takes besides
+--   KEYS  the key "last" of the queue, from which the script derives the other
+--         keys.  A node of a Redis Cluster must see all keys, so for such a node
+--         the others follow, which are of the same hash slot; with
+--         layout=redis-py also the key that redis-py SETs
+--   ARGV  1: the operation; with layout=redis-py "redis-py:" stands before it
+--         2: "2 not_after ttl"
+--         3: "session"; or with a ticket "session id"; or with a new ticket
+--            "session id ttl kind weight payload"
+--         4 and so on: what the operation takes besides
 --
--- not_after has 13 digits or more, with zeros in front, and the 2 before it is
--- that of the key last, so that the two can be compared as texts.  Calls that
--- only read have a not_after that is never over.
+-- not_after is the last millisecond at which the call may take effect.  It has
+-- at least 13 digits, with zeros in front, and "2 " before it as the key "last"
+-- has, so that the short path can compare both as texts.  Calls that only read
+-- have a not_after that never comes.
 --
--- The answer is {now, 'ok', outcome}; if it shows a part of a queue, the number
--- of the tickets ahead that it leaves out follows.  If nothing was done, it is
--- {now, 'late'}, {now, 'unsupported'}, or {now, 'layout', what the key last
--- has}.  The short path (uncontended.lua) has short answers.
--- Numbers that may be large are texts: milliseconds since 1970, and sequences,
--- which are microseconds since 1970 and stay below 2^53 until the year 2255.
+-- The answer is {now, 'ok', outcome}.  If the outcome is a part of a queue, the
+-- number of tickets ahead that it leaves out follows.  If nothing was done, the
+-- answer is {now, 'late'}, {now, 'unsupported'} or {now, 'layout', value of
+-- "last"}.  The short path (uncontended.lua) has shorter answers.  Numbers that
+-- may be large are sent as texts: milliseconds since 1970; and sequences, which
+-- are microseconds since 1970 and stay below 2^53 until the year 2255.
 --
--- The server takes longer for each word of a call, for each command and for
--- each function, table, text and number that the script makes than for what is
--- done with them.  So calls have few words, and what only some operations need
--- is made behind the short path.
+-- Reading the words of a call, and making functions, tables, texts and numbers,
+-- costs the server more time than what the script does with them.  So calls
+-- have few words, and what only some operations need is made behind the short
+-- path.
 
 local call, sub = redis.call, string.sub
 local op = ARGV[1]

@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The queue: how tickets enter it, what a waiter is shown of it, and the
--- operations on one ticket.
+-- The queue: how a ticket is added, what a waiter is shown, and the operations
+-- LIST, EXISTS and REMOVE.
 
--- The ticket that an enqueue is to add.
+-- The ticket that an enqueue adds.
 local new = (op == 'enqueue' or op == 'participate') and
     new_ticket(ARGV[3], now)
 local shows_all = new and (new.kind == LEASE or new.kind == PARTICIPANT) or
@@ -11,7 +11,7 @@ local shows_all = new and (new.kind == LEASE or new.kind == PARTICIPANT) or
 local list, neighbours, watch, without_payload, append
 
 if new or shows_all or op == 'list' then
-    -- The data of a ticket without its payload.
+    -- Returns the data of a ticket without its payload.
     function without_payload(data)
         return string.match(data, '^%d+ %d+ %d+ %d+ %x+ ') or data
     end
@@ -19,7 +19,7 @@ end
 
 if ARGV[4] == '1' and (op == 'list' or op == 'renew' or
         op == 'quorum_list' or op == 'quorum_renew') then
-    -- Notify this session when the queue changes.
+    -- Have this session notified when the queue changes.
     function watch()
         if alone then
             call('SET', last, text(before))
@@ -30,7 +30,7 @@ if ARGV[4] == '1' and (op == 'list' or op == 'renew' or
 end
 
 if shows_all then
-    -- A table of a flat array of keys and values.
+    -- Returns a table made of a flat array of keys and values.
     local function map(flat)
         local found = {}
 
@@ -40,10 +40,11 @@ if shows_all then
         return found
     end
 
-    -- Lists the tickets, or the participants and READY if ${kind} is
-    -- PARTICIPANT.  The payload is filled in for the first ticket only; if
-    -- detailed, for all, or for ${limit} tickets from the sequence ${from} on
-    -- if ${limit} is not 0.
+    -- Returns a row for each ticket of the queue, or for participants and READY
+    -- if ${kind} is PARTICIPANT.  A list that is not detailed has the payload
+    -- of the first ticket only.  A detailed list has all payloads; but if
+    -- ${limit} is not 0, those of ${limit} tickets from the sequence ${from}
+    -- on.
     function list(detailed, kind, from, limit)
         local set = set_of(kind)
         local order = call('ZRANGE', set, 0, -1, 'WITHSCORES')
@@ -76,11 +77,12 @@ if shows_all then
         return rows
     end
 elseif new or op == 'list' then
-    -- How many of the nearest tickets a waiter is shown: HF_ADMISSION_NEAREST.
+    -- How many of the nearest tickets ahead a waiter is shown, the same as
+    -- HF_ADMISSION_NEAREST.
     local NEAREST = 3
 
-    -- The row of a ticket, or nil if it is no ticket, because other programs
-    -- can write to these keys.
+    -- Returns the row of a ticket, or nil if it is no ticket, because other
+    -- programs can write to these keys.
     local function row(id, sequence)
         local data = call('HGET', tickets, id)
         local ends = data and call('ZSCORE', expiries, id)
@@ -91,8 +93,8 @@ elseif new or op == 'list' then
         return {id, sequence, text(ends - now), data}
     end
 
-    -- The first ${limit} tickets of a sorted set from the position ${at} on, in
-    -- steps of ${by}.
+    -- Returns up to ${limit} rows of a sorted set: those at the positions
+    -- ${at}, ${at} + ${by} and so on.
     local function walk(set, at, by, limit)
         local rows = {}
         local found
@@ -108,10 +110,10 @@ elseif new or op == 'list' then
         return rows
     end
 
-    -- The nearest tickets ahead of the one at ${rank}, a ticket of ${kind} with
-    -- that sequence, that may be in its way.  Only WRITEs are in the way of a
-    -- READ.  A ticket of another kind of lock is in the way only if it is the
-    -- first of all, which the caller reads.
+    -- Returns the nearest tickets ahead that a ticket of ${kind} at ${rank},
+    -- with that sequence, may wait for.  A READ waits for WRITEs only.  A
+    -- ticket of another kind of lock matters only if it is the first in the
+    -- queue; the caller reads that one.
     local function nearest(rank, sequence, kind)
         if kind ~= READ then
             return walk(queue, rank - 1, -1, NEAREST)
@@ -120,11 +122,11 @@ elseif new or op == 'list' then
         return walk(writers, rank - 1, -1, NEAREST)
     end
 
-    -- What the owner of ${id}, a waiting ticket of ${kind}, is shown: the first
-    -- ticket, the nearest ones that may be in its way, and the ticket itself,
-    -- in order; and how many more tickets are ahead of it.  If the ticket is
-    -- not there, the first ticket.  ${own}: the row of the ticket, if that is
-    -- known.
+    -- Returns what the owner of ${id}, a waiting ticket of ${kind}, is shown:
+    -- the first ticket, the nearest tickets that it may wait for, and the
+    -- ticket itself, in the order of the queue; and how many more tickets are
+    -- ahead of it.  If the ticket is not there, returns only the first ticket.
+    -- ${own} is the row of the ticket if the caller knows it.
     function neighbours(id, kind, own)
         local first = call('ZRANGE', queue, 0, 0, 'WITHSCORES')
         local other = redis_py_key and other_program()
@@ -135,8 +137,8 @@ elseif new or op == 'list' then
         end
         rank = call('ZRANK', queue, id)
         sequence = own and own[2] or rank and call('ZSCORE', queue, id)
-        -- Also if the ticket is not there: a user without the right to hashes
-        -- is refused here.
+        -- Read it even if the ticket is not there, because HGET refuses a user
+        -- who lacks the right to hashes.
         own = own or row(id, sequence)
         first_row = not other and first[1] and row(first[1], first[2])
         rows = other and {{other, '0', text(CHECK_MS), '1 1 0 0 0 '}} or
@@ -147,7 +149,7 @@ elseif new or op == 'list' then
         if #rows == 0 or rows[1][1] == id then
             return {own}, '0'
         end
-        -- between the first ticket and the second there is none
+        -- no ticket is between the first and the second
         ahead = first_row and rank == 1 and {} or nearest(rank, sequence, kind)
         for i = #ahead, 1, -1 do
             if ahead[i][1] ~= rows[1][1] then
@@ -156,7 +158,7 @@ elseif new or op == 'list' then
         end
         more = rank + (other and 1 or 0) - #rows
         if kind ~= READ and #ahead < NEAREST then
-            more = 0 -- what else is there is no ticket
+            more = 0 -- all tickets that could matter are shown
         end
         rows[#rows + 1] = own
         for i = 2, #rows do
@@ -167,9 +169,9 @@ elseif new or op == 'list' then
 end
 
 if new or op == 'set_flag' or op == 'new_generation' then
-    -- Append the ticket, which expires at ${ends}.  Its number, which is
-    -- returned, is greater than all before, even if the counter was lost or the
-    -- clock was set back.
+    -- Append a ticket that expires at ${ends}.  Returns its sequence, which is
+    -- greater than all sequences before, even if the server has lost its data
+    -- or its clock was set back.
     function append(id, kind, ends)
         local number = text(math.max(micros, before + 1))
 
@@ -184,8 +186,8 @@ if new or op == 'set_flag' or op == 'new_generation' then
 end
 
 if new then
-    -- A new ticket.  Returns what it has to wait for; for a lease or a
-    -- participant, the queue.
+    -- Add the ticket, unless it is there.  Returns what its owner is shown: for
+    -- a lease or a participant the queue, else neighbours().
     operations[op] = function()
         local kind = new.kind
         local number, own
@@ -200,15 +202,16 @@ if new then
             if redis_py_key then
                 pass_redis_py()
             end
-            -- These sets may be younger than the last prolong_keys().  If they
-            -- expired before the tickets, a WRITE would be in the queue and not
-            -- in writers, and no reader would wait for it.
+            -- These two sets may expire before the tickets do, because
+            -- prolong_keys() may have been called last when they did not exist.
+            -- Without the set of writers, no reader would wait for a WRITE in
+            -- the queue.
             if kind == PARTICIPANT then
                 call('PEXPIRE', participants, call('PTTL', tickets))
             elseif kind == WRITE then
                 call('PEXPIRE', writers, call('PTTL', tickets))
             end
-            if notify_watchers then -- else there are none
+            if notify_watchers then -- otherwise nobody watches
                 notify_watchers()
             end
         end
@@ -220,10 +223,10 @@ if new then
 end
 
 if op == 'list' then
-    -- ARGV: watches the queue, detailed ('1' or '0'); kind; the id of the
-    -- ticket whose neighbours are listed, or '' for the queue; if detailed,
-    -- from which sequence on payloads are filled in, and for how many tickets,
-    -- 0: for all
+    -- ARGV: watch the queue ('1' or '0'); detailed ('1' or '0'); kind; id of
+    -- the ticket whose neighbours are listed, or '' for the whole queue; for a
+    -- detailed list, the first sequence whose payload is filled in, and for how
+    -- many tickets (0: all)
     function operations.list()
         if ARGV[4] == '1' then
             watch()
@@ -237,7 +240,7 @@ if op == 'list' then
 end
 
 if op == 'exists' or op == 'quorum_exists' then
-    -- ARGV: ids.  Returns those that are there.
+    -- ARGV: ids.  Returns a row for each ticket that is there.
     function operations.exists()
         local rows = {}
         local until_ms, data
@@ -257,8 +260,8 @@ if op == 'exists' or op == 'quorum_exists' then
 end
 
 if op == 'remove' then
-    -- A ticket.  ARGV: who evicts it, in hexadecimal digits, if that is known.
-    -- Returns whether it was there.
+    -- ARGV: who evicts the ticket, in hexadecimal digits, if that is known.
+    -- Removes the ticket of the call.  Returns whether it was there.
     function operations.remove()
         if call('ZSCORE', expiries, own_id) then
             remove_tickets({own_id}, session, ARGV[4])

@@ -1,13 +1,14 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- One of several servers that agree on an order: struct hf_store_quorum_args of
--- src/engines/leased/store.h.  A ticket whose number is only proposed has a
--- score that is a half below its number.
+-- The operations at one of several servers that agree on an order; see struct
+-- hf_store_quorum_args in src/engines/leased/store.h.  If the number of a
+-- ticket is only proposed, the score of the ticket is its number less a half.
 
 if not operations[op] then
     local HALF = 0.5
 
-    -- Every number that is given out from now on is greater than ${number}.
+    -- Have all numbers that are given out from now on be greater than
+    -- ${number}.
     local function receive_number(number)
         if tonumber(number) > before then
             before = tonumber(number)
@@ -15,8 +16,8 @@ if not operations[op] then
         end
     end
 
-    -- Replace the score of each row by the number, and append '1' if the number
-    -- is only proposed, or '0'.
+    -- Replace the score of each row by its number, and append '1' if the number
+    -- is only proposed, else '0'.
     local function numbered(rows)
         local score, number
 
@@ -29,8 +30,9 @@ if not operations[op] then
         return rows
     end
 
-    -- Add the new ticket with that score.  A list may show it as soon as a few
-    -- servers have it, whether its number is committed or not.
+    -- Add the new ticket of the call with ${score}, and notify the watchers: a
+    -- list may show the ticket as soon as a few servers have it, committed or
+    -- not.
     local function add(score)
         call('ZADD', queue, score, own_id)
         call('ZADD', expiries, text(now + ttl), own_id)
@@ -39,7 +41,8 @@ if not operations[op] then
         notify_watchers()
     end
 
-    -- A new ticket.  Returns it.
+    -- Add a new ticket with a proposed number, unless it is there.  Returns the
+    -- ticket.
     function operations.propose()
         local id = own_id
         local number
@@ -55,8 +58,8 @@ if not operations[op] then
             call('HGET', tickets, id)}})
     end
 
-    -- Notify the tickets that ${id} was ahead of and will be behind: they may
-    -- have waited for it.
+    -- Notify the sessions of the tickets between the old score of ${id} and its
+    -- new number.  They may have waited for it, and will be ahead of it.
     local function notify_passed(id, score, number)
         local other
 
@@ -70,9 +73,10 @@ if not operations[op] then
         end
     end
 
-    -- Commit the ticket with ${number}, if it is there and has no greater
-    -- number.  If ${is_unique}, only if no other ticket is committed with it.
-    -- That changes its place in the queue, or its token.
+    -- Commit ${number} for the ticket ${id}, unless the ticket is missing or
+    -- has a greater number.  If ${is_unique}, nothing is committed if another
+    -- ticket has the same number committed.  A commit changes the position of
+    -- the ticket or its token.
     local function commit_number(id, number, is_unique)
         local score = call('ZSCORE', queue, id)
 
@@ -100,7 +104,8 @@ if not operations[op] then
         return numbered(list(false))
     end
 
-    -- A new ticket.  ARGV: number
+    -- ARGV: number.  Adds a ticket that this server lacks, with its committed
+    -- number.
     function operations.repair()
         receive_number(ARGV[4])
         if call('HEXISTS', tickets, own_id) == 0 then
@@ -109,7 +114,8 @@ if not operations[op] then
         return {}
     end
 
-    -- ARGV: watches the queue, detailed ('1' or '0'), number
+    -- ARGV: watch the queue ('1' or '0'), detailed ('1' or '0'), number.
+    -- Returns the queue.
     function operations.quorum_list()
         if ARGV[4] == '1' then
             watch()
@@ -118,8 +124,9 @@ if not operations[op] then
         return numbered(list(ARGV[5] == '1', nil, 0, 0))
     end
 
-    -- ARGV: watches the queue, and ids, each followed by its number, or by '0'
-    -- if it has none yet.  Returns what renew does.
+    -- ARGV: watch the queue ('1' or '0'); then ids, each followed by the
+    -- committed number of the ticket, or by '0' if there is none yet.  Renews
+    -- the tickets and commits the numbers.  Returns what renew() returns.
     function operations.quorum_renew()
         local rows = operations.renew(2)
 
@@ -131,8 +138,8 @@ if not operations[op] then
         return rows
     end
 
-    -- ARGV: ids.  Returns what exists does, and how often each owner was asked
-    -- to release.
+    -- ARGV: ids.  Returns the rows of exists(), each with how often the owner
+    -- was asked to release.
     function operations.quorum_exists()
         local rows = operations.exists()
 
@@ -142,8 +149,8 @@ if not operations[op] then
         return rows
     end
 
-    -- ARGV: id, how often the owner will have been asked.  Returns whether the
-    -- ticket is there.
+    -- ARGV: id, and how often the owner is to have been asked to release.
+    -- Returns whether the ticket is there.
     function operations.quorum_revoke()
         local found = ticket(ARGV[4])
 

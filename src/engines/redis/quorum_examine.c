@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The findings about the servers of a quorum as a whole: how many count,
- * whether each is another server, and how far their clocks are apart. */
+/* The findings about the servers of a quorum as a whole: how many of them
+ * count, whether two addresses lead to one server, and how far their clocks are
+ * apart. */
 #include "engines/redis/redis_quorum.h"
 
 #include <inttypes.h>
@@ -9,10 +10,12 @@
 #include "base/time_math.h"
 #include "engines/redis/examine.h"
 
-/* How far the clocks of two servers may be apart before people are misled. */
+/* If the clocks of two servers are farther apart than this, people who compare
+ * their times are misled. */
 #define CLOCKS_MS 2000
 
-/* Add how the server of ${link} is doing.  True: it counts. */
+/* Add the state of the server of ${link}.  Returns whether the server counts
+ * towards the majority. */
 static bool add_server(const struct hf_quorum_view *view,
                        const struct hf_redis_link *link,
                        struct hf_finding_list *list)
@@ -42,7 +45,8 @@ static bool add_server(const struct hf_quorum_view *view,
     return view->linked && view->counts_in_ms == 0;
 }
 
-/* ${working} of ${count} servers count: how many more may fail? */
+/* Add how many servers may still fail, if ${working} of ${count} servers
+ * count. */
 static void add_majority(size_t working, size_t count,
                          struct hf_finding_list *list)
 {
@@ -70,7 +74,8 @@ static void add_majority(size_t working, size_t count,
     }
 }
 
-/* Two addresses may lead to one server, which then counts twice. */
+/* Add each pair of addresses that lead to the same server, which would count
+ * twice. */
 static void add_same_servers(struct hf_redis_link *const *links, size_t count,
                              struct hf_finding_list *list)
 {
@@ -108,8 +113,8 @@ static void add_same_servers(struct hf_redis_link *const *links, size_t count,
                        : "each address is another server");
 }
 
-/* How far the clocks of the servers are apart, from the least to the
- * greatest. */
+/* Add ${skew_ms}, the distance between the slowest and the fastest clock of the
+ * servers. */
 static void add_skew(uint64_t skew_ms, struct hf_finding_list *list)
 {
     struct hf_finding_head head = {HF_SEVERITY_OK, "quorum-clocks", "", NULL};

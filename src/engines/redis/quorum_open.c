@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opens a quorum of Redis servers: splits the URL into one for each server,
- * checks these against each other, and starts the engine. */
+/* Opens a quorum of Redis servers: splits the URL into one URL for each server,
+ * checks that the servers fit together, and starts the engine. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,8 +15,8 @@
 #include "engines/redis/config.h"
 #include "engines/redis/redis_quorum.h"
 
-/* Options without a reader are read with the URL of each server; reconnect= by
- * hf_reconnect_choose(). */
+/* The options of a quorum.  Those without .read are read later, with the URL of
+ * each server, or for reconnect= by hf_reconnect_choose(). */
 static const struct hf_url_option_row rows[] = {
     {.key = "ttl"},
     {.key = "clock_drift"},
@@ -35,8 +35,9 @@ static const struct hf_url_option_row rows[] = {
 
 /* ------------------------------------------------------------ one server -- */
 
-/* Options behind the last server apply to each server, except those of the
- * quorum itself, and except auth_file= if the URL of the server has a user. */
+/* Give ${server} the options that stand behind the last server, because they
+ * apply to all servers.  Left out are options of the quorum itself, and
+ * auth_file= if the URL of the server has a user. */
 static void copy_shared_options(struct hf_url *server, const struct hf_url *url)
 {
     for (size_t i = 0; i < url->option_count; i++) {
@@ -62,15 +63,16 @@ static hf_status read_parsed(struct hf_redis_config *config,
     return status;
 }
 
-/* Parse the URL of one server, with the options that all share. */
+/* Parse ${text}, the URL of one server, with the options of ${url} that apply
+ * to all servers. */
 static hf_status read_server(struct hf_redis_config *config, const char *text,
                              const struct hf_url *url, struct hf_error *error)
 {
     struct hf_url server;
     hf_status status;
 
-    /* The text is not quoted, because behind an unescaped ',' it may be a part
-     * of a password. */
+    /* The message does not quote the text, because it may be the rest of a
+     * password that has a ',' in it. */
     if (strncasecmp(text, "redis:", 6) != 0 &&
         strncasecmp(text, "rediss:", 7) != 0)
         return hf_error_set(error, HF_EURL,
@@ -110,8 +112,8 @@ static bool has_same_address(const struct hf_redis_config *a,
     return strcmp(address_a, address_b) == 0;
 }
 
-/* Each server must fail independently of the others, so none may be named
- * twice. All must use TLS or none. */
+/* Check that no server is named twice, because each must fail independently of
+ * the others, and that all use TLS or none does. */
 static hf_status check_distinct(const struct hf_redis_quorum_config *config,
                                 struct hf_error *error)
 {
@@ -132,8 +134,9 @@ static hf_status check_distinct(const struct hf_redis_quorum_config *config,
     return HF_OK;
 }
 
-/* A server counts rejoin= after its start.  All leases that it may have
- * forgotten must end within that time, so ttl= must not be longer. */
+/* Check rejoin=, the time from the start of a server until it counts.  All
+ * leases that the server may have forgotten must end within that time, so ttl=
+ * must not be longer. */
 static hf_status check_rejoin(struct hf_redis_quorum_config *config,
                               struct hf_error *error)
 {
@@ -188,7 +191,7 @@ hf_status hf_redis_quorum_config_read(struct hf_redis_quorum_config *config,
         status = check_distinct(config, error);
     if (status == HF_OK)
         status = check_rejoin(config, error);
-    explicit_bzero(text, bytes); /* strsep() has cut it into servers */
+    explicit_bzero(text, bytes); /* strsep() has put NULs into it */
     hf_free(text);
     return status;
 }
@@ -198,7 +201,8 @@ hf_status hf_redis_quorum_config_read(struct hf_redis_quorum_config *config,
 #define DESCRIPTION_BYTES                                                      \
     ((size_t)HF_QUORUM_SERVERS_MAX * (HF_REDIS_ADDRESS_BYTES + 32))
 
-/* Write "127.0.0.1:1,127.0.0.1:2"; with ${as_url} as a URL. */
+/* Write the addresses, "127.0.0.1:1,127.0.0.1:2"; if ${as_url}, as the URL of
+ * the quorum. */
 static void describe(const struct hf_redis_quorum_config *config, bool as_url,
                      char *text, size_t bytes)
 {

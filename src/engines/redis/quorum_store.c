@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The store of a quorum of Redis servers: their links, and the calls between
- * them and engines/quorum. */
+/* The store of a quorum of Redis servers: connects engines/quorum, which has
+ * the protocol, with the leased client above it and the links to the servers
+ * below it. */
 #include <string.h>
 
 #include "base/error.h"
@@ -8,7 +9,8 @@
 #include "engines/redis/redis_link.h"
 #include "engines/redis/redis_quorum.h"
 
-/* The argument of a link's callbacks: which server it is. */
+/* The argument of a link's callbacks: the store, and the index of the
+ * server. */
 struct server_ref {
     struct hf_store *store;
     size_t index;
@@ -201,7 +203,7 @@ const struct hf_store_ops hf_redis_quorum_store_ops = {
 
 /* ------------------------------------------------------------- beginning -- */
 
-/* A link to each server.  False if memory runs out. */
+/* Make a link to each server.  Returns false if memory runs out. */
 static bool make_links(struct hf_store *store,
                        const struct hf_redis_quorum_config *config)
 {
@@ -224,7 +226,7 @@ static bool make_links(struct hf_store *store,
     return true;
 }
 
-/* The quorum above the links.  False if memory runs out. */
+/* Make the quorum, which uses the links.  Returns false if memory runs out. */
 static bool make_quorum(struct hf_store *store,
                         const struct hf_redis_quorum_config *config,
                         const struct hf_random *random)
@@ -256,7 +258,8 @@ struct hf_store *hf_redis_quorum_store_new(
         hf_free(store);
         return NULL;
     }
-    store->shared.warned_not_durable = true; /* rejoin= handles that */
+    /* a warning is not needed: rejoin= copes with such servers */
+    store->shared.warned_not_durable = true;
     if (make_links(store, config) && make_quorum(store, config, random))
         return store;
     (void)hf_error_set(error, HF_ENOMEM, "no memory for an engine");

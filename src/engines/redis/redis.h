@@ -10,7 +10,8 @@ hf_status hf_redis_open(const struct hf_url *url,
                         const struct hf_engine_host *host,
                         struct hf_engine **engine, struct hf_error *error);
 
-/* There is no .hold, because a ticket lives by the renewals of its client. */
+/* There is no .hold, because a ticket lives only as long as its client renews
+ * it. */
 #define HF_REDIS_OPS                                                           \
     {                                                                          \
         .abi = HF_ENGINE_ABI, .scheme = "redis", .traits = HF_LEASED_TRAITS,   \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Received bytes go to the reader of replies, and complete replies to the
- * link. */
+/* See redis_connection.h.  Received bytes go to the reader of replies, and
+ * complete replies to the listener. */
 #include "engines/redis/redis_connection.h"
 
 #include <assert.h>
@@ -17,7 +17,8 @@ static void on_up(void *arg)
     connection->listener->leave(connection->listener->arg);
 }
 
-/* Handle all complete replies.  A callback may close the connection. */
+/* Call reply() for all complete replies.  The callback may close the
+ * connection, which changes .number. */
 static void handle_replies(struct hf_redis_connection *connection)
 {
     uint64_t number = connection->number;
@@ -62,8 +63,8 @@ static void feed(struct hf_redis_connection *connection, const void *bytes,
     }
 }
 
-/* Bytes from the server.  The first ones show whether it speaks TLS on a
- * connection without TLS. */
+/* Handle bytes from the server.  The first bytes on a connection without TLS
+ * show whether the server speaks TLS. */
 static void on_received(void *arg, const void *bytes, size_t count)
 {
     struct hf_redis_connection *connection = arg;
@@ -86,7 +87,8 @@ static void on_writable(void *arg)
     struct hf_redis_connection *connection = arg;
 
     connection->listener->enter(connection->listener->arg);
-    connection->listener->leave(connection->listener->arg); /* this flushes */
+    /* leave() flushes the connection */
+    connection->listener->leave(connection->listener->arg);
 }
 
 static void on_down(void *arg, hf_status status, const char *why)
@@ -177,8 +179,8 @@ bool hf_redis_connection_flush(struct hf_redis_connection *connection,
 
 #define DOTS_48 "................................................"
 
-/* A handshake record of 0x0101 bytes with a message of type 'h', which does not
- * exist. */
+/* A TLS record of type handshake and length 0x0101.  Its first byte, 'h', is a
+ * message type that does not exist. */
 const char hf_redis_tls_probe[] =
     "\x16\x03\x01\x01\x01"
     "holdfast: TLS? " DOTS_48 DOTS_48 DOTS_48 DOTS_48 DOTS_48 "\r\n";

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A link: the two connections, the replies that are expected in order, and the
- * calls that wait for them.  A call may need several replies: one for each
- * command, one to WAIT, and a PONG on the other connection.  The last one
- * answers it. */
+/* A link: two connections, the list of expected replies, and the calls that
+ * wait for them.  A call may need several replies: one for each of its
+ * commands, one to WAIT, and a PONG on the connection for notices.  When the
+ * last of them has come, the call is answered. */
 #include "engines/redis/redis_link.h"
 
 #include <assert.h>
@@ -17,8 +17,7 @@
 
 /* ----------------------------------------------------------------- calls -- */
 
-/* One of the replies that ${call} waits for has come; the last one answers
- * it. */
+/* Count one reply for ${call}.  If it was the last one, answer the call. */
 static void reply_done(struct hf_redis_link *link, struct hf_store_call *call)
 {
     struct hf_redis_answer *answer = call->store_data;
@@ -57,7 +56,8 @@ static struct hf_redis_error error_class_of(const struct redisReply *reply)
     return (struct hf_redis_error){0};
 }
 
-/* The callbacks may close the link; the number of the connection shows that. */
+/* Handle a reply of the script.  The callbacks may close the link, which
+ * changes .number of the connection. */
 static void handle_script_reply(struct hf_redis_link *link,
                                 struct hf_store_call *call,
                                 const struct redisReply *reply)
@@ -90,7 +90,9 @@ static void handle_scan_reply(struct hf_redis_link *link,
         answer->pending++;
         if (hf_redis_expect(link, HF_REDIS_REPLY_SCAN_LAST, call))
             continue;
-        if (i == 0) /* the link goes down and will not find this call */
+        /* the list of expected replies does not have the call, so free its
+         * answer here */
+        if (i == 0)
             hf_redis_answer_drop(call);
         return;
     }
@@ -113,7 +115,7 @@ static void handle_examine_reply(struct hf_redis_link *link,
     reply_done(link, call);
 }
 
-/* The reply to WAIT, with wait=. */
+/* Handle the reply to WAIT, which is sent with the option wait=. */
 static void handle_wait_reply(struct hf_redis_link *link,
                               struct hf_store_call *call,
                               const struct redisReply *reply)
@@ -127,9 +129,9 @@ static void handle_wait_reply(struct hf_redis_link *link,
         hf_redis_link_refused(link, "", reply);
 }
 
-/* The reply to TIME, which is sent for a call about no queue, because such a
- * call has no script that reports the server's clock.  Any other reply is a
- * failure of the call. */
+/* Handle the reply to TIME.  TIME is sent for a call about no queue, because
+ * such a call runs no script, which would report the server's clock.  If the
+ * reply is no time, the call fails. */
 static void handle_time_reply(struct hf_redis_link *link,
                               struct hf_store_call *call,
                               const struct redisReply *reply)
@@ -141,10 +143,11 @@ static void handle_time_reply(struct hf_redis_link *link,
     reply_done(link, call);
 }
 
-/* With wait=: must the answer to ${call} hold on a replica that becomes the
- * primary?  A list may admit, so it must.  A detailed list is for people, an
- * EXISTS is followed by a list, and nobody uses the answer to a
- * CLOSE_SESSION. */
+/* Returns whether ${call} must be followed by WAIT, because a replica that
+ * becomes the primary must know what the answer says.  That is so for changes,
+ * and for a list, which may admit a waiter.  It is not so for a detailed list,
+ * which is for people; for EXISTS, which is followed by a list; and for
+ * CLOSE_SESSION, whose answer nobody uses. */
 static bool needs_wait(const struct hf_redis_link *link,
                        const struct hf_store_call *call)
 {
@@ -154,8 +157,8 @@ static bool needs_wait(const struct hf_redis_link *link,
     return call->kind != HF_STORE_LIST || !call->detailed;
 }
 
-/* Less than the timeout of a call, because slow replicas are not the link's
- * fault. */
+/* Less than the timeout of a call, because a link must not be ended only
+ * because its replicas are slow. */
 #define WAIT_MAX_MS UINT64_C(3000)
 
 /* Send WAIT behind the commands of ${call}.  False if memory runs out. */
@@ -210,7 +213,7 @@ void hf_redis_link_call(struct hf_redis_link *link, struct hf_store_call *call)
         expected |= wait_for_replicas(link, call);
     if (call->kind == HF_STORE_RENEW)
         hf_redis_refresh_info(link);
-    /* This proves that the connection for notices is alive. */
+    /* The PONG will prove that the connection for notices is alive. */
     if (call->kind == HF_STORE_RENEW && link->renewal == NULL) {
         link->renewal = call;
         answer->pending++;
@@ -218,7 +221,9 @@ void hf_redis_link_call(struct hf_redis_link *link, struct hf_store_call *call)
         hf_resp_put_text(&link->notices.out, "PING");
         expected = true;
     }
-    if (!expected) /* the link goes down and will not find this call */
+    /* the list of expected replies does not have the call, so free its answer
+     * here */
+    if (!expected)
         hf_redis_answer_drop(call);
 }
 
@@ -253,8 +258,8 @@ void hf_redis_link_ask_nodes(struct hf_redis_link *link)
 
 /* ------------------------------------------------------------------- TLS -- */
 
-/* Begin to connect; for the probe without TLS, because it finds out whether
- * the server speaks TLS. */
+/* Begin to connect.  A TLS probe is sent without TLS, because it finds out
+ * whether the server speaks TLS. */
 static bool open_connection(struct hf_redis_link *link,
                             struct hf_redis_connection *connection)
 {
@@ -275,7 +280,7 @@ static bool open_connection(struct hf_redis_link *link,
                                     &link->why_status, link->why);
 }
 
-/* One connection is enough for a probe. */
+/* Open both connections; for a TLS probe only one. */
 static void open_connections(struct hf_redis_link *link)
 {
     if (!open_connection(link, &link->calls) ||
@@ -291,7 +296,8 @@ static void send_tls_probe(struct hf_redis_link *link)
     (void)hf_redis_expect(link, HF_REDIS_REPLY_TLS_PROBE, NULL);
 }
 
-/* The server has answered the probe without TLS, with whatever text. */
+/* Handle the reply to the TLS probe.  Any text means that the server speaks no
+ * TLS. */
 static void handle_tls_probe_reply(struct hf_redis_link *link)
 {
     link->tls = HF_REDIS_TLS_KNOWN;
@@ -304,7 +310,7 @@ static void handle_tls_probe_reply(struct hf_redis_link *link)
         hf_redis_link_fail_later(link);
 }
 
-/* The server speaks TLS on a connection without it. */
+/* The server has sent a TLS record on a connection without TLS. */
 static void on_tls_record(void *arg, struct hf_redis_connection *connection)
 {
     struct hf_redis_link *link = arg;
@@ -314,7 +320,8 @@ static void on_tls_record(void *arg, struct hf_redis_connection *connection)
         hf_redis_link_down(link, HF_EURL, "", HF_REDIS_SPEAKS_TLS);
         return;
     }
-    hf_redis_link_close(link); /* the probe has shown that the URL is right */
+    /* the probe shows that TLS is right: connect again, with TLS */
+    hf_redis_link_close(link);
     link->state = HF_REDIS_LINK_CONNECTING;
     open_connections(link);
 }
@@ -329,7 +336,7 @@ const char *hf_redis_link_awaited(const struct hf_redis_link *link)
 
 /* --------------------------------------------------------------- replies -- */
 
-/* Hand a reply to what expects it, in the order of the commands. */
+/* Handle a reply on the connection for calls: find what it answers. */
 static void on_call_reply(struct hf_redis_link *link,
                           const struct redisReply *reply)
 {
@@ -393,7 +400,7 @@ static void handle_pong(struct hf_redis_link *link)
         reply_done(link, renewal);
 }
 
-/* A message or reply on the connection for notices. */
+/* Handle a message or a reply on the connection for notices. */
 static void on_notice_reply(struct hf_redis_link *link,
                             const struct redisReply *reply)
 {

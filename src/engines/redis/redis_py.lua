@@ -1,19 +1,20 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- layout=redis-py: one key, which the holder of the lock has SET to a value of
--- its own (NX, PX).  Our tickets queue as always, and the first one takes the
--- key as soon as no other program has it.  If another program has it, the queue
--- shows that as a ticket ahead of all others, whose id is a hash of the value.
+-- layout=redis-py.  The lock is one key, which its holder has SET to a value of
+-- its own (NX, PX).  Our tickets queue as always, and the first ticket takes
+-- the key as soon as no other program has it.  While another program has the
+-- key, the queue shows a ticket for that program, ahead of all others, whose id
+-- is a hash of the value.
 
--- How often the first ticket's owner checks whether another program has
--- released the key, because no such program notifies.
+-- How often, in milliseconds, the owner of the first ticket checks whether
+-- another program has released the key, because other programs send no notices.
 local CHECK_MS = 100
 
 local other_program, pass_redis_py, renew_redis_py, evict_other_program
 
 if redis_py_key then
-    -- The id of the ticket that stands for the other program that has the key;
-    -- nil if there is none.
+    -- Returns the id of the ticket that stands for the other program which has
+    -- the key; nil if no other program has it.
     function other_program()
         local value = call('GET', redis_py_key)
         local digits
@@ -50,7 +51,7 @@ if redis_py_key then
         end
     end
 
-    -- The ticket was renewed for a ttl; if it has the key, so is the key.
+    -- Prolong the key for a ttl, if the renewed ticket ${id} has it.
     function renew_redis_py(id)
         if call('GET', redis_py_key) == id then
             call('PEXPIRE', redis_py_key, ttl)
@@ -58,8 +59,8 @@ if redis_py_key then
         end
     end
 
-    -- Delete the key of another program if its ticket has this ${id}.  Returns
-    -- how many keys were deleted.
+    -- Delete the key of another program if the ticket that stands for it has
+    -- this ${id}.  Returns how many keys were deleted.
     function evict_other_program(id)
         if other_program() ~= id then
             return 0

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A quorum of Redis servers that know nothing of each other:
+ * A quorum of Redis servers that are not connected to each other:
  *
- *     quorum:redis://a,redis://b,redis://c?ttl=10s&rejoin=60s
+ *        quorum:redis://a,redis://b,redis://c?ttl=10s&rejoin=60s
  *
- * engines/quorum has the protocol.  Here are the URL and the links.
+ * The protocol is in engines/quorum; here are its URL and the links to the
+ * servers.
  */
 #ifndef HF_ENGINES_REDIS_REDIS_QUORUM_H
 #define HF_ENGINES_REDIS_REDIS_QUORUM_H
@@ -22,7 +23,7 @@ struct hf_redis_quorum_config {
     size_t count;
     struct hf_redis_config servers[HF_QUORUM_SERVERS_MAX];
     uint64_t ttl_ms;
-    uint64_t clock_drift; /* percent */
+    uint64_t clock_drift; /* of a server, in percent */
     uint64_t rejoin_ms;
     struct hf_reconnect reconnect;
 };
@@ -47,8 +48,8 @@ struct hf_store *hf_redis_quorum_store_new(
     struct hf_engine *engine, const struct hf_redis_quorum_config *config,
     const struct hf_random *random, struct hf_error *error);
 
-/* quorum_examine.c: add the findings about the servers of ${quorum} as a
- * whole; its ${count} servers have ${links}. */
+/* Implemented in quorum_examine.c.  Add to ${list} the findings about the
+ * quorum as a whole.  ${links} are the links to its ${count} servers. */
 void hf_redis_quorum_examine(const struct hf_quorum *quorum,
                              struct hf_redis_link *const *links, size_t count,
                              struct hf_finding_list *list);

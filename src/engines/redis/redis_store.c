@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The store of a Redis server or cluster: its functions for the leased client,
- * and how the engine is opened: the URL, the environment and files are read,
- * and the store and the leased client are made. */
+/* The store of a Redis server or cluster: its functions for the leased client.
+ * Also opens the engine: reads the URL, the environment and the files, and
+ * makes the store and the leased client. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,8 +16,9 @@
 
 /* ------------------------------------------------ functions of the store -- */
 
-/* The next server to connect to: those of the URL in turn, and then the nodes
- * that the cluster named. */
+/* Returns the next server to connect to: first the servers of the URL in turn,
+ * and then the nodes that the cluster named.  Returns NULL if memory runs
+ * out. */
 static struct hf_redis_node *choose_node(struct hf_store *store)
 {
     const struct hf_redis_config *config = &store->config;
@@ -33,7 +34,8 @@ static struct hf_redis_node *choose_node(struct hf_store *store)
         NULL);
 }
 
-/* Connect to one server; the rest of a cluster follows when it is needed. */
+/* Connect to one server.  If it is a node of a cluster, other nodes are
+ * connected to when they are needed. */
 static void store_connect(struct hf_store *store, const char *session)
 {
     assert(!store->linked);
@@ -93,8 +95,8 @@ static uint64_t store_wake_at_ms(const struct hf_store *store)
     return store->wake_at_ms;
 }
 
-/* Each of the four functions sets .wake_at_ms again to when it wants to be
- * called next. */
+/* Each of the four functions at the end may set .wake_at_ms, to be called
+ * again. */
 static void store_tick(struct hf_store *store)
 {
     if (hf_redis_store_now_ms(store) < store->wake_at_ms)
@@ -124,7 +126,8 @@ static void store_free(struct hf_store *store)
     uv_close((uv_handle_t *)&store->later, on_closed);
 }
 
-/* A Redis Cluster has no single server, because calls are routed to several. */
+/* Write the address of the server, if there is a single one.  Calls of a Redis
+ * Cluster go to several nodes. */
 static void store_server(const struct hf_store *store, char *text, size_t bytes)
 {
     char address[HF_REDIS_ADDRESS_BYTES];
@@ -148,8 +151,8 @@ static const struct hf_store_ops store_ops = {
     .free = store_free,
 };
 
-/* A store for ${engine}; ${config} is copied.  On failure returns NULL and
- * fills in ${error}. */
+/* Make a store for ${engine}; ${config} is copied.  On failure returns NULL and
+ * sets ${error}. */
 static struct hf_store *store_new(struct hf_engine *engine,
                                   const struct hf_redis_config *config,
                                   struct hf_error *error)
@@ -226,9 +229,10 @@ hf_status hf_redis_open(const struct hf_url *url,
     hf_status status;
 
     *engine = NULL;
-    /* A module has its own copy of hf_alloc() and the like.  Their allocator
-     * can be set only once, before anything was allocated; when the module is
-     * opened again this fails, and the allocator is the same anyway. */
+    /* A module has its own copy of hf_alloc() and its allocator.  The allocator
+     * can be set only once, before anything was allocated.  If the module is
+     * opened again, this call fails, which does no harm because the allocator
+     * is the same. */
     if (host->allocator != NULL)
         (void)!hf_set_allocator(host->allocator);
     if (url->inner != NULL)

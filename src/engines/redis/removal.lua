@@ -1,12 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The removal of tickets, and who is notified of that and of other changes.
--- Each operation first removes the expired tickets.  If there are none, some
--- operations need nothing of this: an enqueue only if the queue is watched.
+-- Removes tickets, and notifies sessions of that and of other changes.  Each
+-- run of the script first removes the expired tickets.  If there are none, some
+-- operations do not need these functions; an enqueue needs them only if the
+-- queue is watched.
 
 local expired = {}
 
--- No ticket has expired if the one that expires first has not.
+-- If the ticket that expires first has not expired, no ticket has.
 if not (soonest and soonest[2] and tonumber(soonest[2]) > now) then
     expired = call('ZRANGEBYSCORE', expiries, '-inf', text(now))
 end
@@ -16,18 +17,18 @@ local notify, notify_waiters, notify_watchers, remove_tickets
 if #expired > 0 or redis_py_key or not (
         op == 'enqueue' or op == 'list' or op == 'exists' or op == 'renew') or
         op == 'enqueue' and call('ZCARD', watchers) > 0 then
-    -- How many readers one step of a walk through a queue reads.
+    -- How many tickets one step of a walk through the queue reads.
     local STEP = 16
 
     function notify(session_notified, notice)
         call('PUBLISH', 'holdfast:session:' .. session_notified, notice)
     end
 
-    -- Notify GONE to the sessions of the tickets that wait for ${id}, a ticket
-    -- of ${kind}, unless these are ${removed} as well.  A READ waits for the
-    -- nearest WRITE ahead, a LEASE for no ticket, any other ticket for the one
-    -- ahead.  ${as_kind}: WRITE if the ticket stays and is no WRITE any more,
-    -- or '0'.
+    -- Send the notice GONE about the ticket ${id} of ${kind} to the sessions of
+    -- the tickets that wait for it, except those in ${removed}.  A READ waits
+    -- for the nearest WRITE ahead, a LEASE for no ticket, any other ticket for
+    -- the next one ahead.  ${as_kind} is WRITE if the ticket stays but is no
+    -- longer a WRITE, else '0'.
     function notify_waiters(id, kind, removed, as_kind)
         local sequence = call('ZSCORE', queue, id)
         local step = kind == WRITE and STEP or 1
@@ -61,7 +62,8 @@ if #expired > 0 or redis_py_key or not (
         until #behind < step
     end
 
-    -- Notify CHANGED to the sessions that watch the queue.
+    -- Send the notice CHANGED to the sessions that watch the queue; their
+    -- watches end.
     function notify_watchers()
         if call('ZCARD', watchers) == 0 then
             return
@@ -73,9 +75,10 @@ if #expired > 0 or redis_py_key or not (
         call('DEL', watchers)
     end
 
-    -- Remove the tickets ${ids}, and notify the sessions that wait for them or
-    -- watch the queue, and their owners, except an owner of the session ${by}.
-    -- ${evicted_by}: who removes them, for their owners, or nil.
+    -- Remove the tickets ${ids}.  Notifies the sessions that wait for them,
+    -- those that watch the queue, and the owners of the tickets, except owners
+    -- of the session ${by}.  ${evicted_by} says who removes the tickets, or is
+    -- nil.
     function remove_tickets(ids, by, evicted_by)
         local removed = {}
 
@@ -95,7 +98,7 @@ if #expired > 0 or redis_py_key or not (
             end
             call('ZREM', expiries, id)
             call('HDEL', tickets, id)
-            -- this is how redis-py releases its lock
+            -- redis-py releases its lock in the same way
             if redis_py_key and call('GET', redis_py_key) == id then
                 call('DEL', redis_py_key, holder_key)
             end

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses what the script returns.  Other programs may write to its keys, so
- * every value is checked. */
+/* Turns replies of the script into answers.  Other programs may write to the
+ * keys of the script, so every value is checked. */
 #include "engines/redis/reply.h"
 
 #include <assert.h>
@@ -19,12 +19,13 @@
     "holdfast-url(7) has"
 
 /*
- * Errors by a part of the server's text.  The part is searched for anywhere in
- * the text, because Redis 6 puts in front what the script was doing.
+ * Errors, by a part of the server's text.  The part may stand anywhere in the
+ * text, because Redis 6 puts in front of it what the script was doing.
  *
- * Redis checks memory, disk, replicas and its role only before the first write
- * of a script, and does not kill a script that has written.  So these errors
- * are never partial, even if a script got them.
+ * The errors about memory, disk, replicas and the role of the server come only
+ * before the first write of a script, and Redis kills no script that has
+ * written.  So .partial is false for these errors, even if a script caused
+ * them.
  */
 static const struct {
     const char *pattern;
@@ -104,7 +105,7 @@ static const struct {
       false, false, false}},
 };
 
-/* Was the error raised inside a running script? */
+/* Returns whether the error came from a command inside of a running script. */
 static bool is_from_running_script(const char *error)
 {
     return strstr(error, "@user_script") != NULL;
@@ -160,11 +161,11 @@ static void fail(struct hf_redis_answer *answer, enum hf_failure failure,
 
 static void fail_memory(struct hf_redis_answer *answer)
 {
-    /* the call was carried out, but the result is lost */
+    /* the call was carried out, but its result is lost */
     fail(answer, HF_FAILURE_UNSURE, HF_ENOMEM, "out of memory", "");
 }
 
-/* The script has run, so the call is UNSURE. */
+/* Fail the call as HF_FAILURE_UNSURE, because the script has run. */
 static void fail_malformed(struct hf_redis_answer *answer)
 {
     fail(answer, HF_FAILURE_UNSURE, HF_EPROTOCOL,
@@ -242,7 +243,8 @@ static struct hf_ticket *add_ticket(struct hf_redis_answer *answer)
 
 /* ------------------------------------------------------------------ rows -- */
 
-/* The value of a ticket: "kind weight revoked created session payload". */
+/* Parse the value that a ticket has in the hash: "kind weight revoked created
+ * session payload". */
 static bool parse_ticket_data(struct hf_ticket *ticket,
                               struct hf_store_lease *lease,
                               const struct redisReply *reply)
@@ -267,8 +269,9 @@ static bool parse_ticket_data(struct hf_ticket *ticket,
     return true;
 }
 
-/* A row of a list: {id, sequence, expires_in, data, proposed}.  Only a server
- * of a quorum sends .proposed.  False if the row is no ticket. */
+/* Parse a row of a list: {id, sequence, expires_in, data, proposed}.  Only a
+ * server of a quorum sends the last element.  Returns false if the row is no
+ * ticket. */
 static bool parse_ticket(struct hf_ticket *ticket, struct hf_store_lease *lease,
                          const struct redisReply *row)
 {
@@ -280,14 +283,14 @@ static bool parse_ticket(struct hf_ticket *ticket, struct hf_store_lease *lease,
     ticket->token = ticket->sequence;
     lease->proposed =
         row->elements > 4 && strcmp(row->element[4]->str, "1") == 0;
-    /* another program's lock, with layout=redis-py */
+    /* it stands for a lock of another program, with layout=redis-py */
     if (ticket->sequence == 0)
         ticket->dialect = "redis-py";
     return parse_ticket_data(ticket, lease, row->element[3]);
 }
 
-/* A row of EXISTS: {id, expires_in, kind, revoked}.  Only a server of a quorum
- * sends .revoked. */
+/* Parse a row of EXISTS: {id, expires_in, kind, revoked}.  Only a server of a
+ * quorum sends the last element. */
 static bool parse_exists_row(struct hf_ticket *ticket,
                              struct hf_store_lease *lease,
                              const struct redisReply *row)
@@ -307,7 +310,8 @@ static bool parse_exists_row(struct hf_ticket *ticket,
     return true;
 }
 
-/* A row of RENEW: {id, revoked}; the latter is -1 if the ticket is missing. */
+/* Parse a row of RENEW: {id, revoked}; revoked is -1 if the ticket is
+ * missing. */
 static bool parse_renew_row(struct hf_ticket *ticket,
                             struct hf_store_lease *lease,
                             const struct redisReply *row)
@@ -329,7 +333,8 @@ typedef bool parse_row_fn(struct hf_ticket *ticket,
                           struct hf_store_lease *lease,
                           const struct redisReply *row);
 
-/* A row that is no ticket, because another program put it there. */
+/* Add the name in ${row}, which is no ticket because another program put it
+ * there, to the unknown names.  ${rows} is the number of all rows. */
 static void add_unknown_name(struct hf_redis_answer *answer,
                              const struct redisReply *row, size_t rows)
 {
@@ -342,8 +347,8 @@ static void add_unknown_name(struct hf_redis_answer *answer,
     answer->answer.unknown = answer->unknown;
 }
 
-/* Append the ticket that ${parse} parses from ${row}.  False if it cannot, or
- * if memory runs out. */
+/* Append the ticket that ${parse} reads from ${row}.  Returns false if ${row}
+ * is malformed or memory runs out. */
 static bool add_row(struct hf_redis_answer *answer,
                     const struct redisReply *row, parse_row_fn *parse)
 {
@@ -359,8 +364,9 @@ static bool add_row(struct hf_redis_answer *answer,
     return false;
 }
 
-/* The answer may be used after its reply is freed, so only the first payload is
- * kept (keep_payload). */
+/* Unless this is the first ticket of a list that is not detailed, remove its
+ * payload: it would not outlive the reply, of which only the first payload is
+ * copied (keep_payload()). */
 static void drop_payload(struct hf_redis_answer *answer,
                          const struct hf_store_call *call)
 {
@@ -368,7 +374,8 @@ static void drop_payload(struct hf_redis_answer *answer,
         answer->tickets[answer->answer.count - 1].payload = "";
 }
 
-/* The rows of an ENQUEUE or LIST.  Rows that are no tickets are passed over. */
+/* Add the rows of an ENQUEUE or LIST.  Rows that are no tickets are skipped; a
+ * detailed list has their names. */
 static void add_queue(struct hf_redis_answer *answer,
                       const struct hf_store_call *call,
                       const struct redisReply *rows)
@@ -385,8 +392,8 @@ static void add_queue(struct hf_redis_answer *answer,
     }
 }
 
-/* What follows the rows of a partial queue: how many other tickets are ahead of
- * the call's ticket. */
+/* Note that the list is partial.  ${more} is how many tickets ahead of the
+ * caller's ticket it leaves out. */
 static void set_more(struct hf_redis_answer *answer,
                      const struct redisReply *more)
 {
@@ -400,7 +407,7 @@ static void set_more(struct hf_redis_answer *answer,
     answer->answer.more_ahead = (size_t)number;
 }
 
-/* Rows about tickets that we named ourselves, so every row must be valid. */
+/* Add rows about tickets that the call named.  Each row must be valid. */
 static void add_rows(struct hf_redis_answer *answer,
                      const struct redisReply *rows, parse_row_fn *parse)
 {
@@ -412,8 +419,8 @@ static void add_rows(struct hf_redis_answer *answer,
         fail_malformed(answer);
 }
 
-/* The success of the queue: its token and time, or an empty array.  Its age is
- * by the clock of the server that has it. */
+/* Add the reply to READ_SUCCESS: the token and the time, or an empty array.
+ * The age is computed with the clock of the server that has the success. */
 static void add_success(struct hf_redis_answer *answer,
                         const struct redisReply *body)
 {
@@ -435,7 +442,7 @@ static void add_success(struct hf_redis_answer *answer,
 
 /* --------------------------------------------------------------- replies -- */
 
-/* The part of the reply that depends on the kind of call. */
+/* Add the element of the reply that depends on the kind of ${call}. */
 static void add_body(struct hf_redis_answer *answer,
                      const struct hf_store_call *call,
                      const struct redisReply *body)
@@ -468,14 +475,14 @@ static void add_body(struct hf_redis_answer *answer,
         add_success(answer, body);
         break;
     case HF_STORE_CLOSE_SESSION:
-    case HF_STORE_NAMES: /* these have no script */
+    case HF_STORE_NAMES: /* these two run no script */
     case HF_STORE_EXAMINE:
         break;
     }
 }
 
-/* Parse the server's clock in microseconds as the script's short path answers
- * it, "2 " and 16 digits. */
+/* Parse the answer of the script's short path (uncontended.lua): "2 " and 16
+ * digits, the server's clock in microseconds. */
 static bool parse_clock(const struct redisReply *reply, uint64_t *micros)
 {
     const char *at;
@@ -488,15 +495,16 @@ static bool parse_clock(const struct redisReply *reply, uint64_t *micros)
            *micros <= HF_STORE_NUMBER_MAX;
 }
 
-/* May the script's short path answer ${call}? */
+/* Returns whether the script's short path may have answered ${call}. */
 static bool has_short_answer(const struct hf_store_call *call)
 {
     return call->kind == HF_STORE_REMOVE ||
            (call->kind == HF_STORE_ENQUEUE && call->quorum == NULL);
 }
 
-/* Add a short answer: ${micros} is the server's clock in microseconds, and the
- * sequence of a new ticket.  Nothing else was in the queue. */
+/* Add the answer of the short path: ${micros} is the server's clock in
+ * microseconds, and also the sequence of the new ticket.  No other ticket is in
+ * the queue. */
 static void add_short_answer(struct hf_redis_answer *answer,
                              const struct hf_store_call *call, uint64_t micros)
 {
@@ -521,7 +529,8 @@ static void add_short_answer(struct hf_redis_answer *answer,
     answer->answer.partial = hf_store_call_may_be_partial(call);
 }
 
-/* ${done}: the call may have changed something before the error. */
+/* Add an error reply.  ${done}: the call may have changed something before the
+ * error. */
 static void add_error(struct hf_redis_answer *answer,
                       const struct redisReply *reply, bool done)
 {
@@ -535,7 +544,8 @@ static void add_error(struct hf_redis_answer *answer,
          error_class.status, text, error_class.advice);
 }
 
-/* The answer may be used after the reply is freed, so copy the payload. */
+/* Copy the payload of the first ticket, because the answer may be used after
+ * the reply was freed. */
 static void keep_payload(struct hf_redis_answer *answer)
 {
     const char *payload;
@@ -547,7 +557,8 @@ static void keep_payload(struct hf_redis_answer *answer)
     answer->tickets[0].payload = answer->payload;
 }
 
-/* The script has found the keys of another release: {now, layout, last}. */
+/* Fail because the script has found keys of another release.  ${reply} is {now,
+ * 'layout', value of the key "last"}. */
 static void fail_layout(struct hf_redis_answer *answer,
                         const struct redisReply *reply)
 {
@@ -624,7 +635,8 @@ void hf_redis_answer_add_wait_reply(struct hf_redis_answer *answer,
     fail(answer, HF_FAILURE_UNSURE, HF_EUNREACHABLE, text, "");
 }
 
-/* Add the queue that ${key} is of, if it is one of ours and wanted. */
+/* Add the queue of ${key} to the names, if ${key} is a key of ours and the name
+ * of the queue is below ${prefix}. */
 static void add_key(struct hf_redis_answer *answer, const char *prefix,
                     const char *key)
 {
@@ -634,14 +646,15 @@ static void add_key(struct hf_redis_answer *answer, const char *prefix,
 
     if (which == HF_REDIS_SCAN_NO_KEY || !hf_name_is_below(queue, prefix))
         return;
-    /* no lock of ours has a longer name */
+    /* a longer name is no lock of ours, so there is no need to read its
+     * "last" */
     if (which == HF_REDIS_SCAN_LAST && strlen(queue) <= HF_NAME_BYTES)
         list = &answer->last_list;
     hf_name_list_add(list, queue, strlen(queue),
                      which == HF_REDIS_SCAN_PARTICIPANTS);
 }
 
-/* Set the names, or fail if memory ran out for one of them. */
+/* Put the names into the answer, or fail if memory ran out for one of them. */
 static void set_names(struct hf_redis_answer *answer)
 {
     if (answer->name_list.failed || answer->last_list.failed) {

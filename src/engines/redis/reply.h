@@ -12,100 +12,107 @@
 #include "engines/redis/hash_slot.h"
 #include "engines/redis/scan.h"
 
-/* What a server says of itself, so far (examine.h). */
+/* The findings of an EXAMINE so far (examine.h). */
 struct hf_redis_examination {
-    struct hf_finding_list findings; /* .answer.findings */
-    unsigned step;                   /* what the next reply answers */
-    bool of_quorum;                  /* the server is one of a quorum */
+    struct hf_finding_list findings; /* .answer.findings points here */
+    /* which command the next reply answers (enum step of examine.c) */
+    unsigned step;
+    bool of_quorum; /* the server is one of a quorum */
     bool saw_info;
-    bool append_only; /* false if INFO says appendonly no */
+    /* the server keeps its data in an append-only file, as far as INFO shows */
+    bool append_only;
 };
 
-/* An answer under construction, from one or more replies.  Its texts are those
- * of the last reply, except for the payload of its first ticket. */
+/* An answer that is being made from one or more replies.  Its texts point into
+ * the last reply, except the payload of the first ticket, which is copied. */
 struct hf_redis_answer {
     struct hf_store_answer answer;
-    /* The arrays of .answer, and how many tickets fit. */
+    /* The arrays that .answer points to; .room is the number of tickets that
+     * fit. */
     struct hf_ticket *tickets;
     struct hf_store_lease *leases;
     const char **unknown;
     size_t room;
-    /* What .answer.text points to. */
+    /* The message that .answer.text points to. */
     char text[HF_ERROR_TEXT_BYTES];
-    /* A copy of the first ticket's payload, which outlives its reply. */
+    /* A copy of the first ticket's payload, because the reply is freed
+     * earlier. */
     char payload[HF_PAYLOAD_BYTES];
-    struct hf_names_answer names;  /* NAMES: .answer.names */
+    struct hf_names_answer names;  /* NAMES: .answer.names points here */
     struct hf_name_list name_list; /* what .names points to */
     struct hf_name_list
-        /* NAMES: queues whose key "last" is read, in this order */
+        /* NAMES: queues for which the key "last" must be read, in this order */
         last_list;
-    size_t lasts_read; /* how many of these keys were answered */
+    size_t lasts_read; /* how many of these keys were read */
     char cursor[HF_REDIS_CURSOR_BYTES];
     struct hf_redis_examination examination; /* EXAMINE */
-    size_t pending;                    /* replies that have not come yet */
-    struct hf_redis_redirect redirect; /* .kind is 0 if there is none */
+    /* number of replies that have not come yet */
+    size_t pending;
+    /* .kind is 0 if the call was not redirected */
+    struct hf_redis_redirect redirect;
 };
 
-/* Add ${reply}, which answers ${call} or one of its commands.  Only the first
- * failure is kept. */
+/* Add ${reply}, the reply to ${call} or to one of its commands.  If several
+ * fail, the first failure is kept. */
 void hf_redis_answer_add_reply(struct hf_redis_answer *answer,
                                const struct hf_store_call *call,
                                const struct redisReply *reply);
 
 /* Add the reply to WAIT for ${wanted} replicas.  The script has run by then, so
- * the call is UNSURE unless that many replicas have the change. */
+ * if fewer replicas have the change, the call fails as HF_FAILURE_UNSURE. */
 void hf_redis_answer_add_wait_reply(struct hf_redis_answer *answer,
                                     unsigned wanted,
                                     const struct redisReply *reply);
 
-/* Add ${reply} to the SCAN that answers ${call}, a NAMES; ${run_id} is that of
- * the process that sent it. */
+/* Add ${reply}, the reply to the SCAN of ${call}, a NAMES.  ${run_id} is the
+ * run id of the process that sent it. */
 void hf_redis_answer_add_scan_reply(struct hf_redis_answer *answer,
                                     const struct hf_store_call *call,
                                     const char *run_id,
                                     const struct redisReply *reply);
 
-/* Returns queue ${index}, counted from 0, of those whose key "last" is to be
- * read for a NAMES; NULL behind the last one. */
+/* Returns the name of queue ${index}, counted from 0, among the queues whose
+ * key "last" must be read for a NAMES; NULL if there are no more. */
 const char *hf_redis_answer_next_last(const struct hf_redis_answer *answer,
                                       size_t index);
 
-/* Add ${reply}, which is to the GET of the next of these keys. */
+/* Add ${reply}, the reply to the GET of the next of these keys "last". */
 void hf_redis_answer_add_last_reply(struct hf_redis_answer *answer,
                                     const struct redisReply *reply);
 
-/* Frees ${answer} itself too. */
+/* Free ${answer} and all that it has. */
 void hf_redis_answer_free(struct hf_redis_answer *answer);
 
-/* Free the answer that .store_data of ${call} points to.  Does nothing if there
- * is none, or ${call} is NULL. */
+/* Free the unfinished answer that .store_data of ${call} points to, if there is
+ * one.  ${call} may be NULL. */
 void hf_redis_answer_drop(struct hf_store_call *call);
 
-/* What an error of the server means. */
+/* What an error of the server means for us. */
 struct hf_redis_error {
-    enum hf_failure failure; /* of a call that cannot have been carried out */
+    enum hf_failure failure; /* how the call fails if it had no effect */
     hf_status status;
-    const char *advice; /* a text to be appended to the server's, or "" */
-    /* other requests would fail as well: end the connection, because another
-     * one may lead to a server that works */
+    const char *advice; /* a text to append to the server's message, or "" */
+    /* Other requests would fail as well.  So the connection is ended, because
+     * the next one may lead to a server that works. */
     bool affects_server;
-    /* The server does not have the script: load it again. */
+    /* The server does not have the script, which must be loaded again. */
     bool script_missing;
-    /* a script may have written before it failed; Redis does not roll back */
+    /* The script may have written something before it failed; Redis does not
+     * roll back. */
     bool partial;
 };
-/* Look up ${error}, the server's text.  An unknown error is taken to be
- * partial. */
+/* Classify ${error}, the text of an error reply.  If the error is unknown,
+ * .partial is set. */
 struct hf_redis_error hf_redis_error_classify(const char *error);
 
-/* The key of entry ${index} of the table of errors, which is a part of the
- * text of such an error; NULL behind the last one. */
+/* Returns the text by which entry ${index} of the table of errors is
+ * recognised, or NULL if there are no more entries. */
 const char *hf_redis_error_pattern(size_t index);
 
-/* The status of a connection that cannot be used because of ${error}, which
- * decides whether waiting may mend it (base/reconnect.h).  An unknown
- * error may pass.  So it becomes HF_EUNREACHABLE and not HF_EPROTOCOL, which
- * ends waits. */
+/* Returns the status of a connection that cannot be used because of ${error}.
+ * The status decides whether it makes sense to wait (base/reconnect.h).  An
+ * unknown error may pass, so it becomes HF_EUNREACHABLE and not HF_EPROTOCOL,
+ * which ends all waits. */
 hf_status hf_redis_connection_status(const char *error);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A command is a RESP array of bulk strings. */
+/* See resp.h.  A command is a RESP array of bulk strings. */
 #include "engines/redis/resp.h"
 
 #include <assert.h>
@@ -41,7 +41,8 @@ static void append(struct hf_resp *resp, const void *bytes, size_t count)
     resp->used += count;
 }
 
-/* Write ${number} to the end of ${text}; returns where it begins. */
+/* Write ${number} so that it ends at the end of ${text}.  Returns where it
+ * begins. */
 static char *write_digits(char text[DIGITS_MAX], uint64_t number)
 {
     size_t at = DIGITS_MAX;
@@ -127,17 +128,18 @@ void hf_resp_drop(struct hf_resp *resp, size_t count)
 void hf_resp_free(struct hf_resp *resp)
 {
     if (resp->bytes != NULL)
-        explicit_bzero(resp->bytes, resp->room); /* credentials */
+        explicit_bzero(resp->bytes, resp->room); /* it may hold credentials */
     hf_free(resp->bytes);
     *resp = (struct hf_resp){0};
 }
 
 /* --------------------------------------------------------------- replies -- */
 
-/* hiredis allocates an array for as many elements as the server announces,
- * before the first one has come, and an object for each element, however short
- * it is.  So the elements of a whole reply are counted, in arrays of arrays
- * too.  If this returns NULL, hiredis reports it and the connection ends. */
+/* Replaces a function of hiredis, to bound what a reply allocates.  hiredis
+ * allocates an array for as many elements as the server announces, before the
+ * first one has come, and an object for each element, however short.  So the
+ * elements of a reply are counted, those of inner arrays included.  If this
+ * returns NULL, hiredis reports an error and the connection ends. */
 static void *create_array(const redisReadTask *task, hf_resp_elements elements)
 {
     struct hf_resp_reader *reader = task->privdata;

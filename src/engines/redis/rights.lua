@@ -1,16 +1,15 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- Which of the commands that we use the user may not run, for a new connection
--- and for holdfast doctor.  The commands are not run.  Of their arguments only
--- the key matters.
+-- Finds out which of our commands the user may not run, for a new connection
+-- and for "holdfast doctor".  The commands are checked, but not run; of their
+-- arguments only the key matters.
 --
--- Before 7.0 a script cannot ask for rights, so it publishes a message on the
--- channel of the session.  A user who lacks another right is refused at the
--- first ticket, but a user who may not publish only at the first release for a
--- waiter.
+-- Before 7.0 a script cannot check rights.  There it only tries to publish a
+-- message on the channel of the session, because a missing right to publish
+-- would show late: at the first release for which somebody waits.  Any other
+-- missing right shows at the first ticket.
 --
---     ARGV  'rights', and the channel or nothing
---
+--   ARGV  'rights', and a channel to publish on, or nothing
 if ARGV[1] == 'rights' then
     if not redis.acl_check_cmd then
         if ARGV[2] and
@@ -42,14 +41,14 @@ if ARGV[1] == 'rights' then
         {'zrem', key, 'x'},
         {'zremrangebyscore', key, '0', '1'},
         {'zscore', key, 'x'},
-        -- without a key
+        -- these have no key
         {'publish', 'holdfast:session:0', 'x'},
         {'time'},
         {'wait', '0', '0'},
         {'scan', '0'},
     }
-    -- EXISTS is used with layout=redis-py only, WAIT with wait=, SCAN by
-    -- holdfast ls.
+    -- EXISTS is used with layout=redis-py only, WAIT with wait= only, and SCAN
+    -- only by "holdfast ls".
     local optional = {exists = true, wait = true, scan = true}
 
     local required, allowed, missing, others = 0, 0, {}, {}

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls on their way to the nodes of a Redis Cluster.  Calls about one queue
- * must take effect in the order in which they were made.  A link keeps that
- * order, so a call is held back only while an earlier call of its hash slot is
- * on its way to another node.
+ * Calls on their way to the nodes of a Redis Cluster.
  *
- * A node may redirect a call (MOVED, ASK).  The call is then sent to the other
- * node, after the cluster has confirmed that this is one of its nodes.
+ * Calls about one queue must take effect in the order in which they were made.
+ * One link keeps that order.  So a call is held only while an earlier call of
+ * the same hash slot is on its way to another node.
+ *
+ * A node may redirect a call to another node (MOVED, ASK).  The call is sent
+ * there when the cluster has confirmed that the other node belongs to it.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -16,8 +17,8 @@
 #include "engines/redis/redis_private.h"
 #include "engines/redis/scan.h"
 
-/* Hash slots move rarely.  More redirects mean that the nodes do not agree
- * yet. */
+/* Hash slots move rarely.  If a call is redirected more often than this, the
+ * nodes do not agree yet on who has the slot. */
 #define REDIRECTS_MAX 4
 
 /* ----------------------------------------------------------------- lists -- */
@@ -55,8 +56,8 @@ static void unlink_call(struct hf_redis_routed_calls *list,
 
 /* ------------------------------------------------------------------ send -- */
 
-/* Let the call fail.  It is answered from the loop later, because a store must
- * not answer from inside a call. */
+/* Fail the call.  The failure is reported later, from the loop, because a store
+ * must not report from inside a call of the leased client. */
 static void fail(struct hf_store *store, struct hf_redis_routed_call *routed,
                  hf_status status, const char *why)
 {
@@ -72,8 +73,8 @@ static void fail(struct hf_store *store, struct hf_redis_routed_call *routed,
     hf_redis_store_answer_later(store);
 }
 
-/* Hand the call to the link of its node, with a deadline by that node's
- * clock. */
+/* Give the call to the link of its node.  Its .not_after_ms is converted to the
+ * clock of that node. */
 static void send_to_node(struct hf_redis_routed_call *routed)
 {
     struct hf_redis_node *node = routed->node;
@@ -88,8 +89,9 @@ static void send_to_node(struct hf_redis_routed_call *routed)
         hf_redis_link_call(node->link, &routed->call);
 }
 
-/* Must ${routed} wait, because an earlier call of its hash slot is held, is
- * being verified, or is on its way to another node than ${node}? */
+/* Returns whether ${routed} must wait before it goes to ${node}, because an
+ * earlier call of its hash slot is held, is being verified, or is on its way to
+ * another node. */
 static bool is_held(const struct hf_redis_routed_call *routed,
                     const struct hf_redis_node *node)
 {
@@ -103,7 +105,7 @@ static bool is_held(const struct hf_redis_routed_call *routed,
     return other != NULL;
 }
 
-/* The node that has the hash slot by our map; NULL: unknown. */
+/* Returns the node that has the hash slot by the slot map; NULL: unknown. */
 static struct hf_redis_node *owner_of(const struct hf_store *store,
                                       unsigned slot)
 {
@@ -112,7 +114,8 @@ static struct hf_redis_node *owner_of(const struct hf_store *store,
     return store->slot_map->owners.of[slot];
 }
 
-/* Send the call to ${node}, now or when that is up. */
+/* Send the call to ${node}, now or when the node is up.  Hold the call if
+ * earlier calls require that, and fail it if ${node} is NULL. */
 static void route(struct hf_store *store, struct hf_redis_routed_call *routed,
                   struct hf_redis_node *node)
 {
@@ -135,7 +138,7 @@ static void route(struct hf_store *store, struct hf_redis_routed_call *routed,
         hf_redis_node_open(node);
 }
 
-/* Send the call to the node that has its hash slot by our map. */
+/* Send the call to the node that has its hash slot by the slot map. */
 static void route_by_map(struct hf_store *store,
                          struct hf_redis_routed_call *routed)
 {
@@ -143,7 +146,8 @@ static void route_by_map(struct hf_store *store,
     route(store, routed, owner_of(store, routed->slot));
 }
 
-/* Send calls of ${slot} that need not be held any more. */
+/* Route the calls of ${slot} that were held, and of which some may be sent
+ * now. */
 static void route_held(struct hf_store *store, unsigned slot)
 {
     struct hf_redis_routed_call *routed, *next;
@@ -169,8 +173,9 @@ static unsigned hash_slot_of(const struct hf_store_call *call)
                : HF_REDIS_ANY_HASH_SLOT;
 }
 
-/* The same as hf_redis_routed_call_begin(), to the node that has ${slot};
- * HF_REDIS_HASH_SLOTS + 1: the slot of what the call is about. */
+/* The same as hf_redis_routed_call_begin(), but for the node that has ${slot}.
+ * HF_REDIS_HASH_SLOTS + 1 stands for the slot of the queue that the call is
+ * about. */
 static void begin_at(struct hf_store *store, struct hf_store_call *user_call,
                      const struct hf_store_ticket_set *set,
                      struct hf_redis_fan_out *fan_out, unsigned slot)
@@ -208,8 +213,9 @@ void hf_redis_routed_call_begin(struct hf_store *store,
     begin_at(store, user_call, set, fan_out, HF_REDIS_HASH_SLOTS + 1);
 }
 
-/* So that each node is asked once: the first slot behind ${slot} of a node that
- * has no slot up to ${slot}, by our map; HF_REDIS_HASH_SLOTS: there is none. */
+/* Returns the first slot behind ${slot} whose node has no slot up to ${slot},
+ * by the slot map.  By these slots the caller asks each node once.  Returns
+ * HF_REDIS_HASH_SLOTS if there is no further node. */
 static unsigned next_node_slot(const struct hf_redis_slot_map *map,
                                unsigned slot)
 {
@@ -228,7 +234,8 @@ static unsigned next_node_slot(const struct hf_redis_slot_map *map,
     return HF_REDIS_HASH_SLOTS;
 }
 
-/* One routed call for each node that has slots; if none has, for any node. */
+/* Begin one routed call for each node that has slots.  If no node has slots,
+ * begin one for any node. */
 static void begin_at_each_node(struct hf_store *store,
                                struct hf_store_call *user_call,
                                struct hf_redis_fan_out *fan_out)
@@ -264,9 +271,10 @@ void hf_redis_routed_calls_begin(struct hf_store *store,
 
 /* --------------------------------------------------------------- answers -- */
 
-/* Must the answer be kept from the client?  Tickets in a hash slot that the
- * last renewal gave up may have expired while proofs went on.  They must not be
- * found before they are renewed. */
+/* Returns whether the answer must be kept from the client.  If the last renewal
+ * gave up the hash slot, its tickets may have expired while renewals went on to
+ * prove the rest of the session.  The client must not find such tickets before
+ * they are renewed. */
 static bool must_hide(const struct hf_redis_routed_call *routed,
                       const struct hf_store_answer *answer,
                       const struct hf_redis_slot_map *map)
@@ -294,8 +302,9 @@ static bool must_hide(const struct hf_redis_routed_call *routed,
     return false;
 }
 
-/* If a node has named all that it has, the next page is of the next node.
- * ${names} is a copy of the answer's, and ${cursor} room for another cursor. */
+/* If a node has named all its locks, set the cursor so that the next page is
+ * asked from the next node.  ${names} is a copy of that of the answer, and
+ * ${cursor} is room for a new cursor. */
 static void go_to_next_node(struct hf_store *store,
                             const struct hf_redis_routed_call *routed,
                             struct hf_names_answer *names,
@@ -309,11 +318,13 @@ static void go_to_next_node(struct hf_store *store,
     names->cursor_bytes = hf_redis_scan_begin(next, cursor);
 }
 
-/* Answer the call, or its part of a fan-out, and free it.  An answer that
- * must_hide() is replaced by a failure.  Any other ENQUEUE that succeeded
- * counts as a renewal of its hash slot, because its ticket has a whole ttl.
- * Without that, the first renewal to fail would give up a slot that had no
- * tickets for a while (fan_out.c, is_due_to_give_up()). */
+/* Answer the call, or add the answer to its fan-out, and free the call.  If
+ * must_hide() says so, a failure is reported instead of the answer.
+ *
+ * Otherwise an ENQUEUE that succeeded counts as a renewal of its hash slot,
+ * because its ticket has a whole ttl left.  If it did not count, a slot that
+ * had no tickets for a while would be given up at the first renewal that fails
+ * (fan_out.c, is_due_to_give_up()). */
 static void answer_call(struct hf_store *store,
                         struct hf_redis_routed_call *routed,
                         const struct hf_store_answer *answer)
@@ -329,7 +340,7 @@ static void answer_call(struct hf_store *store,
         go_to_next_node(store, routed, &names, cursor);
         reported.names = &names;
     }
-    /* nodes have different clocks, so the client gets ours */
+    /* nodes have different clocks, so the client gets the time of ours */
     reported.server_ms = now_ms;
     if (must_hide(routed, answer, store->slot_map))
         reported = (struct hf_store_answer){
@@ -359,7 +370,7 @@ void hf_redis_routed_call_answered(struct hf_store *store,
     answer_call(store, routed, answer);
 }
 
-/* Follow ${redirect}: the call had no effect, and ${to} is a node of the
+/* Send the redirected call to ${to}, which is known to be a node of the
  * cluster. */
 static void follow(struct hf_store *store, struct hf_redis_routed_call *routed,
                    const struct hf_redis_redirect *redirect,
@@ -371,8 +382,8 @@ static void follow(struct hf_store *store, struct hf_redis_routed_call *routed,
     route(store, routed, to);
 }
 
-/* A node gets our credentials when we connect.  So a redirect alone is not
- * enough, and the cluster is asked whether the target is one of its nodes. */
+/* Ask the cluster whether the target of ${redirect} is one of its nodes, before
+ * we connect to it and send it our credentials. */
 static void verify_target(struct hf_redis_routed_call *routed,
                           const struct hf_redis_redirect *redirect)
 {
@@ -381,8 +392,8 @@ static void verify_target(struct hf_redis_routed_call *routed,
     hf_redis_node_ask_nodes(routed->node);
 }
 
-/* The call goes to the node that has the slot, as the redirecting node says; if
- * that is none of the cluster's that we know, its address is verified first. */
+/* Send the call to the node that ${redirect} names.  If we do not know that
+ * node as one of the cluster, verify its address first. */
 void hf_redis_routed_call_redirected(struct hf_store *store,
                                      struct hf_redis_routed_call *routed,
                                      const struct hf_redis_redirect *redirect)
@@ -392,7 +403,8 @@ void hf_redis_routed_call_redirected(struct hf_store *store,
     unsigned slot = routed->slot;
 
     assert(slot != HF_REDIS_ANY_HASH_SLOT);
-    routed->state = HF_REDIS_CALL_HELD; /* a redirected call had no effect */
+    /* not SENT any more: a redirected call had no effect */
+    routed->state = HF_REDIS_CALL_HELD;
     if (redirect->kind == HF_REDIS_MOVED)
         hf_redis_slot_map_refresh(store);
     if (++routed->redirects > REDIRECTS_MAX)
@@ -408,7 +420,7 @@ void hf_redis_routed_call_redirected(struct hf_store *store,
 
 /* ------------------------------------------------------------- all calls -- */
 
-/* Run ${action} for each call.  It may unlink that call. */
+/* Call ${action} for each call.  The action may unlink that call. */
 static void for_each(struct hf_store *store,
                      void (*action)(struct hf_store *store,
                                     struct hf_redis_routed_call *routed,
@@ -447,14 +459,15 @@ static void route_if_held(struct hf_store *store,
         route_by_map(store, routed);
 }
 
-/* The answer of one node about the nodes of its cluster. */
+/* The reply of ${node} to CLUSTER NODES. */
 struct node_list {
     struct hf_redis_node *node;
-    const char *nodes; /* NULL: it gave no answer, for the reason .why */
+    const char *nodes; /* NULL: there is no list, for the reason .why */
     const char *why;
 };
 
-/* The address comes first, because the end of the text may be cut. */
+/* Fail a call whose redirect was not confirmed.  The message begins with the
+ * address, because its end may be cut off. */
 static void fail_unverified(struct hf_store *store,
                             struct hf_redis_routed_call *routed,
                             const struct node_list *node_list)
@@ -479,7 +492,8 @@ static void fail_unverified(struct hf_store *store,
     fail(store, routed, HF_EDENIED, text);
 }
 
-/* The cluster has confirmed the target of the redirect. */
+/* Send the call to the target of its redirect, which the cluster has
+ * confirmed. */
 static void follow_verified(struct hf_store *store,
                             struct hf_redis_routed_call *routed)
 {
@@ -495,7 +509,7 @@ static void follow_verified(struct hf_store *store,
     follow(store, routed, &routed->unverified, to);
 }
 
-/* Decide about a call that waits for this node's answer. */
+/* Follow or fail the redirect of ${routed}, if it waits for the list ${arg}. */
 static void verify_if_waiting(struct hf_store *store,
                               struct hf_redis_routed_call *routed, void *arg)
 {
@@ -519,7 +533,8 @@ void hf_redis_routed_calls_nodes_listed(struct hf_store *store,
     struct node_list node_list = {node, nodes, why};
 
     for_each(store, verify_if_waiting, &node_list);
-    for_each(store, route_if_held, NULL); /* those that were held behind them */
+    /* calls that were held because of these */
+    for_each(store, route_if_held, NULL);
 }
 
 struct node_failure {
@@ -544,12 +559,13 @@ void hf_redis_routed_calls_fail(struct hf_store *store,
     struct node_failure node_failure = {node, status, why};
 
     for_each(store, fail_if_at_node, &node_failure);
-    for_each(store, route_if_held, NULL); /* those that were held behind them */
+    /* calls that were held because of these */
+    for_each(store, route_if_held, NULL);
 }
 
-/* The slot map has changed: let a call that waits for its node be routed
- * again.  One that follows an ASK stays, because the map does not say where it
- * has to go. */
+/* Hold a call that waits for its node, so that it is routed again by the new
+ * slot map.  A call that follows an ASK keeps its node, because the slot map
+ * does not know where an ASK leads. */
 static void hold_if_waiting(struct hf_store *store,
                             struct hf_redis_routed_call *routed, void *arg)
 {
@@ -567,7 +583,8 @@ void hf_redis_routed_calls_reroute(struct hf_store *store)
     for_each(store, route_if_held, NULL);
 }
 
-/* The receiver of an answer may disconnect, which clears the list. */
+/* The receiver of an answer may disconnect the store, which clears the list.
+ * So the loop always takes the first call. */
 void hf_redis_routed_calls_answer_failed(struct hf_store *store)
 {
     struct hf_redis_routed_call *routed;
@@ -586,7 +603,8 @@ void hf_redis_routed_calls_answer_failed(struct hf_store *store)
 
 /* ------------------------------------------------------------------ time -- */
 
-/* The call that was begun first; each bucket has its oldest in front. */
+/* Returns the call that was begun first.  Each bucket has its oldest call at
+ * the front. */
 static struct hf_redis_routed_call *find_oldest(struct hf_store *store)
 {
     struct hf_redis_routed_call *oldest = NULL;
@@ -607,10 +625,10 @@ void hf_redis_routed_calls_expire(struct hf_store *store)
     uint64_t now_ms = hf_redis_store_now_ms(store);
     struct hf_redis_routed_call *oldest;
 
-    /* Each round fails at least one call. */
+    /* Each pass of the loop fails at least one call. */
     while ((oldest = find_oldest(store)) != NULL &&
            now_ms >= hf_after_ms(oldest->begun_at_ms, timeout_ms)) {
-        /* no call is ahead of it, so it is not held */
+        /* it is the oldest call, so it is not held and has a node */
         assert(oldest->node != NULL);
         hf_redis_node_time_out(oldest->node, now_ms - oldest->begun_at_ms);
     }

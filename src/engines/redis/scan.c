@@ -11,17 +11,17 @@
 
 #define HEAD "holdfast:{"
 
-/* A pattern has each character of a key, perhaps with a '\\' before it. */
+/* Room for a pattern: each character of a key, and a '\\' before it. */
 #define PATTERN_BYTES (2 * HF_REDIS_KEY_BYTES)
 
-/* A cursor of ours, read. */
+/* A cursor of a NAMES, parsed (scan.h). */
 struct cursor {
     unsigned slot;
     char run_id[HF_REDIS_RUN_ID_BYTES];
-    char scan[32]; /* of SCAN */
+    char scan[32]; /* the cursor of SCAN */
 };
 
-/* Read the cursor of ${call}.  If it has none or one that makes no sense, the
+/* Parse the cursor of ${call}.  If there is none, or it makes no sense, the
  * scan begins at the node of slot 0. */
 static struct cursor read_cursor(const struct hf_store_call *call)
 {
@@ -110,8 +110,8 @@ static int digit(char c)
     return found != NULL ? (int)(found - digits) : -1;
 }
 
-/* Decode the name at ${from}, which ends at '}', as hf_redis_key() writes it.
- * Returns what is behind it, or NULL. */
+/* Decode the name at ${from}, which hf_redis_key() has encoded and which ends
+ * at '}'.  Returns what is behind the '}', or NULL if the name is malformed. */
 static const char *decode(const char *from, char *to)
 {
     for (; *from != '}'; from++) {
@@ -145,7 +145,8 @@ enum hf_redis_scan_key hf_redis_scan_read_key(const char *key,
         (rest = decode(key + strlen(HEAD), queue)) == NULL)
         return HF_REDIS_SCAN_NO_KEY;
     bytes = strlen(queue);
-    /* The queue of the flags of a name ends with '/'. */
+    /* A queue whose name ends with '/' has the flags of a barrier and is no
+     * lock. */
     if (bytes == 0 || queue[bytes - 1] == '/')
         return HF_REDIS_SCAN_NO_KEY;
     if (strcmp(rest, ":participants") == 0)

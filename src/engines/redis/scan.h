@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The names that there are (HF_STORE_NAMES), by SCAN, which goes over all keys
- * of the database and shows those of queues.
+ * Finds the names of all locks (HF_STORE_NAMES) by SCAN, which goes over all
+ * keys of the database, page by page.
  *
- * A ticket that is alone is in the key "last", which stays when the ticket has
- * gone.  So the keys "last" of a page are read, and each names its queue if it
- * does not say that nothing is there.
+ * The keys of a queue show its name, but one key needs a second look: if a
+ * queue has a single ticket, the ticket is in the key "last", and that key
+ * stays when the ticket has gone.  So each key "last" of a page is read, and
+ * its queue is left out if the key shows that there is no ticket.
  *
- * A cursor of ours names a node, by one of its hash slots, then the process of
- * Redis there, by its run id, and then the cursor of SCAN in that process:
- * "8192 5f3a... 1776".  A cursor of SCAN is good for one process only, because
- * each has its own order of keys.  If another process answers, because the
- * server was started anew or its replica took over, the SCAN of that node
- * begins anew, and names come twice.
+ * The cursor that the caller gets names a node by one of its hash slots, then
+ * the process of Redis there by its run id, and then the cursor of SCAN in that
+ * process: "8192 5f3a... 1776".  A cursor of SCAN is good for one process only,
+ * because each process orders its keys in its own way.  If another process
+ * answers, because the server was restarted or a replica took over, the SCAN of
+ * that node begins again, and names are found twice.
  */
 #ifndef HF_ENGINES_REDIS_SCAN_H
 #define HF_ENGINES_REDIS_SCAN_H
@@ -23,20 +24,21 @@
 
 #define HF_REDIS_CURSOR_BYTES 128
 
-/* How many keys a SCAN looks at. */
+/* The COUNT of a SCAN: how many keys one command looks at. */
 #define HF_REDIS_SCAN_COUNT 1000
 
-/* The hash slot of the node that ${call}, a NAMES, is for. */
+/* Returns a hash slot of the node that ${call}, a NAMES, has to ask. */
 unsigned hf_redis_scan_slot(const struct hf_store_call *call);
 
-/* Append the SCAN of ${call} for the process ${run_id}. */
+/* Append the SCAN of ${call}, for a node whose process has the run id
+ * ${run_id}. */
 void hf_redis_scan_put(struct hf_resp *resp, const struct hf_store_call *call,
                        const char *run_id);
 
-/* hf_redis_scan_next() sets ${cursor} to the cursor behind the page of
- * ${call}, for which SCAN has answered ${next}; hf_redis_scan_begin() sets it
- * to that of the first page of the node of ${slot}.  Both return its length;
- * 0: this node has been scanned. */
+/* hf_redis_scan_next() sets ${cursor} for the page after that of ${call};
+ * ${next} is the cursor that SCAN answered.  hf_redis_scan_begin() sets
+ * ${cursor} for the first page of the node that has ${slot}.  Both return the
+ * length of the cursor; 0: all keys of this node were scanned. */
 size_t hf_redis_scan_next(const struct hf_store_call *call, const char *run_id,
                           const char *next, char cursor[HF_REDIS_CURSOR_BYTES]);
 size_t hf_redis_scan_begin(unsigned slot, char cursor[HF_REDIS_CURSOR_BYTES]);
@@ -46,20 +48,21 @@ enum hf_redis_scan_key {
     HF_REDIS_SCAN_NO_KEY, /* another key */
     HF_REDIS_SCAN_QUEUE,
     HF_REDIS_SCAN_PARTICIPANTS,
-    HF_REDIS_SCAN_LAST, /* which stays when the queue is empty */
+    HF_REDIS_SCAN_LAST, /* stays when the queue is empty */
 };
 
-/* Which of them is ${key}?  Sets the name of its queue.  Only a key exactly as
- * hf_redis_key() writes it is one. */
+/* Returns which of these keys ${key} is, and sets ${queue} to the name of its
+ * queue.  A key counts only if hf_redis_key() would write it in exactly this
+ * way. */
 enum hf_redis_scan_key hf_redis_scan_read_key(const char *key,
                                               char queue[HF_REDIS_KEY_BYTES]);
 
 /* Append a GET of the key "last" of ${queue}. */
 void hf_redis_scan_put_last(struct hf_resp *resp, const char *queue);
 
-/* ${text} is the reply to that, NULL if it is no text.  Does it leave open
- * whether there are tickets?  Only "2 NUMBER" says that there are none
- * (uncontended.lua). */
+/* Returns whether there may be a ticket in the queue, by ${text}, the value of
+ * its key "last" (NULL: the value is no text).  Only "2 NUMBER" says that there
+ * is none (uncontended.lua). */
 bool hf_redis_scan_last_is_open(const char *text);
 
 #endif

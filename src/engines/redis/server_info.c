@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Searches the text of INFO, which has a line "key:value" for each value. */
+/* See server_info.h.  INFO has a line "key:value" for each value. */
 #include "engines/redis/server_info.h"
 
 #include <stdio.h>
@@ -10,8 +10,8 @@
 
 #define VERSION_MIN 6
 
-/* The text behind "${key}:" at the beginning of a line; NULL if there is
- * none. */
+/* Returns the text behind "${key}:" at the beginning of a line; NULL if there
+ * is no such line. */
 static const char *find_value(const char *info, const char *key)
 {
     size_t bytes = strlen(key);
@@ -62,8 +62,8 @@ bool hf_redis_info_forgets(const char *info)
     return equals(find_value(info, "aof_enabled"), "0");
 }
 
-/* The server counts by its wall clock.  It says less than 0 if that was set
- * back since the start; then nothing is known, and this returns 0. */
+/* The server computes its uptime from its wall clock.  If that was set back
+ * since the start, the uptime may be negative, and then nothing is known. */
 uint64_t hf_redis_info_served_ms(const char *info)
 {
     const char *text = find_value(info, "uptime_in_seconds");
@@ -106,8 +106,8 @@ const char *hf_redis_info_problem(const char *info, hf_status *status)
         return "its maxmemory-policy lets it throw keys away, and with them "
                "tickets; expected maxmemory-policy noeviction";
     *status = HF_EUNREACHABLE;
-    /* A replica of a cluster is of use: it knows the slots and passes on
-     * notices. */
+    /* A replica in a cluster is of use, because it knows the slots and passes
+     * notices on. */
     if (equals(find_value(info, "role"), "slave") &&
         !hf_redis_info_clustered(info))
         return "it is a replica, which takes no writes; expected the address "

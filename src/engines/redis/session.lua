@@ -1,18 +1,21 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The operations on all tickets of a session in one queue.
+-- The operations on the tickets that a session has in one queue.
 
 if not operations[op] then
-    -- ARGV: watches the queue ('1' or '0'), and the ids of the tickets.  Each
-    -- id is followed by ${step} - 1 other words; nil is 1.  The answer has the
-    -- tickets whose release was requested, and with -1 those that are missing.
+    -- ARGV: watch the queue ('1' or '0'), and the ids of the tickets, each
+    -- followed by ${step} - 1 other words (nil stands for 1).  Renews the
+    -- tickets.  Returns a row {id, number} for each ticket whose owner was
+    -- asked to release it so often, and {id, '-1'} for each ticket that is
+    -- missing.
     function operations.renew(step)
         local rows = {}
         local found
 
         -- The first write must be one that takes no memory.  If Redis is out of
-        -- memory, it refuses the first write of a script, but not the later
-        -- ones.  So no ticket is lost because of that.
+        -- memory, it refuses a command that takes memory only if the script has
+        -- not written yet.  So after this write the renewal cannot fail for
+        -- lack of memory.
         call('ZREMRANGEBYSCORE', watchers, '-inf', text(now))
         for i = 5, #ARGV, step or 1 do
             found = call('ZSCORE', expiries, ARGV[i]) and ticket(ARGV[i])
@@ -31,13 +34,15 @@ if not operations[op] then
         if ARGV[4] == '1' then
             watch()
         end
-        if #ARGV >= 5 then -- flags stay
+        -- without ids there is nothing to prolong: flags do not expire
+        if #ARGV >= 5 then
             prolong_keys(ttl)
         end
         return rows
     end
 
-    -- ARGV: ids.  Returns how many tickets were removed.
+    -- ARGV: ids.  Removes these tickets and ends the session's watch of the
+    -- queue.  Returns how many tickets were removed.
     function operations.close_session()
         local found = {}
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What happens to the store: what the links of its nodes report, and what the
- * loop calls.  It decides when the link to the leased client is up, which is as
- * long as one node is, and hands answers and redirects to the routed calls. */
+/* The callbacks of the store: what the links of its nodes report, and what the
+ * loop calls.  Decides when the link to the leased client is up, which is as
+ * long as one node is up, and passes answers and redirects on to the routed
+ * calls. */
 #include <assert.h>
 #include <stdio.h>
 
@@ -15,7 +16,8 @@
 void hf_redis_store_disconnect(struct hf_store *store)
 {
     hf_redis_successor_stop(store);
-    hf_redis_nodes_close(store); /* the links let go of the routed calls */
+    /* first, because the links still have pointers to the routed calls */
+    hf_redis_nodes_close(store);
     hf_redis_routed_calls_clear(store);
     store->linked = store->up = store->out_of_memory = false;
     store->slot_map_source = NULL;
@@ -23,7 +25,7 @@ void hf_redis_store_disconnect(struct hf_store *store)
     store->wake_at_ms = HF_FOREVER;
 }
 
-/* Report that calls can be made now. */
+/* Report to the leased client that it can make calls. */
 static void report_up(struct hf_store *store, bool clustered,
                       uint64_t server_ms)
 {
@@ -33,7 +35,8 @@ static void report_up(struct hf_store *store, bool clustered,
                  hf_redis_store_now_ms(store));
 }
 
-/* End the link and report it.  ${status} and ${why} as in hf_leased_down(). */
+/* Close all links and report that to the leased client.  ${status} and ${why}
+ * are those of hf_leased_down(). */
 static void report_down(struct hf_store *store, hf_status status,
                         const char *why)
 {
@@ -44,8 +47,8 @@ static void report_down(struct hf_store *store, hf_status status,
 
 /* -------------------------------------------------------------- the loop -- */
 
-/* Reports that had to wait, because a store must not report from inside a
- * call. */
+/* Report what could not be reported earlier, because a store must not report
+ * from inside a call of the leased client. */
 static void on_later(uv_idle_t *later)
 {
     struct hf_store *store = later->data;
@@ -61,7 +64,7 @@ static void on_later(uv_idle_t *later)
 
 /* ---------------------------------------------------- links of the nodes -- */
 
-/* Note the node's clock, if ${server_ms} is known. */
+/* Note the time of the node's clock.  0 means that it is not known. */
 static void set_server_clock(struct hf_redis_node *node, uint64_t server_ms)
 {
     if (server_ms == 0)
@@ -70,14 +73,14 @@ static void set_server_clock(struct hf_redis_node *node, uint64_t server_ms)
     node->server_clock_at_ms = hf_redis_store_now_ms(node->store);
 }
 
-/* As if the link had ended by itself. */
+/* Close all links and report that. */
 static void fail_store(struct hf_redis_node *node, hf_status status,
                        const char *why)
 {
     report_down(node->store, status, why);
 }
 
-/* The server is not a node of a cluster, so it is the only one. */
+/* Use ${node}, which is not a node of a cluster, as the only server. */
 static void use_single_server(struct hf_redis_node *node)
 {
     if (node->store->config.host_count > 1) {
@@ -91,8 +94,9 @@ static void use_single_server(struct hf_redis_node *node)
     report_up(node->store, false, node->server_ms);
 }
 
-/* The first link decides whether this is a cluster; later links send the calls
- * that wait for their node. */
+/* The link to a node is up.  The first link decides whether the server is a
+ * node of a cluster.  When a later link is up, the calls that wait for its node
+ * are sent. */
 static void on_up(void *arg, struct hf_redis_link *link, uint64_t server_ms)
 {
     struct hf_redis_node *node = arg;
@@ -115,8 +119,8 @@ static void on_up(void *arg, struct hf_redis_link *link, uint64_t server_ms)
     }
 }
 
-/* While a node is down its notices are lost, so the pause between attempts is
- * short. */
+/* While a node is down, its notices are lost.  So the pause between two
+ * attempts to connect is short. */
 #define RETRY_MIN_MS UINT64_C(250)
 #define RETRY_MAX_MS UINT64_C(2000)
 
@@ -131,8 +135,8 @@ static void plan_retry(struct hf_redis_node *node)
     hf_redis_store_wake_by(node->store, node->retry_at_ms);
 }
 
-/* A node went down: fail its calls and find out which node has its slots now.
- * If it was the last one, the store goes down. */
+/* The link to a node is down: fail its calls, and find out which node has its
+ * slots now.  If no other node is up, the store goes down. */
 static void on_down(void *arg, struct hf_redis_link *link, hf_status status,
                     const char *why)
 {
@@ -160,7 +164,8 @@ static void on_down(void *arg, struct hf_redis_link *link, hf_status status,
     hf_redis_slot_map_refresh(store);
 }
 
-/* Report it, with the findings of the look if it answers an EXAMINE. */
+/* Report the answer to a call.  The answer to an EXAMINE gets the findings of
+ * the look for a successor as well. */
 static void report_answer(struct hf_store *store, struct hf_store_call *call,
                           const struct hf_store_answer *answer)
 {
@@ -177,7 +182,7 @@ static void report_answer(struct hf_store *store, struct hf_store_call *call,
     hf_finding_list_free(&findings);
 }
 
-/* Only calls of a cluster are routed calls. */
+/* A link has answered a call.  Only on a cluster is this a routed call. */
 static void on_answered(void *arg, struct hf_redis_link *link,
                         struct hf_store_call *call,
                         const struct hf_store_answer *answer)
@@ -206,8 +211,8 @@ static void on_notice(void *arg, struct hf_redis_link *link,
                          hf_redis_store_now_ms(store));
 }
 
-/* The server did not say that it is a node of a cluster, because we may not
- * ask. */
+/* Fail a call that was redirected although we treat the server as a single one.
+ * This happens if the user may not run the commands that show the cluster. */
 static void fail_redirected(struct hf_store *store, struct hf_store_call *call)
 {
     const struct hf_store_answer answer = {
@@ -221,7 +226,7 @@ static void fail_redirected(struct hf_store *store, struct hf_store_call *call)
                        hf_redis_store_now_ms(store));
 }
 
-/* Another node has the queue of the call. */
+/* A link reports that another node has the queue of the call. */
 static void on_redirected(void *arg, struct hf_redis_link *link,
                           struct hf_store_call *call,
                           const struct hf_redis_redirect *redirect)
@@ -237,8 +242,8 @@ static void on_redirected(void *arg, struct hf_redis_link *link,
         fail_redirected(store, call);
 }
 
-/* Replace the slot map, and route calls by it that wait for their node.  False
- * as hf_redis_slot_map_read(). */
+/* Replace the slot map, and route by it the calls that wait for their node.
+ * Returns false if hf_redis_slot_map_read() does. */
 static bool read_slots(struct hf_redis_node *node,
                        const struct redisReply *reply)
 {
@@ -251,7 +256,7 @@ static bool read_slots(struct hf_redis_node *node,
     return true;
 }
 
-/* The reply to CLUSTER SLOTS. */
+/* Handle the reply to CLUSTER SLOTS. */
 static void on_slots(void *arg, struct hf_redis_link *link,
                      const struct redisReply *reply)
 {
@@ -279,7 +284,7 @@ static void on_slots(void *arg, struct hf_redis_link *link,
     }
 }
 
-/* The reply to CLUSTER NODES. */
+/* Handle the reply to CLUSTER NODES. */
 static void on_nodes(void *arg, struct hf_redis_link *link,
                      const struct redisReply *reply)
 {

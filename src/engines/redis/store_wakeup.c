@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The clock of the store, and when it is called again: from the loop at once,
- * because a store must not report from inside a call, or by the timer of the
- * engine when something times out. */
+/* The clock of the store, and when the store is called again: from the loop at
+ * once (.later), because a store must not report from inside a call of the
+ * leased client; or by the timer of the engine, when something times out
+ * (.wake_at_ms). */
 #include "base/time_math.h"
 #include "engines/redis/redis_private.h"
 

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The success of a queue.  Its key has "token milliseconds", the time by the
--- clock of this server.  It does not expire.
+-- The success of a queue: the token of the last ticket whose owner reported
+-- success.  The key has "token milliseconds", with the time of the report by
+-- the clock of this server.  The key does not expire.
 
 if not operations[op] then
     local key = prefix .. 'success'
@@ -11,13 +12,14 @@ if not operations[op] then
         return string.match(call('GET', key) or '', '^(%d+) (%d+)$')
     end
 
-    -- Returns the token and the time, or nothing.
+    -- Returns the token and the time, or an empty array.
     function operations.read_success()
         return {read()}
     end
 
     -- ARGV: id, token.  Writes the success of a ticket of this session, unless
-    -- a later ticket has succeeded.  Returns whether it was done.
+    -- the success of a later ticket was written.  Returns whether it was
+    -- written.
     function operations.write_success()
         local found = ticket(ARGV[4])
 

@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A look for the server that was promoted in place of ours.
+ * Looks for a server that was promoted in place of ours.
  *
- * A replica that is promoted while its primary lives leaves two servers that
- * take writes, and nothing that the old one says shows it.  A client that is
- * connected there would go on holding its locks, while others get them at the
- * new one.  So from time to time a second link is made to the address of the
- * URL, which leads to the new primary once the name, the proxy or the address
- * has been moved there.  The second link asks for INFO as every link does.  A
- * server that was promoted names the replication id that it had until then
- * (master_replid2), which is that of ours.  Then our link ends, and the next
- * one goes to the new primary: there our tickets are found, or are lost.
+ * If a replica is promoted while its primary lives, two servers take writes,
+ * and nothing that the old primary says shows that.  A client of the old
+ * primary would go on holding its locks, while other clients get the same locks
+ * at the new primary.
  *
- * A server that cannot be reached by the address of the URL, or whose INFO we
- * may not read, is not seen.  docs/safety.md says what that means.
+ * So from time to time a second link is made to the address of the URL.  When
+ * the host name, a proxy or the address itself has been moved to the new
+ * primary, this link reaches the new primary.  Like every link it reads INFO.
+ * A server that was promoted still names the replication id that it had before
+ * (master_replid2), and that is the id of our server.  Then our link is ended,
+ * and the next link goes to the new primary, where our tickets are found or are
+ * lost.
  *
- * An examination of the server looks in the same way, and then reports what it
- * has met instead of leaving our server.
+ * A new primary is not found if the address of the URL does not lead to it, or
+ * if we may not read its INFO.  docs/safety.md says what that means.
+ *
+ * An EXAMINE makes such a look, too, and reports what it finds instead of
+ * ending our link.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -26,7 +29,8 @@
 #include "engines/redis/examine.h"
 #include "engines/redis/redis_private.h"
 
-/* A look costs the server two connections and the commands of a handshake. */
+/* The shortest time between two looks.  A look costs the server two connections
+ * and the commands of a handshake. */
 #define INTERVAL_MIN_MS UINT64_C(5000)
 
 static void plan(struct hf_store *store)
@@ -37,7 +41,8 @@ static void plan(struct hf_store *store)
     hf_redis_store_wake_by(store, store->look_at_ms);
 }
 
-/* Was the server of ${found} promoted in place of that of ${ours}? */
+/* Returns whether the server of ${found} was promoted in place of the server of
+ * ${ours}. */
 static bool is_successor(const struct hf_redis_link *ours,
                          const struct hf_redis_link *found)
 {
@@ -48,8 +53,8 @@ static bool is_successor(const struct hf_redis_link *ours,
 
 /* ----------------------------------------------------------- examination -- */
 
-/* Was ${link}'s server promoted, or started again with what it had?  Both leave
- * it an earlier id that is not all zeros. */
+/* Returns whether the server of ${link} was promoted, or restarted with its
+ * data.  In both cases it has an earlier id that is not all zeros. */
 static bool has_earlier_id(const struct hf_redis_link *link)
 {
     const char *id = link->earlier_replication_id;
@@ -57,7 +62,8 @@ static bool has_earlier_id(const struct hf_redis_link *link)
     return id[strspn(id, "0")] != '\0';
 }
 
-/* The look has met ${found}, which can be used. */
+/* Add the finding for a look that has reached a server that can be used,
+ * ${found}. */
 static void add_met(struct hf_store *store, const struct hf_redis_link *found)
 {
     const struct hf_redis_link *ours = store->default_node->link;
@@ -97,7 +103,8 @@ static void add_met(struct hf_store *store, const struct hf_redis_link *found)
     }
 }
 
-/* The look has met none that can be used, because of ${why}. */
+/* Add the finding for a look that has reached no server that can be used, for
+ * the reason ${why}. */
 static void add_unmet(struct hf_store *store, const char *why)
 {
     char subject[HF_REDIS_SUBJECT_BYTES];
@@ -111,7 +118,7 @@ static void add_unmet(struct hf_store *store, const char *why)
                    why);
 }
 
-/* The look is over: carry out the EXAMINE that waits for it. */
+/* End the look, and carry out the EXAMINE that waited for it. */
 static void continue_examination(struct hf_store *store)
 {
     struct hf_store_call *call = store->examination;
@@ -125,7 +132,7 @@ static void continue_examination(struct hf_store *store)
 void hf_redis_successor_examine(struct hf_store *store,
                                 struct hf_store_call *call)
 {
-    /* A look uses up a part of the time that the call has. */
+    /* The look may take only a part of the time that the call has. */
     uint64_t limit_ms = hf_redis_node_timeout_ms(store) / 2;
 
     if (store->look == NULL || store->examination != NULL) {
@@ -149,7 +156,7 @@ void hf_redis_successor_take_findings(struct hf_store *store,
 
 /* -------------------------------------------------------------- the look -- */
 
-/* The look has reached a server that can be used. */
+/* The second link is up: it has reached a server that can be used. */
 static void on_up(void *arg, struct hf_redis_link *link, uint64_t server_ms)
 {
     struct hf_store *store = arg;
@@ -170,7 +177,7 @@ static void on_up(void *arg, struct hf_redis_link *link, uint64_t server_ms)
                            "one has are lost");
 }
 
-/* A failure of the look says nothing of our server. */
+/* The second link has failed.  That says nothing about our own server. */
 static void on_down(void *arg, struct hf_redis_link *link, hf_status status,
                     const char *why)
 {
@@ -184,7 +191,7 @@ static void on_down(void *arg, struct hf_redis_link *link, hf_status status,
     continue_examination(store);
 }
 
-/* Ignored, because our own link receives the same notices. */
+/* Ignore notices, because our own link receives the same ones. */
 static void on_notice(void *arg, struct hf_redis_link *link,
                       const struct hf_store_notice *notice)
 {
@@ -199,11 +206,11 @@ void hf_redis_successor_watch(struct hf_store *store)
         .up = on_up, .down = on_down, .notice = on_notice, .arg = store};
 
     if (store->config.path[0] != '\0')
-        return; /* a socket file leads nowhere else */
+        return; /* the path of a socket is not moved to another server */
     if (store->look == NULL)
         store->look = hf_redis_link_new(
             &store->shared, &store->default_node->link->config, &listener);
-    if (store->look != NULL) /* without memory there is no look */
+    if (store->look != NULL) /* if memory runs out, nobody looks */
         plan(store);
 }
 
@@ -220,7 +227,8 @@ void hf_redis_successor_tick(struct hf_store *store)
         continue_examination(store);
         return;
     }
-    hf_redis_link_close(store->look); /* the last one got no answer */
+    /* if the last look is still under way, it got no answer */
+    hf_redis_link_close(store->look);
     hf_redis_link_open(store->look, store->session);
     plan(store);
 }

@@ -3,7 +3,8 @@
 -- The operations that change a ticket.
 
 if not operations[op] then
-    -- ARGV: id.  Returns whether it is a read ticket now.
+    -- ARGV: id.  Turns a WRITE ticket of this session into a READ.  Returns
+    -- whether the ticket is a READ now.
     function operations.downgrade()
         local found = ticket(ARGV[4])
 
@@ -20,7 +21,8 @@ if not operations[op] then
         return found.kind == READ and 1 or 0
     end
 
-    -- ARGV: id.  Requests the release.  Returns whether the ticket is there.
+    -- ARGV: id.  Asks the owner to release the lock.  Returns whether the
+    -- ticket is there.
     function operations.revoke()
         local found = ticket(ARGV[4])
 

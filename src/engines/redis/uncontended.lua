@@ -1,31 +1,32 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The short path for a queue with one ticket.  Most acquires find no other
--- ticket, and most releases leave none, so no session has to be notified.  A
--- ticket that nobody else has asked about is in the key "last" alone, behind
--- its sequence, so that an acquire and a release are one GET and one SET.  The
--- key has
+-- The short path, for a queue with one ticket.  Most acquires find no other
+-- ticket and most releases leave none, so no session has to be notified.  As
+-- long as no other call needs such a ticket, it stands behind its sequence in
+-- the key "last", so that an acquire and a release each take one GET and one
+-- SET.  The value of the key "last" is one of
 --
---     NUMBER            the other keys have the tickets, if there are any
---     2 NUMBER          there is no ticket, and nobody watches the queue
---     2 NUMBER TICKET   nobody watches the queue, and there is this ticket:
---                       "session id ttl kind weight payload", as in the call
---                       that has added it at NUMBER
+--    NUMBER            the other keys have the tickets, if there are any
+--    2 NUMBER          there is no ticket, and nobody watches the queue
+--    2 NUMBER TICKET   there is this ticket, and nobody watches the queue;
+--                      TICKET is "session id ttl kind weight payload", as in
+--                      the call that added it at NUMBER
 --
--- NUMBER is the last sequence that was given out.  Behind "2 " it has 16
--- digits.  Every other operation moves the ticket to the other keys first
--- (common.lua).  This path leaves to them whatever is in doubt.  Its answer is
--- the server's clock in microseconds behind "2 ", as it stands in the key: the
--- sequence of a new ticket, too.
+-- NUMBER is the last sequence that was given out; behind "2 " it has 16 digits.
+-- Every other operation first moves TICKET to the other keys (common.lua).  In
+-- any doubt, the short path does nothing and the script goes on.  Its answer is
+-- the server's clock in microseconds behind "2 ", which is also the sequence of
+-- a new ticket.
 --
--- Where it can, this path compares texts, because it takes the server several
--- times as long to make numbers of them.  Texts of as many digits are in the
--- order of their numbers.  ${clock} is less than ARGV[2] only if the call is
--- not late.  In the last millisecond, or if the clock has fewer than 16 digits,
--- it is not less.
+-- Where it can, this path compares numbers as texts, because the server takes
+-- several times as long to convert them.  Texts with the same number of digits
+-- have the order of their numbers.  If ${clock} is less than ARGV[2], the call
+-- is not late.  (The reverse does not hold in the last millisecond, or if the
+-- clock has fewer than 16 digits; then the script goes on.)
 
--- What TIME answers; what the key "last" has; and the first tickets by the ends
--- of their leases, with these.  nil if it was not read.
+-- ${time}: the reply to TIME.  ${state}: the value of the key "last".
+-- ${soonest}: the first tickets by the ends of their leases, with these.  Each
+-- is nil until it is read.
 local time, state, soonest
 local clock
 
@@ -62,9 +63,10 @@ end
 if op == 'remove' and clock < ARGV[2] then
     state = call('GET', KEYS[1]) or '0'
     if sub(state, 20, 88) == ARGV[3] and sub(state, 1, 2) == '2 ' then
-        -- The ticket has surely not expired while the seconds that have begun
-        -- since NUMBER are less than its ttl, which has four digits if it is a
-        -- second or more.
+        -- The ticket has certainly not expired if the seconds since NUMBER,
+        -- counted with the one that has begun, are at most its ttl.  Within the
+        -- same second that holds for a ttl of a second or more, which has four
+        -- digits.
         local second = sub(state, 3, 12)
         local alive = second == time[1] and #ARGV[2] >= 20
 
@@ -74,8 +76,9 @@ if op == 'remove' and clock < ARGV[2] then
             alive = since >= 0 and
                 (since + 1) * 1000 <= tonumber(string.match(ARGV[2], '%d+$'))
         end
-        -- A server that is out of memory refuses the SET, and nothing that the
-        -- other keys need after the DEL with which their path begins.
+        -- A server that is out of memory refuses this SET.  Then the script
+        -- goes on: the path through the other keys begins with a DEL, after
+        -- which nothing is refused.
         if alive and
                 not redis.pcall('SET', KEYS[1], sub(state, 1, 18)).err then
             return clock
