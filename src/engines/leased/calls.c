@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of calls that were sent, and the list of those that wait for
- * room. */
+/* See calls.h: the list of calls that were sent, and the list of calls that
+ * wait until they may be sent. */
 #include "engines/leased/calls.h"
 
 #include <assert.h>
@@ -10,9 +10,9 @@
 #include "engines/leased/leased_private.h"
 
 /* Bounds of the timeout of a call.  A renewal is sent 5/16 of a ttl after the
- * last one and times out 1/3 of a ttl later, which leaves about 1/3 to find
- * the server again.  The minimum gives a busy server time to answer.  The
- * maximum is as long as people wait for a server that is gone. */
+ * last one and times out 1/3 of a ttl later.  Then about 1/3 of the ttl is left
+ * to reach the server again.  The minimum gives a busy server time to answer.
+ * The maximum is as long as people wait for a server that is gone. */
 #define CALL_TIMEOUT_MIN_MS UINT64_C(500)
 #define CALL_TIMEOUT_MAX_MS UINT64_C(10000)
 
@@ -71,9 +71,9 @@ static void unlink_call(struct hf_leased_call_list *list,
         list->last = call->previous;
 }
 
-/* The latest instant of the server's clock at which a call that is made now may
- * take effect: one ttl from now.  The server's clock moves on with ours until
- * the next answer shows it again. */
+/* Returns the latest time, by the server's clock, at which a call that is made
+ * now may take effect: one ttl from now.  The server's clock is known from the
+ * last answer, and is taken to run as ours since then. */
 static uint64_t not_after_ms(const struct hf_leased *leased)
 {
     const struct hf_leased_calls *calls = &leased->calls;
@@ -83,8 +83,8 @@ static uint64_t not_after_ms(const struct hf_leased *leased)
                        leased->config.ttl_ms);
 }
 
-/* Hand ${call} to the store.  The deadline and the latest instant of a write
- * count from now, not from hf_leased_call_begin(). */
+/* Hand ${call} to the store.  Its deadline and .not_after_ms are set here and
+ * not in hf_leased_call_begin(), because the call may have waited. */
 static void send(struct hf_leased *leased, struct hf_leased_call *call)
 {
     assert(leased->session.linked);
@@ -102,9 +102,10 @@ static bool may_send(const struct hf_leased *leased)
     return leased->calls.sent_count < HF_LEASED_CALLS_SENT_MAX;
 }
 
-/* Does ${call} go ahead of the calls that wait?  The session's own
- * CLOSE_SESSION removes the tickets of all calls that were sent; the calls that
- * wait have enqueued none, and are not sent any more. */
+/* Returns whether ${call} is sent although other calls wait.  For a
+ * CLOSE_SESSION that is right: it removes the tickets of all calls that were
+ * sent, and the waiting calls, which have enqueued nothing, are not sent any
+ * more. */
 static bool skips_the_wait(const struct hf_leased_call *call)
 {
     return call->store_call.kind == HF_STORE_RENEW ||
@@ -125,8 +126,8 @@ void hf_leased_call_begin(struct hf_leased *leased, struct hf_leased_call *call,
         append(&calls->waiting, call);
 }
 
-/* Send waiting calls while there is room.  After the session's own
- * CLOSE_SESSION nothing is sent, so that the session stays closed. */
+/* Send waiting calls while there is room.  Nothing is sent after the session's
+ * own CLOSE_SESSION, because an ENQUEUE behind it would leave a ticket. */
 static void send_waiting(struct hf_leased *leased)
 {
     struct hf_leased_calls *calls = &leased->calls;
@@ -154,15 +155,15 @@ void hf_leased_call_end(struct hf_leased *leased, struct hf_leased_call *call,
     assert(leased->calls.sent_count > 0);
     unlink_call(&leased->calls.sent, call);
     leased->calls.sent_count--;
-    /* The function that hf_leased_call_begin() was given; for most requests of
-     * the core it is from the table in leased_requests.c. */
+    /* This is the function that was given to hf_leased_call_begin(); for most
+     * requests it comes from the table in leased_requests.c. */
     call->answered(leased, call, answer);
     hf_leased_call_free(leased, call);
     send_waiting(leased);
 }
 
-/* Answer a call that was never sent: it had no effect, so even a write is RETRY
- * and not UNSURE. */
+/* End a call that was never sent.  It had no effect, so even a write fails as
+ * RETRY and not as UNSURE. */
 static void end_unsent(struct hf_leased *leased, struct hf_leased_call *call)
 {
     const struct hf_store_answer unsent = {
@@ -177,7 +178,7 @@ static void end_unsent(struct hf_leased *leased, struct hf_leased_call *call)
 
 void hf_leased_calls_abort(struct hf_leased *leased)
 {
-    /* A receiver of an answer cannot begin a new call, because there is no
+    /* The functions called here cannot begin new calls, because there is no
      * link. */
     while (leased->calls.sent.first != NULL)
         hf_leased_call_end(leased, leased->calls.sent.first, NULL);

@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <time.h>
 
-/* How far clocks may be apart before people, who compare times of both
- * machines, are misled. */
+/* If the clocks of two machines are farther apart than this, people who compare
+ * their times are misled. */
 #define CLOCKS_MS 2000
 
 void hf_finding_add_clock(struct hf_finding_list *list, const char *subject,

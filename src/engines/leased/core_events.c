@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events to the core: the answers to its requests, and their failures.  A write
- * whose answer was lost is UNSURE, because it may have taken effect. */
+/* Sends events to the core: the answers to its requests, and their failures.
+ * If the answer to a write was lost, the write fails as HF_FAILURE_UNSURE,
+ * because it may have taken effect. */
 #include <stdio.h>
 
 #include "engines/leased/leased_private.h"
@@ -38,8 +39,7 @@ void hf_leased_fail(struct hf_leased *leased, struct hf_request *request,
     hf_leased_notify(leased, &event);
 }
 
-/* Does a request of ${kind} change anything at the server?  If so, and its
- * answer is lost, it is UNSURE. */
+/* Returns whether a request of ${kind} changes anything at the server. */
 static bool writes(enum hf_request_kind kind)
 {
     return kind == HF_REQUEST_ENQUEUE || kind == HF_REQUEST_REMOVE ||
@@ -49,7 +49,7 @@ static bool writes(enum hf_request_kind kind)
            kind == HF_REQUEST_WRITE_SUCCESS;
 }
 
-/* The link ended before the answer came.  A write may have taken effect. */
+/* Fail a request, because the link ended before the answer came. */
 static void fail_unanswered(struct hf_leased *leased,
                             struct hf_request *request)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The interface of the leased client: requests of the core and reports of the
- * store go to the file that handles them. */
+/* See leased.h.  Passes the requests of the core and the reports of the store
+ * on to the files that handle them. */
 #include "engines/leased/leased.h"
 
 #include <assert.h>
@@ -41,8 +41,8 @@ struct hf_leased *hf_leased_new(const struct hf_leased_config *config,
     return leased;
 }
 
-/* Takes the place of host->event() while the client is freed, because nobody
- * listens any more. */
+/* Replaces host->event() while the client is freed, because nobody is there to
+ * receive events any more. */
 static void ignore_event(void *host, struct hf_event *event)
 {
     (void)host;
@@ -73,7 +73,8 @@ void hf_leased_connect(struct hf_leased *leased, uint64_t now_ms)
     hf_leased_session_connect(leased);
 }
 
-/* A request that comes while the link is not up fails, and is never sent. */
+/* Fail a request that was made while the link is not up.  It is not sent
+ * later. */
 static void fail_no_link(struct hf_leased *leased, struct hf_request *request)
 {
     const char *connection_error = leased->session.connectivity.error;
@@ -135,7 +136,7 @@ void hf_leased_forget(struct hf_leased *leased, struct hf_request *watch,
 {
     leased->now_ms = now_ms;
     if (watch->engine_data == NULL)
-        return; /* it ended with the session */
+        return; /* the watch has ended with its session */
     if (watch->kind == HF_REQUEST_WATCH_QUEUE)
         hf_leased_queue_watch_forget(leased, watch->engine_data);
     else
@@ -173,7 +174,7 @@ void hf_leased_down(struct hf_leased *leased, hf_status status, const char *why,
     hf_leased_session_link_lost(leased, status, "%s", why);
 }
 
-/* An answer is checked before anything uses it. */
+/* Pass the answer on, after a check. */
 void hf_leased_answered(struct hf_leased *leased, struct hf_store_call *call,
                         const struct hf_store_answer *answer, uint64_t now_ms)
 {
@@ -197,8 +198,8 @@ void hf_leased_notices_lost(struct hf_leased *leased, uint64_t now_ms)
         hf_leased_poll_all(leased);
 }
 
-/* A notice is not checked like an answer: it names a queue and a ticket, and
- * nothing happens if the client does not know these. */
+/* Handle a notice.  It needs no check as an answer does: it names a queue and a
+ * ticket, and nothing happens if the client does not know them. */
 void hf_leased_notice(struct hf_leased *leased,
                       const struct hf_store_notice *notice, uint64_t now_ms)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the leased client and its store on the loop.  Both say when they want to
- * be woken, and one timer serves both: the timerfd of the engine loop, because
- * uv timers stop in suspend. */
+/* Runs the leased client and its store on the loop.  One timer serves both: the
+ * timerfd of the engine loop, because timers of libuv stop while the machine is
+ * suspended. */
 #include "engines/leased/leased_engine.h"
 
 #include <errno.h>
@@ -19,8 +19,8 @@ uint64_t hf_leased_engine_now_ms(const struct hf_engine *engine)
 
 /* ------------------------------------------------------------------ loop -- */
 
-/* At the end of each round of callbacks: send the calls that they made, and say
- * when the timer is due. */
+/* Called by the engine loop after each group of callbacks: send the calls that
+ * they made, and return when the timer is due. */
 static uint64_t end_turn(void *arg)
 {
     struct hf_engine *engine = arg;
@@ -33,8 +33,8 @@ static uint64_t end_turn(void *arg)
     return hf_min_ms(at_ms, engine->ops.wake_at_ms(engine->store));
 }
 
-/* The timer is due.  The store comes first, because it drops one silent server
- * where the client would drop the link. */
+/* The timer is due.  The store comes first, because it ends the link to one
+ * silent server, where the client would end all. */
 static void on_due(void *arg)
 {
     struct hf_engine *engine = arg;
@@ -44,7 +44,7 @@ static void on_due(void *arg)
     hf_leased_tick(engine->leased, hf_leased_engine_now_ms(engine));
 }
 
-/* The handles are closed, so the memory can go. */
+/* The handles are closed: free the memory. */
 static void release(void *arg)
 {
     struct hf_engine *engine = arg;
@@ -65,8 +65,8 @@ void hf_leased_engine_leave(struct hf_engine *engine)
 
 /* ------------------------------------------------------------- beginning -- */
 
-/* Allocate what the engine needs.  hf_leased_engine_free() frees it, after a
- * failure too. */
+/* Make what the engine needs.  Even after a failure, hf_leased_engine_free()
+ * frees it. */
 static hf_status prepare(struct hf_engine *engine, const char *description,
                          struct hf_error *error)
 {
@@ -126,7 +126,7 @@ hf_status hf_leased_engine_random(struct hf_random *random,
         return hf_error_set(error, HF_ELIMIT,
                             "getrandom gave no random bytes: %s",
                             hf_errno_text(errno));
-    random->s[0] |= 1; /* xoshiro must not start from zeros alone */
+    random->s[0] |= 1; /* xoshiro must not start with all zeros */
     return HF_OK;
 }
 
@@ -145,8 +145,8 @@ void hf_leased_engine_free(struct hf_engine *engine)
 
 /* -------------------------------------------------------------- requests -- */
 
-/* The calls that these functions make are sent by end_turn(), when the loop
- * next runs. */
+/* end_turn() sends the calls that these functions make, when the loop next
+ * runs. */
 void hf_leased_engine_request(struct hf_engine *engine,
                               struct hf_request *request)
 {

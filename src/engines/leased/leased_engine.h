@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What all engines with leased tickets share beside the client of leased.h:
- * the functions that run this client on the loop.  The table of functions of a
- * module has these functions and an .open of its own:
+ * The common part of all engines with leased tickets: runs the client of
+ * leased.h on the loop.  The table of functions of such an engine
+ * (hf_engine_ops) has the functions below, and an .open of its own, which does
+ * this:
  *
- *     engine = hf_leased_engine_new(host, description, &error)
- *     store = ...                       on engine->loop
- *     hf_leased_engine_start(engine, &config, &ops, store, &error)
+ *      engine = hf_leased_engine_new(host, description, &error)
+ *      store = ...                                on engine->loop
+ *      hf_leased_engine_start(engine, &config, &ops, store, &error)
  *
  * A callback of the loop that reports something to the client does this:
  *
- *     hf_leased_engine_enter(engine);
- *     hf_leased_up(engine->leased, server_ms, hf_leased_engine_now_ms(engine));
- *     hf_leased_engine_leave(engine);    flushes the store, arms the timer
+ *      hf_leased_engine_enter(engine);
+ *      hf_leased_up(engine->leased, server_ms,
+ * hf_leased_engine_now_ms(engine)); hf_leased_engine_leave(engine);    flushes
+ * the store, sets the timer
  *
- * Everything here is called with the client's lock held, in the thread that
+ * All functions are called with the client's lock held, in the thread that
  * calls into the engine or runs its loop.
  */
 #ifndef HF_ENGINES_LEASED_LEASED_ENGINE_H
@@ -27,38 +29,38 @@
 #include "engines/leased/leased.h"
 #include "engines/leased/store.h"
 
-/* An engine of this module, as the client has it. */
+/* An engine with leased tickets. */
 struct hf_engine {
-    /* A copy. */
+    /* The host, copied. */
     struct hf_engine_host host;
-    /* The engine's own copy, for hf_engine_ops.describe. */
+    /* The text that hf_engine_ops.describe returns. */
     char *description;
     struct hf_leased *leased; /* NULL until hf_leased_engine_start() */
     struct hf_store_ops ops;
     struct hf_store *store;
     uv_loop_t *loop;
-    /* the engine's memory is freed when this is closed */
+    /* when this is closed, the memory of the engine is freed */
     struct hf_engine_loop engine_loop;
 };
 
-/* Make an engine without a client yet; ${host} and ${description} are copied.
- * On failure returns NULL and fills in ${error}. */
+/* Make an engine that has no client yet; ${host} and ${description} are copied.
+ * On failure returns NULL and sets ${error}. */
 struct hf_engine *hf_leased_engine_new(const struct hf_engine_host *host,
                                        const char *description,
                                        struct hf_error *error);
 
-/* Make the client for ${store} and begin to connect.  From this call on the
- * store is freed by ${ops}->free, which hf_leased_engine_free() calls; this is
- * so even if the call fails. */
+/* Make the client for ${store} and begin to connect.  From now on the store
+ * belongs to the engine, even if this function fails: hf_leased_engine_free()
+ * frees it with ${ops}->free. */
 hf_status hf_leased_engine_start(struct hf_engine *engine,
                                  const struct hf_leased_config *config,
                                  const struct hf_store_ops *ops,
                                  struct hf_store *store,
                                  struct hf_error *error);
 
-/* CLOCK_BOOTTIME in milliseconds, from the client. */
+/* Returns CLOCK_BOOTTIME in milliseconds, as the host has it. */
 uint64_t hf_leased_engine_now_ms(const struct hf_engine *engine);
-/* Surround every callback of the loop. */
+/* Call these at the beginning and end of every callback of the loop. */
 void hf_leased_engine_enter(struct hf_engine *engine);
 void hf_leased_engine_leave(struct hf_engine *engine);
 
@@ -66,7 +68,7 @@ void hf_leased_engine_leave(struct hf_engine *engine);
 hf_status hf_leased_engine_random(struct hf_random *random,
                                   struct hf_error *error);
 
-/* The functions of hf_engine_ops. */
+/* Functions for the table hf_engine_ops. */
 void hf_leased_engine_request(struct hf_engine *engine,
                               struct hf_request *request);
 void hf_leased_engine_forget(struct hf_engine *engine,

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of a leased client share.  leased.c is the interface,
- * leased_session.c has the session and its link, leased_requests.c the requests
- * that take one call, renewal.c the renewals, poll.c the polls for lost notices
- * and the beginning of a ticket watch, queue_watches.c and ticket_watches.c the
- * watches, calls.c the calls under way, queue_table.c the queues and our
- * tickets, and core_events.c the events to the core.  Each calls only those
- * behind it; a renewal reaches the session by pointers.  session_close.c has
- * the close of a session, and ticket_sets.c copies of its tickets. */
+/* What the files of a leased client share:
+ *
+ *    leased.c           the interface
+ *    leased_session.c   the session and its link
+ *    leased_requests.c  the requests that take one call
+ *    renewal.c          the renewals
+ *    poll.c             polls, in case a notice was lost; begin of ticket
+ * watches queue_watches.c, ticket_watches.c    the watches calls.c the calls
+ * under way queue_table.c      the queues, and our tickets in them
+ *    core_events.c      the events to the core
+ *
+ * A file calls only functions of files below it, except that a renewal calls
+ * the session by pointers.  session_close.c closes a session, and ticket_sets.c
+ * copies its tickets. */
 #ifndef HF_ENGINES_LEASED_LEASED_PRIVATE_H
 #define HF_ENGINES_LEASED_LEASED_PRIVATE_H
 
@@ -19,16 +25,16 @@
 #include "engines/leased/renewal.h"
 #include "engines/leased/ticket_watches.h"
 
-/* The whole state of a client; only the functions of these files change it. */
+/* The state of a client. */
 struct hf_leased {
-    /* .server_address points to the copy below; .reconnect is NULL after the
-     * start. */
+    /* .server_address points to the copy below.  .reconnect is NULL when the
+     * client has started. */
     struct hf_leased_config config;
     char *server_address;
     struct hf_engine_host host;
     struct hf_store_ops store_ops;
     struct hf_store *store;
-    /* time of the call into the client that is being carried out */
+    /* the time, as passed to the function of leased.h that is running */
     uint64_t now_ms;
     struct hf_leased_session session;
     struct hf_leased_renewal renewal;
@@ -39,11 +45,12 @@ struct hf_leased {
 
 /* --------------------------------------------------------------- answers -- */
 
-/* Send ${event} to the core.  The core may make requests from inside. */
+/* Send ${event} to the core, which may make requests from inside of this
+ * call. */
 void hf_leased_notify(struct hf_leased *leased, struct hf_event *event);
 
-/* Answer ${request} with ${kind}, ENQUEUED or LISTED, and the tickets of
- * ${answer}. */
+/* Answer ${request} with the event ${kind}, ENQUEUED or LISTED, and with the
+ * tickets of ${answer}. */
 void hf_leased_answer_snapshot(struct hf_leased *leased,
                                struct hf_request *request,
                                enum hf_event_kind kind,
@@ -54,9 +61,9 @@ void hf_leased_fail(struct hf_leased *leased, struct hf_request *request,
                     enum hf_failure failure, hf_status status,
                     const char *text);
 
-/* Answer ${request} with FAILED as ${answer} says.  NULL: the link ended
- * before the answer came, so a write is UNSURE.  A read is never UNSURE, but
- * RETRY. */
+/* Answer ${request} with FAILED, for the reason in ${answer}.  If ${answer} is
+ * NULL, the link ended before the answer came.  A read that may have been
+ * carried out fails as RETRY, a write as UNSURE. */
 void hf_leased_fail_with_answer(struct hf_leased *leased,
                                 struct hf_request *request,
                                 const struct hf_store_answer *answer);
@@ -67,8 +74,8 @@ void hf_leased_fail_no_memory(struct hf_leased *leased,
 
 /* -------------------------------------------------------------- requests -- */
 
-/* Begin ENQUEUE LIST REMOVE DOWNGRADE REVOKE DESCRIBE and the requests about
- * flags, generations and success: each takes one call of the store. */
+/* Begin ENQUEUE, LIST, REMOVE, DOWNGRADE, REVOKE, DESCRIBE or a request about
+ * flags, generations or success.  Each takes one call of the store. */
 void hf_leased_begin_request(struct hf_leased *leased,
                              struct hf_request *request);
 
@@ -82,12 +89,13 @@ void hf_leased_begin_examine(struct hf_leased *leased,
 
 /* ----------------------------------------------------------------- polls -- */
 
-/* Begin HF_REQUEST_WATCH: WATCHING or GONE.  A watch of our own ticket whose
- * ENQUEUE was answered needs no poll, because renewals show what happens to
- * the ticket.  Any other watch begins with a poll for its ticket. */
+/* Begin HF_REQUEST_WATCH, which is answered with WATCHING or GONE.  A watch of
+ * our own ticket needs no poll if the ENQUEUE was answered, because renewals
+ * show whether the ticket is there.  Any other watch begins with a poll for its
+ * ticket. */
 void hf_leased_watch(struct hf_leased *leased, struct hf_request *request);
 
-/* Poll every queue in which anything is watched. */
+/* Poll every queue in which something is watched. */
 void hf_leased_poll_all(struct hf_leased *leased);
 
 /* Poll the queues that are due. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests of the core that take one call of the store, and what the answers
- * mean for our own tickets.  A list also shows losses: a ticket of ours that
- * the server does not list any more was lost. */
+/* Requests of the core that take one call of the store.  Their answers also
+ * update our own tickets: if a list lacks a ticket of ours, the server has lost
+ * it. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,7 +13,8 @@
 
 /* ----------------------------------------------------------------- lists -- */
 
-/* Note which of our tickets the list ${answer} has, and their kinds. */
+/* Note, for each of our tickets in the list ${answer}, that this list has it,
+ * and its kind. */
 static void update_own_tickets(struct hf_leased *leased,
                                const struct hf_leased_call *call,
                                const struct hf_store_answer *answer)
@@ -40,8 +41,8 @@ static bool contains(const struct hf_store_answer *answer,
     return false;
 }
 
-/* Can the list of ${call} have ${ticket}?  Participants of a double barrier and
- * the other tickets of a queue are listed apart. */
+/* Returns whether the list of ${call} can have ${ticket}.  A list has either
+ * the participants of a double barrier or the other tickets of the queue. */
 static bool is_listed_sort(const struct hf_leased_call *call,
                            const struct hf_leased_ticket *ticket)
 {
@@ -49,10 +50,10 @@ static bool is_listed_sort(const struct hf_leased_call *call,
            hf_store_is_double_barrier_kind(ticket->kind);
 }
 
-/* If the list does not have ${ticket}, the server has lost it.  An owner that
- * watches the ticket receives GONE by a notice or a renewal.  An owner that
- * asked for this list sees the loss there.  Any other owner is notified when
- * it begins to watch. */
+/* Handle that the list of ${call} does not have ${ticket}, which the server has
+ * lost then.  If the owner watches the ticket, GONE will come by a notice or a
+ * renewal.  If the owner asked for this list, the list shows the loss.  In any
+ * other case, the owner is notified when it begins to watch. */
 static void drop_unlisted(struct hf_leased *leased,
                           const struct hf_leased_call *call,
                           struct hf_leased_ticket *ticket)
@@ -67,8 +68,9 @@ static void drop_unlisted(struct hf_leased *leased,
         hf_leased_ticket_remove(leased, ticket);
 }
 
-/* A partial list says nothing about our tickets except that of the call;
- * renewals do. */
+/* Do this for all our tickets that the list lacks.  A partial list shows only
+ * whether the ticket of the call is there; renewals show the losses of
+ * others. */
 static void drop_all_unlisted(struct hf_leased *leased,
                               const struct hf_leased_call *call,
                               const struct hf_store_answer *answer)
@@ -87,7 +89,8 @@ static void drop_all_unlisted(struct hf_leased *leased,
     }
 }
 
-/* The answer to an ENQUEUE: present, unsure, or not there. */
+/* Handle the answer to an ENQUEUE: the ticket is there, may be there, or is
+ * not. */
 static void enqueued(struct hf_leased *leased, struct hf_leased_call *call,
                      const struct hf_store_answer *answer)
 {
@@ -109,8 +112,8 @@ static void enqueued(struct hf_leased *leased, struct hf_leased_call *call,
                                   answer);
 }
 
-/* Did the ENQUEUE of our ticket ${id} get no answer, and has no renewal found
- * the ticket since? */
+/* Returns whether it is not known if our ticket ${id} is there: its ENQUEUE got
+ * no answer, and no renewal has found the ticket since. */
 static bool is_unsure(const struct hf_leased *leased,
                       const struct hf_ticket_id *id)
 {
@@ -119,9 +122,10 @@ static bool is_unsure(const struct hf_leased *leased,
     return ticket != NULL && ticket->state == HF_LEASED_TICKET_UNSURE;
 }
 
-/* Does the list have the ticket of ${call} while that is unsure?  The server
- * may still lose it: a read waits for no disk and no replica.  So such a list
- * must not admit the ticket. */
+/* Returns whether the list has the ticket of ${call} although it is not known
+ * to stay.  The server may still lose such a ticket, because a read does not
+ * wait until the ticket is on disk or on a replica.  So this list must not
+ * admit the ticket. */
 static bool lists_unsure_ticket(const struct hf_leased *leased,
                                 const struct hf_leased_call *call,
                                 const struct hf_store_answer *answer)
@@ -130,7 +134,8 @@ static bool lists_unsure_ticket(const struct hf_leased *leased,
            contains(answer, &call->store_call.ticket);
 }
 
-/* The answer to a LIST: update our own tickets, then pass the list on. */
+/* Handle the answer to a LIST: update our own tickets, then pass the list
+ * on. */
 static void listed(struct hf_leased *leased, struct hf_leased_call *call,
                    const struct hf_store_answer *answer)
 {
@@ -163,8 +168,8 @@ static void answer_found(struct hf_leased *leased,
     hf_leased_notify(leased, &event);
 }
 
-/* The text for the owner of the ticket that ${request} has removed: it says who
- * evicted it.  The owner may be of this session.  NULL: nothing is said. */
+/* Returns the text for the owner of the ticket that ${request} removed: who
+ * evicted the ticket.  The owner may be of this session.  NULL: not known. */
 static const char *explain(const struct hf_request *request,
                            char why[HF_EVICTED_WHY_BYTES])
 {
@@ -174,9 +179,9 @@ static const char *explain(const struct hf_request *request,
                                  strlen(request->evicted_by), why);
 }
 
-/* The answer to a REMOVE: the ticket is gone, found or not.  An owner that
- * asked for the removal knows that.  An owner whose ticket was evicted by
- * another part of the program does not know it yet. */
+/* Handle the answer to a REMOVE: the ticket is gone, found or not.  If the
+ * owner asked for the removal, it knows.  If another operation evicted the
+ * ticket (.operation is set), the owner is notified. */
 static void removed(struct hf_leased *leased, struct hf_leased_call *call,
                     const struct hf_store_answer *answer)
 {
@@ -196,7 +201,8 @@ static void removed(struct hf_leased *leased, struct hf_leased_call *call,
     answer_found(leased, call, HF_EVENT_REMOVED, answer->found);
 }
 
-/* The answer to a DOWNGRADE.  Without a ticket the grant is lost. */
+/* Handle the answer to a DOWNGRADE.  If the ticket was not there, the grant is
+ * lost. */
 static void downgraded(struct hf_leased *leased, struct hf_leased_call *call,
                        const struct hf_store_answer *answer)
 {
@@ -291,8 +297,8 @@ static void success_written(struct hf_leased *leased,
 
 /* -------------------------------------------------------------- requests -- */
 
-/* By kind of request: the call of the store, and the function for its
- * answer. */
+/* For each kind of request: the call of the store, and the function that
+ * handles the answer. */
 static const struct request_kind {
     enum hf_store_call_kind store_call;
     hf_leased_answered_fn *answered;
@@ -311,8 +317,8 @@ static const struct request_kind {
     [HF_REQUEST_WRITE_SUCCESS] = {HF_STORE_WRITE_SUCCESS, success_written},
 };
 
-/* Count the ticket of ${call} as ours from now on, whatever the answer is.
- * False if memory runs out. */
+/* Add the ticket of ${call} to our tickets before the answer is known.  Returns
+ * false if memory runs out. */
 static bool add_own_ticket(struct hf_leased *leased,
                            const struct hf_leased_call *call)
 {
@@ -333,9 +339,9 @@ static bool add_own_ticket(struct hf_leased *leased,
     return true;
 }
 
-/* If the owner asked for the removal, and not an operation that evicts the
- * ticket, the ticket is abandoned; even if the call fails, because the core
- * repeats a failed removal. */
+/* Note that the owner has given up its ticket, if ${request} comes from the
+ * owner and not from an operation that evicts.  This stays so even if the call
+ * fails, because the core repeats a failed removal. */
 static void abandon(struct hf_leased *leased, const struct hf_request *request)
 {
     struct hf_leased_ticket *ticket =
@@ -419,12 +425,13 @@ void hf_leased_begin_names(struct hf_leased *leased, struct hf_request *request)
 
 /* -------------------------------------------------------- examination -- */
 
-/* A lease must have room for this many answers as slow as the one that is
- * judged, because a renewal is sent several times in a lease and may be
- * repeated. */
+/* The lease should be at least this many times as long as the server takes to
+ * answer, because several renewals are sent within a lease, and one may have to
+ * be repeated. */
 #define ANSWERS_IN_LEASE 12
 
-/* Add how long the store took, compared with the lease. */
+/* Add the finding that compares the time which the store took with the
+ * lease. */
 static void add_lease(const struct hf_leased *leased,
                       const struct hf_leased_call *call,
                       struct hf_finding_list *list)

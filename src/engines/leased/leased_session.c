@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The session and its link.  base/connectivity.h says when a link is made and
- * given up; here is what the session does then.  HANDSHAKING sends the first
- * RENEW over the link; UP carries out requests; CLOSING closes the session.  A
- * session outlives its links, until one ttl has passed without a proof. */
+/* The session and its link.  base/connectivity.h decides when a link is made
+ * and when it is given up; here is what the session does in each state.
+ * HANDSHAKING: the first RENEW is under way on the link.  UP: requests are
+ * carried out.  CLOSING: the session is being closed.  A session outlives its
+ * links, until one ttl has passed without a renewal that proves it. */
 #include "engines/leased/leased_session.h"
 
 #include <assert.h>
@@ -15,15 +16,16 @@
 #include "core/session.h"
 #include "engines/leased/leased_private.h"
 
-/* The store knows its servers and tries them in turn, so an attempt may take
- * half the time of a session, and the errors of all servers are logged as
- * those of one. */
+/* The store knows its servers and tries them in turn.  So for
+ * base/connectivity.h there is one server, number 0, whose errors are logged,
+ * and one attempt may take half the time of a session. */
 #define SHARE_SERVERS 1
 #define SERVER 0
 
 /* ---------------------------------------------------------------- clocks -- */
 
-/* The margin allows for a server whose clock is fast. */
+/* Returns when the session is lost if ${anchor_ms} was its last anchor
+ * (leased.h).  The margin allows for a server whose clock is fast. */
 static uint64_t lost_at_ms(const struct hf_leased *leased, uint64_t anchor_ms)
 {
     uint64_t ttl_ms = leased->config.ttl_ms;
@@ -55,7 +57,7 @@ static void disconnect_store(struct hf_leased *leased)
     leased->store_ops.disconnect(leased->store);
 }
 
-/* Begin a new session, with a name that no other session has. */
+/* Begin a session with a new random name, which no other session has. */
 static void begin_session(struct hf_leased *leased)
 {
     struct hf_leased_session *session = &leased->session;
@@ -68,15 +70,15 @@ static void begin_session(struct hf_leased *leased)
     session->lost_at_ms = HF_FOREVER;
 }
 
-/* The attempt is only scheduled, because a store may be reporting the end of
- * its last link. */
+/* This only schedules an attempt, because it may be called while the store
+ * reports the end of its last link. */
 void hf_leased_session_connect(struct hf_leased *leased)
 {
     (void)hf_connectivity_resume(&leased->session.connectivity, leased->now_ms);
 }
 
-/* Send why there is no link to the core, for the waiters, and log it if it is
- * new. */
+/* Notify the core, for its waiters, why there is no link, and log the reason if
+ * it is a new one. */
 static void report_connection_error(struct hf_leased *leased, const char *why)
 {
     struct hf_connectivity *connectivity = &leased->session.connectivity;
@@ -94,8 +96,8 @@ static void report_connection_error(struct hf_leased *leased, const char *why)
     hf_leased_notify(leased, &event);
 }
 
-/* Must be called last, because the receiver may call
- * hf_leased_session_connect(). */
+/* Notify the core that no more attempts are made.  Nothing may be done after
+ * this, because the receiver may call hf_leased_session_connect(). */
 static void notify_gave_up(struct hf_leased *leased)
 {
     struct hf_event event = {.kind = HF_EVENT_GAVE_UP};
@@ -118,8 +120,8 @@ void hf_leased_session_up(struct hf_leased *leased, uint64_t server_ms)
         hf_leased_session_link_lost(leased, HF_EUNREACHABLE, "out of memory");
 }
 
-/* The first RENEW over the link was answered: report CONNECTED with
- * ${anchor_ms}. */
+/* The first RENEW on the link was answered: the link is up.  Send CONNECTED
+ * with ${anchor_ms}. */
 static void confirm_link(struct hf_leased *leased, uint64_t anchor_ms)
 {
     struct hf_leased_session *session = &leased->session;
@@ -131,8 +133,8 @@ static void confirm_link(struct hf_leased *leased, uint64_t anchor_ms)
     event.as.connected.resumed = session->was_connected;
     session->was_connected = true;
     hf_connectivity_up(&session->connectivity, leased->now_ms);
-    /* Tickets of the session before this one may still be there: they are
-     * removed now, and not when their leases end. */
+    /* Tickets of the session before this one may still be at the server.
+     * Remove them now, and do not wait until their leases end. */
     hf_leased_session_close_old(leased);
     hf_leased_poll_all(leased); /* notices may have been lost */
     hf_leased_notify(leased, &event);
@@ -155,7 +157,7 @@ static void proved_nothing(struct hf_leased *leased)
     if (leased->session.connectivity.state != HF_CONNECTIVITY_HANDSHAKING)
         return;
     assert(
-        /* a new session has no tickets to lose */
+        /* a new session has no tickets, so its renewal found none missing */
         leased->session.was_connected);
     confirm_link(leased, leased->session.anchor_ms);
 }
@@ -182,7 +184,7 @@ static const struct hf_leased_renewal_listener renewal_listener = {
 
 /* ------------------------------------------------------------- link down -- */
 
-/* Forget all that belonged to the session. */
+/* Forget all calls, watches and tickets of the session. */
 static void clear(struct hf_leased *leased)
 {
     hf_leased_calls_abort(leased);
@@ -192,7 +194,7 @@ static void clear(struct hf_leased *leased)
     hf_leased_tickets_clear(leased);
 }
 
-/* Answer HF_REQUEST_END with CLOSED. */
+/* End the session and answer HF_REQUEST_END with CLOSED. */
 static void finish_close(struct hf_leased *leased)
 {
     struct hf_event event = {.kind = HF_EVENT_CLOSED};
@@ -204,8 +206,8 @@ static void finish_close(struct hf_leased *leased)
     hf_leased_notify(leased, &event);
 }
 
-/* Close although no CLOSE_SESSION can be sent, or not all pieces were
- * answered: tickets may stay until their leases run out. */
+/* Close the session without the answers to all pieces of its CLOSE_SESSION.
+ * Tickets may be left until their leases run out. */
 static void close_unanswered(struct hf_leased *leased)
 {
     if (leased->queue_table.ticket_count > 0)
@@ -217,9 +219,9 @@ static void close_unanswered(struct hf_leased *leased)
     finish_close(leased);
 }
 
-/* The events about the end of a link or session were sent.  A receiver may have
- * requested END meanwhile.  That waits until here, because all events must be
- * sent first, from tables that nobody has cleared. */
+/* Call this when all events about the end of a link or a session were sent.  A
+ * receiver may have requested END meanwhile.  It is carried out only now,
+ * because closing clears the tables from which the events are sent. */
 static void close_if_requested(struct hf_leased *leased)
 {
     leased->session.notifying = false;
@@ -256,9 +258,9 @@ void hf_leased_session_link_lost(struct hf_leased *leased, hf_status status,
         notify_gave_up(leased);
 }
 
-/* The leases of the session's tickets may have expired.  Begin another
- * session.  Safe-until of the core ends at the same instant, and
- * hf_core_step() expires the grants before it takes SESSION_LOST. */
+/* Begin another session, because the leases of this one may have ended.
+ * safe_until of the core ends at the same time, and hf_core_step() expires the
+ * grants before it handles SESSION_LOST. */
 static void lose_session(struct hf_leased *leased)
 {
     struct hf_leased_session *session = &leased->session;
@@ -316,7 +318,7 @@ void hf_leased_session_begin(struct hf_leased *leased)
     leased->renewal.listener = &renewal_listener;
     leased->renewal.at_ms = HF_FOREVER;
     hf_connectivity_init(&leased->session.connectivity, &connectivity);
-    leased->config.reconnect = NULL; /* borrowed until now */
+    leased->config.reconnect = NULL; /* it was borrowed until now */
     begin_session(leased);
     open_link(leased);
 }
@@ -336,7 +338,7 @@ static void tick_up(struct hf_leased *leased)
     hf_leased_poll_tick(leased);
 }
 
-/* An attempt to connect, or to close, took too long. */
+/* Give up an attempt to connect, or to close, that took too long. */
 static void time_out(struct hf_leased *leased)
 {
     uint64_t timeout_ms =

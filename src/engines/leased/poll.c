@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Polls: asking the server whether the tickets that are watched are still
- * there, and whether a queue that is watched is what was listed.  A notice
- * usually comes first.  But notices can be lost, and an expired ticket causes
- * none before somebody uses its queue.
+/* Polls: ask the server whether the watched tickets are still there, and
+ * whether a watched queue has changed since it was listed.  Usually a notice
+ * comes first.  But a notice can be lost, and no notice is sent for an expired
+ * ticket until somebody uses its queue.
  *
- * A poll is an EXISTS of the tickets, and a LIST of the queue, because the
- * tickets that came are not known by id.  The answer is given to the watches.
- * The beginning of a ticket watch is here, too, because it may be a poll. */
+ * A poll is an EXISTS of the watched tickets, and a LIST of a watched queue,
+ * because the ids of new tickets are not known.  The watches get the answer.
+ * This file also begins ticket watches, because a watch may begin with a
+ * poll. */
 #include <assert.h>
 
 #include "base/memory.h"
 #include "base/time_math.h"
 #include "engines/leased/leased_private.h"
 
-/* After a failed poll the next one comes 1/16 of a ttl later. */
+/* After a failed poll, the next poll comes 1/16 of a ttl later. */
 #define RETRY_TTL_SHARE 16
 
 /* --------------------------------------------------------------- answers -- */
@@ -28,21 +29,22 @@ static const struct hf_ticket *find_ticket(const struct hf_store_answer *answer,
     return NULL;
 }
 
-/* A poll failed: poll again soon.  A WATCH that waited for it fails. */
+/* A poll failed: poll again soon.  Each WATCH that waits for this poll
+ * fails. */
 static void failed(struct hf_leased *leased, struct hf_leased_call *call,
                    const struct hf_store_answer *answer)
 {
     uint64_t soon_ms = hf_max_ms(leased->config.ttl_ms / RETRY_TTL_SHARE,
                                  HF_LEASED_EXPIRY_SLACK_MS);
 
-    /* NULL: the link ended, and the next one polls everything */
+    /* NULL means that the link ended; the next link polls everything */
     if (answer != NULL)
         hf_leased_queue_poll_by(&leased->queue_table, call->queue,
                                 hf_after_ms(leased->now_ms, soon_ms));
     hf_leased_watches_fail(leased, call, answer);
 }
 
-/* An EXISTS was answered: tickets that it does not have are gone. */
+/* Handle the answer to an EXISTS: tickets that it does not have are gone. */
 static void polled(struct hf_leased *leased, struct hf_leased_call *call,
                    const struct hf_store_answer *answer)
 {
@@ -63,7 +65,7 @@ static void polled(struct hf_leased *leased, struct hf_leased_call *call,
     }
 }
 
-/* A LIST of the queue, or of its participants, was answered. */
+/* Handle the answer to a LIST of a watched queue, or of its participants. */
 static void relisted(struct hf_leased *leased, struct hf_leased_call *call,
                      const struct hf_store_answer *answer)
 {
@@ -77,7 +79,8 @@ static void relisted(struct hf_leased *leased, struct hf_leased_call *call,
 
 /* ----------------------------------------------------------------- calls -- */
 
-/* An EXISTS with room for ${count} ids; NULL if memory runs out. */
+/* Make an EXISTS with room for ${count} ids.  Returns NULL if memory runs
+ * out. */
 static struct hf_leased_call *exists_call_new(struct hf_leased *leased,
                                               const char *queue, size_t count)
 {
@@ -102,8 +105,8 @@ static void add_id(struct hf_leased_call *call, const struct hf_ticket_id *id)
     ids[call->store_call.count++] = *id;
 }
 
-/* Poll for the ticket of ${watch} now, to answer its WATCH.  False if memory
- * runs out. */
+/* Poll for the ticket of ${watch} now; the answer decides its WATCH.  Returns
+ * false if memory runs out. */
 static bool poll_for(struct hf_leased *leased, struct hf_leased_watch *watch)
 {
     struct hf_leased_call *call =
@@ -119,7 +122,8 @@ static bool poll_for(struct hf_leased *leased, struct hf_leased_watch *watch)
     return true;
 }
 
-/* Renewals show what happens to our own tickets, so these need no poll. */
+/* Returns whether a poll must ask for the ticket of ${watch}.  Renewals show
+ * whether our own tickets are there, so these need no poll. */
 static bool needs_poll(const struct hf_leased *leased,
                        const struct hf_leased_watch *watch)
 {
@@ -129,7 +133,7 @@ static bool needs_poll(const struct hf_leased *leased,
     return ticket == NULL || ticket->state != HF_LEASED_TICKET_PRESENT;
 }
 
-/* The number of ids that a poll of ${queue} needs. */
+/* Returns the number of ids that a poll of ${queue} must ask for. */
 static size_t count_polled(const struct hf_leased *leased,
                            const struct hf_leased_queue *queue)
 {
@@ -141,8 +145,8 @@ static size_t count_polled(const struct hf_leased *leased,
     return count;
 }
 
-/* If a queue watch has listed the participants, or the tickets of ${queue}:
- * send a LIST of them. */
+/* Send a LIST of the participants of ${queue}, or of its tickets, if a queue
+ * watch has listed them. */
 static void relist(struct hf_leased *leased, struct hf_leased_queue *queue,
                    bool participants)
 {
@@ -161,7 +165,8 @@ static void relist(struct hf_leased *leased, struct hf_leased_queue *queue,
     hf_leased_call_begin(leased, call, relisted);
 }
 
-/* Send an EXISTS about the ${count} tickets of watches. */
+/* Send an EXISTS for the ${count} tickets of ${queue} that a poll must ask
+ * for. */
 static void poll_tickets(struct hf_leased *leased,
                          struct hf_leased_queue *queue, size_t count)
 {
@@ -218,7 +223,8 @@ void hf_leased_poll_tick(struct hf_leased *leased)
 
 /* ----------------------------------------------- beginning of a watch -- */
 
-/* Is it our ticket, and was it at the server by the last answer? */
+/* Returns whether the ticket is ours and was at the server by the last
+ * answer. */
 static bool is_present(const struct hf_leased_ticket *ticket)
 {
     return ticket != NULL && ticket->state == HF_LEASED_TICKET_PRESENT;

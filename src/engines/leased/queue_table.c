@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A search tree of queues by name, and a list of all for iteration; a search
- * tree of our tickets by id, and a list of those of one queue. */
+/* See queue_table.h.  Queues are in a search tree by name and in a list; our
+ * own tickets are in a search tree by id and in a list for each queue. */
 #include "engines/leased/queue_table.h"
 
 #include <assert.h>
@@ -38,7 +38,7 @@ hf_leased_queue_find(const struct hf_leased_queue_table *table,
                                 struct hf_leased_queue, by_name);
 }
 
-/* A queue without references; NULL if memory runs out. */
+/* Make a queue without references.  Returns NULL if memory runs out. */
 static struct hf_leased_queue *
 queue_new(const struct hf_leased_queue_table *table, const char *name)
 {
@@ -126,10 +126,12 @@ static uint64_t poll_ms(const struct hf_leased *leased)
     return hf_min_ms(leased->config.ttl_ms / 2, POLL_MAX_MS);
 }
 
-/* A queue watch that has listed nothing waits for a ticket to come.  No lease
- * ends there, so only a notice that is lost, or one that the other program does
- * not send, makes a poll necessary, and nobody's turn depends on it: once per
- * ttl is enough, however long nobody comes. */
+/* Returns the longest time until the next poll of ${queue}.
+ *
+ * If a queue watch has listed no ticket, it waits until a ticket comes.  No
+ * lease ends there that a poll must find.  A poll is of use only if a notice
+ * was lost, or if another program sends no notice, and no waiter's turn depends
+ * on it.  So one poll in a ttl is enough. */
 static uint64_t longest_ms(const struct hf_leased *leased,
                            const struct hf_leased_queue *queue,
                            const struct hf_store_answer *answer)

@@ -19,36 +19,37 @@ struct hf_leased_watch;
 struct hf_leased_queue_watch;
 struct hf_leased_ticket;
 
-/* A queue that is in use.  It is freed with its last reference; each ticket,
- * watch and call holds one. */
+/* A queue that is in use.  Each ticket, watch and call holds a reference; the
+ * queue is freed with the last one. */
 struct hf_leased_queue {
     struct hf_tree_node by_name;
     size_t references;
-    /* Tickets of our own, linked by .next_in_queue. */
+    /* Our own tickets in this queue, linked by .next_in_queue. */
     struct hf_leased_ticket *tickets;
     struct hf_leased_watch *watches; /* newest first */
     struct hf_tree watch_tree;       /* the same watches by ticket and number */
     struct hf_leased_queue_watch *queue_watches;
-    /* When to poll for what is watched here.  HF_FOREVER: no poll is planned,
-     * because nothing here needs one or one is under way. */
+    /* When to poll for what is watched in this queue.  HF_FOREVER: no poll is
+     * planned, because nothing needs one, or because one is under way. */
     uint64_t poll_at_ms;
     struct hf_leased_queue *next; /* in the list of all queues */
     struct hf_leased_queue **previous_next;
     char name[];
 };
 
-/* The table of queues, and what is counted over all of them. */
+/* All queues of a client. */
 struct hf_leased_queue_table {
     struct hf_tree names;
     hf_tree_compare *compare_watches; /* the order of each .watch_tree */
     struct hf_leased_queue *first;    /* all queues, newest first */
     size_t ticket_count;              /* our own tickets in all queues */
     uint64_t last_watch_number; /* of the last ticket watch in any queue */
-    /* No queue has to be polled before this. */
+    /* The earliest .poll_at_ms of all queues, or a time before that. */
     uint64_t poll_at_ms;
 };
 
-/* ${compare_watches} is the order of the watches of a queue. */
+/* Make an empty table.  ${compare_watches} orders the ticket watches of a
+ * queue. */
 void hf_leased_queue_table_init(struct hf_leased_queue_table *table,
                                 hf_tree_compare *compare_watches);
 
@@ -57,8 +58,8 @@ struct hf_leased_queue *
 hf_leased_queue_find(const struct hf_leased_queue_table *table,
                      const char *name);
 
-/* Returns the queue ${name}, made if there is none, and adds a reference. NULL
- * if memory runs out. */
+/* Returns the queue ${name}, which is made if it is new, and adds a reference.
+ * Returns NULL if memory runs out. */
 struct hf_leased_queue *hf_leased_queue_ref(struct hf_leased_queue_table *table,
                                             const char *name);
 
@@ -79,14 +80,14 @@ const char *hf_leased_queue_of(const struct hf_request *request,
 
 /* ----------------------------------------------- when a queue is polled -- */
 
-/* Poll this much later than a lease ends, so that the ticket has expired by
- * then. */
+/* How much later than the end of a lease a poll is made, so that the ticket has
+ * certainly expired. */
 #define HF_LEASED_EXPIRY_SLACK_MS 5
 
-/* Plan the next poll of ${queue}, whose tickets ${answer} has just shown: when
- * the first of their leases may have expired, or after the usual interval if
- * that is sooner; if it has shown none, one ttl later.  Does nothing if nothing
- * is watched there. */
+/* Plan the next poll of ${queue}, whose tickets ${answer} has just shown: after
+ * the usual interval, or when the first of their leases may have expired if
+ * that is sooner.  If there are no tickets, one ttl later.  Does nothing if
+ * nothing is watched in the queue. */
 void hf_leased_poll_plan(struct hf_leased *leased,
                          struct hf_leased_queue *queue,
                          const struct hf_store_answer *answer);
@@ -98,18 +99,18 @@ void hf_leased_poll_later(struct hf_leased *leased,
 /* ----------------------------------------------------------- our tickets -- */
 
 /* The tickets of this session that are at the server, or may be.  Each renewal
- * covers them, and CLOSE_SESSION removes them.  A ticket counts as soon as its
+ * covers them, and CLOSE_SESSION removes them.  A ticket is added when its
  * ENQUEUE is begun, because a renewal that is sent behind the ENQUEUE must
- * cover the ticket. */
+ * cover it. */
 
-/* The state of an own ticket, as the last answers showed it. */
+/* What is known about a ticket of ours. */
 enum hf_leased_ticket_state {
     HF_LEASED_TICKET_ENQUEUING, /* its ENQUEUE is under way */
     HF_LEASED_TICKET_PRESENT,   /* its ENQUEUE was answered */
-    /* Its ENQUEUE got no answer: the ticket is there, or may yet appear, or
-     * never will.  Renewals name it, and a renewal that finds it makes it
-     * PRESENT.  A list does not, because the server may show a ticket that is
-     * not durable yet. */
+    /* The ENQUEUE got no answer: the ticket is there, or may yet appear, or
+     * never will.  Renewals name it, and become proof for it when they find it:
+     * then it is PRESENT.  A list is no proof, because the server may show a
+     * ticket that is not durable yet. */
     HF_LEASED_TICKET_UNSURE,
 };
 
@@ -120,17 +121,20 @@ struct hf_leased_ticket {
     struct hf_tree_node by_id;
     struct hf_ticket_id id;
     enum hf_leased_ticket_state state;
-    /* PRESENT, but the server has lost it, and its owner does not know yet */
+    /* PRESENT: the server has lost the ticket, and the owner was not notified
+     * yet */
     bool loss_unreported;
-    char *why; /* .loss_unreported: why it was lost; NULL: not known */
-    /* the owner no longer relies on it: it asked for the removal, or got the
-     * answer that the ticket is not the write ticket that it expected */
+    /* with .loss_unreported: why the ticket was lost; NULL: not known */
+    char *why;
+    /* the owner relies on the ticket no more: it asked for the removal, or its
+     * DOWNGRADE was answered that this write ticket is gone */
     bool abandoned;
     enum hf_ticket_kind kind;
-    /* an object of the core, only compared */
+    /* the ticket's owner in the core; it is only compared */
     const struct hf_own_ticket *owner;
-    uint32_t revoked;   /* how often its owner was asked to release it */
-    uint64_t last_list; /* number of the last LIST call that had it; 0: none */
+    uint32_t revoked; /* how often its owner was asked to release it */
+    /* number of the last LIST call that had the ticket; 0: none */
+    uint64_t last_list;
     struct hf_leased_queue *queue;
     struct hf_leased_ticket *next_in_queue;
     struct hf_leased_ticket **previous_next_in_queue; /* for unlinking */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Queue watches: a LIST with .watches_queue, and the end of the watch by a
- * notice or a poll. */
+/* See queue_watches.h.  A queue watch begins with a LIST that has
+ * .watches_queue, and ends when a notice or a poll shows a change. */
 #include "engines/leased/queue_watches.h"
 
 #include <assert.h>
@@ -10,7 +10,8 @@
 #include "base/time_math.h"
 #include "engines/leased/leased_private.h"
 
-/* A watch for ${request}, linked to its queue.  NULL if memory runs out. */
+/* Make a watch for ${request} and link it to its queue.  Returns NULL if memory
+ * runs out. */
 static struct hf_leased_queue_watch *queue_watch_new(struct hf_leased *leased,
                                                      struct hf_request *request)
 {
@@ -67,7 +68,8 @@ static void notify_changed(struct hf_leased *leased,
 
 /* ----------------------------------------------------------------- lists -- */
 
-/* Keep what the list has, for polls.  False if memory runs out. */
+/* Copy the tickets of the list, so that polls can be compared with it.  Returns
+ * false if memory runs out. */
 static bool copy_list(struct hf_leased_queue_watch *queue_watch,
                       const struct hf_store_answer *answer)
 {
@@ -85,8 +87,8 @@ static bool copy_list(struct hf_leased_queue_watch *queue_watch,
     return true;
 }
 
-/* The watch whose LIST has the number ${call_number}, or NULL.  The watch may
- * have been forgotten meanwhile. */
+/* Returns the watch whose LIST has the number ${call_number}; NULL if that
+ * watch was forgotten meanwhile. */
 static struct hf_leased_queue_watch *find_by_call(struct hf_leased_queue *queue,
                                                   uint64_t call_number)
 {
@@ -97,8 +99,8 @@ static struct hf_leased_queue_watch *find_by_call(struct hf_leased_queue *queue,
     return queue_watch;
 }
 
-/* The LIST of a watch was answered.  A change may have been reported before the
- * list came; then the watch ends at once. */
+/* Handle the answer to the LIST of a watch.  If a change was reported before
+ * this answer came, the watch ends at once. */
 static void listed(struct hf_leased *leased, struct hf_leased_call *call,
                    const struct hf_store_answer *answer)
 {
@@ -107,7 +109,7 @@ static void listed(struct hf_leased *leased, struct hf_leased_call *call,
     struct hf_request *request;
 
     if (queue_watch == NULL)
-        return; /* forgotten */
+        return; /* the watch was forgotten */
     request = queue_watch->request;
     if (answer == NULL || !answer->ok) {
         queue_watch_free(leased, queue_watch);
@@ -179,8 +181,8 @@ void hf_leased_queue_watches_changed(struct hf_leased *leased,
     if (queue == NULL)
         return;
     queue->references++;
-    /* A list under way may show the change already; one event too many does no
-     * harm. */
+    /* This also marks watches whose LIST is under way.  The list may show the
+     * change already, but one event too many does no harm. */
     for (queue_watch = queue->queue_watches; queue_watch != NULL;
          queue_watch = queue_watch->next)
         queue_watch->changed = true;
@@ -189,7 +191,8 @@ void hf_leased_queue_watches_changed(struct hf_leased *leased,
     hf_leased_queue_unref(&leased->queue_table, queue);
 }
 
-/* Is the watch of participants, or else of tickets?  These are listed apart. */
+/* Returns whether ${queue_watch} is one of participants, if ${participants},
+ * else whether it is one of tickets.  The two are listed separately. */
 static bool is_of_sort(const struct hf_leased_queue_watch *queue_watch,
                        bool participants)
 {
@@ -209,8 +212,9 @@ hf_leased_queue_watch_listed(const struct hf_leased_queue *queue,
     return queue_watch;
 }
 
-/* Is ${answer} what was listed?  Both are in the order of the queue.  In that
- * of a quorum a ticket may get another place, and then this is false, too. */
+/* Returns whether ${answer} has the tickets that were listed, in the same
+ * order.  A ticket in the queue of a quorum may change its position, which is a
+ * change, too. */
 static bool is_as_listed(const struct hf_leased_queue_watch *queue_watch,
                          const struct hf_store_answer *answer)
 {
@@ -226,9 +230,10 @@ static bool is_as_listed(const struct hf_leased_queue_watch *queue_watch,
     return true;
 }
 
-/* The READY flag has a new id each time, so equal ids mean that nothing
- * changed.  Calls take effect in the order of their numbers, so an answer to a
- * later call is newer. */
+/* A list with the same ids as before means that nothing has changed, even for
+ * READY, because each READY flag has a new id.  Calls take effect in the order
+ * of their numbers, so only answers to later calls are newer than what was
+ * listed. */
 void hf_leased_queue_watches_relisted(struct hf_leased *leased,
                                       const struct hf_leased_call *call,
                                       const struct hf_store_answer *answer)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sends renewals, piece by piece, and applies their answers in this order:
- * losses first, then the proof. */
+/* Sends renewals piece by piece, and handles the answers.  The losses that an
+ * answer shows are reported before the proof. */
 #include "engines/leased/renewal.h"
 
 #include <assert.h>
@@ -11,15 +11,15 @@
 #include "engines/leased/leased_private.h"
 #include "engines/leased/ticket_sets.h"
 
-/* A renewal is sent every 5/16 of a ttl, counted from the sending of the last
- * one, so that two may fail before the session is in danger.  While a grant
- * depends on the session, the core asks for proofs a little more often, so
- * then each renewal is sent for a PROVE.  After a failure the next one comes
- * 1/16 of a ttl later. */
+/* A renewal is sent 5/16 of a ttl after the last one was sent, so two may fail
+ * before the session is in danger.  After a failure the next one is sent 1/16
+ * of a ttl later.  While grants depend on the session, renewals are usually
+ * sent earlier than that, because the core asks for proofs (PROVE) a little
+ * more often. */
 #define RENEWAL_SIXTEENTHS 5
 
-/* The longest interval, so that a dead link is noticed even if the lease is
- * long. */
+/* The longest interval between renewals.  It is there to notice a dead link
+ * even if the lease is long. */
 #define RENEWAL_INTERVAL_MAX_MS UINT64_C(30000)
 
 static uint64_t share_ms(const struct hf_leased *leased, uint64_t sixteenths)
@@ -29,7 +29,7 @@ static uint64_t share_ms(const struct hf_leased *leased, uint64_t sixteenths)
 
 /* --------------------------------------------------------------- answers -- */
 
-/* Fail the PROVE that waits, if there is one. */
+/* Fail the PROVE that waits, if there is one, as ${answer} says. */
 static void fail_prove(struct hf_leased *leased,
                        const struct hf_store_answer *answer)
 {
@@ -40,8 +40,9 @@ static void fail_prove(struct hf_leased *leased,
         hf_leased_fail_with_answer(leased, prove, answer);
 }
 
-/* The renewal found a ticket missing that no watch reports.  The owner must not
- * receive a proof before it knows of the loss. */
+/* Fail the PROVE that waits, because the renewal found a ticket missing whose
+ * loss no watch reports yet.  The core must not get a proof before it knows of
+ * the loss. */
 static void fail_prove_ticket_lost(struct hf_leased *leased)
 {
     struct hf_request *prove = leased->renewal.prove;
@@ -62,8 +63,9 @@ static void answer_prove(struct hf_leased *leased, uint64_t anchor_ms)
     hf_leased_notify(leased, &event);
 }
 
-/* Will no event report the loss of ${id} now?  Its owner does not watch it yet,
- * or asks for a downgrade and so watches neither the write ticket nor the read
+/* Returns whether no event would report the loss of the ticket ${id} now.  That
+ * is so if its owner does not watch it yet, or is asking for a downgrade,
+ * during which it watches the ticket neither as a write ticket nor as a read
  * ticket. */
 static bool loss_goes_unseen(const struct hf_leased *leased,
                              const struct hf_ticket_id *id)
@@ -76,7 +78,8 @@ static bool loss_goes_unseen(const struct hf_leased *leased,
            !ticket->abandoned && !hf_leased_owner_watches(ticket);
 }
 
-/* Has ${answer} a missing ticket whose loss no event reports? */
+/* Returns whether ${answer} shows a missing ticket whose loss no event would
+ * report. */
 static bool loses_ticket_unseen(const struct hf_leased *leased,
                                 const struct hf_store_answer *answer)
 {
@@ -88,8 +91,9 @@ static bool loses_ticket_unseen(const struct hf_leased *leased,
     return false;
 }
 
-/* Report missing tickets and revoke requests.  A ticket whose ENQUEUE is not
- * answered may be missing without being lost, so it is passed over. */
+/* Report missing tickets, and tickets that are to be released.  Skip a ticket
+ * whose ENQUEUE is not answered, because it may be missing without being
+ * lost. */
 static void apply_renewal(struct hf_leased *leased,
                           const struct hf_store_answer *answer)
 {
@@ -119,9 +123,9 @@ static bool is_missing(const struct hf_store_answer *answer,
     return false;
 }
 
-/* A ticket whose ENQUEUE got no answer and that the renewal has found is
- * durable: the answer to a RENEW is final, and covers what was done before
- * it. */
+/* If the renewal has found a ticket whose ENQUEUE got no answer, the ticket is
+ * there to stay, because the answer to a RENEW confirms all that was done
+ * before it. */
 static void confirm_unsure(struct hf_leased *leased,
                            const struct hf_leased_call *call,
                            const struct hf_store_answer *answer)
@@ -141,7 +145,7 @@ static void confirm_unsure(struct hf_leased *leased,
     }
 }
 
-/* No renewal is under way any more. */
+/* Note that no renewal is under way any more. */
 static void end(struct hf_leased *leased)
 {
     struct hf_leased_renewal *renewal = &leased->renewal;
@@ -152,15 +156,16 @@ static void end(struct hf_leased *leased)
     renewal->at_ms = HF_FOREVER;
 }
 
-/* The link ended during the renewal, or the session is being closed.  A PROVE
- * fails, and no renewal is planned: the next link begins with one. */
+/* End the renewal without an answer, because the link has ended or the session
+ * is being closed.  The next link begins with a renewal. */
 static void abandon(struct hf_leased *leased)
 {
     end(leased);
     fail_prove(leased, NULL);
 }
 
-/* Nothing is proven, and the next renewal begins with the first piece again. */
+/* The renewal has failed and proves nothing.  The next renewal begins with the
+ * first piece again. */
 static void fail(struct hf_leased *leased, const struct hf_store_answer *answer)
 {
     end(leased);
@@ -192,7 +197,7 @@ static void complete(struct hf_leased *leased)
 
 static bool send_piece(struct hf_leased *leased);
 
-/* One piece was answered; ${answer} is NULL if the link has ended. */
+/* Handle the answer to one piece; ${answer} is NULL if the link has ended. */
 static void piece_answered(struct hf_leased *leased,
                            struct hf_leased_call *call,
                            const struct hf_store_answer *answer)
@@ -211,18 +216,19 @@ static void piece_answered(struct hf_leased *leased,
         fail(leased, answer);
         return;
     }
-    /* Losses are reported before the proof.  An owner that can only be notified
-     * later gets no proof from this renewal. */
+    /* Losses are reported before the proof.  If an owner cannot be notified
+     * now, this renewal becomes no proof. */
     if (loses_ticket_unseen(leased, answer))
         renewal->lost_unseen = true;
     confirm_unsure(leased, call, answer);
     apply_renewal(leased, answer);
+    /* because the receiver of an event has closed the session */
     if (leased->session.connectivity.state == HF_CONNECTIVITY_CLOSED)
-        end(leased); /* a receiver of an event closed the session */
+        end(leased);
     else if (hf_leased_ticket_sets_done(renewal->sets))
         complete(leased);
     else if (leased->session.connectivity.state == HF_CONNECTIVITY_CLOSING)
-        abandon(leased); /* nothing is sent behind a CLOSE_SESSION */
+        abandon(leased); /* nothing may be sent after a CLOSE_SESSION */
     else if (!send_piece(leased))
         fail(leased, &no_memory);
 }
@@ -235,7 +241,7 @@ void hf_leased_renewal_clear(struct hf_leased *leased)
 
 /* -------------------------------------------------------------- requests -- */
 
-/* Send the next piece.  False if memory runs out. */
+/* Send the next piece.  Returns false if memory runs out. */
 static bool send_piece(struct hf_leased *leased)
 {
     struct hf_leased_call *call;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sends the pieces of a CLOSE_SESSION, and counts their answers. */
+/* See session_close.h.  Sends the pieces of a CLOSE_SESSION, and counts their
+ * answers. */
 #include "engines/leased/session_close.h"
 
 #include <assert.h>
@@ -9,9 +10,10 @@
 #include "engines/leased/leased_private.h"
 #include "engines/leased/ticket_sets.h"
 
-/* The most tickets in a piece, so that a server that is ten times as slow as
- * an idle one answers well within the timeout of a call.  A store that wants
- * smaller pieces of a renewal gets smaller pieces here, too. */
+/* The most tickets in a piece of a CLOSE_SESSION.  Even a server that is ten
+ * times as slow as an idle one answers such a piece well within the timeout of
+ * a call.  If the store wants smaller pieces of a renewal, these are used here,
+ * too. */
 #define PIECE_MAX 128
 
 struct hf_leased_ticket_sets *
@@ -23,7 +25,7 @@ hf_leased_session_close_sets(const struct hf_leased *leased)
         leased, max > 0 && max < PIECE_MAX ? max : PIECE_MAX);
 }
 
-/* Send the next piece of ${sets}.  False if memory runs out. */
+/* Send the next piece of ${sets}.  Returns false if memory runs out. */
 static bool send_piece(struct hf_leased *leased,
                        struct hf_leased_ticket_sets *sets,
                        hf_leased_answered_fn *answered)
@@ -38,7 +40,7 @@ static bool send_piece(struct hf_leased *leased,
     return true;
 }
 
-/* From now on the server may be silent for .limit_ms, and not longer. */
+/* Allow the server to be silent for .limit_ms from now on. */
 static void restart_timeout(struct hf_leased *leased)
 {
     hf_connectivity_closing(&leased->session.connectivity, leased->now_ms,
@@ -50,15 +52,17 @@ static bool is_closing(const struct hf_leased *leased)
     return leased->session.connectivity.state == HF_CONNECTIVITY_CLOSING;
 }
 
-/* The server has answered a piece.  The answer to the last one ends the close;
- * any other restarts the timeout, except a failure, which is no progress. */
+/* Handle that a piece was answered.  The last answer ends the close.  Any other
+ * answer restarts the timeout, but a failure does not, because it is no
+ * progress. */
 static void go_on(struct hf_leased *leased,
                   const struct hf_store_answer *answer)
 {
     struct hf_leased_session_close *close = &leased->session.close;
 
+    /* the link has ended, or this was a piece of an older session only */
     if (answer == NULL || !is_closing(leased))
-        return; /* the link ended, or the session goes on */
+        return;
     if (close->own == NULL && close->old == NULL)
         close->closed(leased);
     else if (answer->ok)
@@ -80,7 +84,7 @@ void hf_leased_session_close_free(struct hf_leased *leased)
     leased->session.close.old = NULL;
 }
 
-/* Even if a piece failed, the next one is sent.  Tickets that are not removed
+/* Send the next piece even if this one failed.  Tickets that are not removed
  * expire by themselves. */
 static void old_piece_answered(struct hf_leased *leased,
                                struct hf_leased_call *call,
@@ -120,8 +124,8 @@ static void own_piece_answered(struct hf_leased *leased,
     go_on(leased, answer);
 }
 
-/* One piece is removed at once if the server is there at all, so the short
- * time is enough. */
+/* Returns how long the server may be silent.  A single piece is removed at once
+ * if the server is there at all, so the short time is enough. */
 static uint64_t limit_ms(const struct hf_leased *leased)
 {
     const struct hf_leased_session_close *close = &leased->session.close;
@@ -141,7 +145,7 @@ bool hf_leased_session_close_begin(struct hf_leased *leased)
         return false;
     do {
         if (!send_piece(leased, close->own, own_piece_answered))
-            break; /* the rest of the tickets expires */
+            break; /* the other tickets expire by themselves */
         close->own_calls++;
     } while (!hf_leased_ticket_sets_done(close->own));
     if (close->own_calls == 0) {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small questions about calls and kinds that every store asks, and the check of
- * answers: numbers, duplicates, the order of a queue, our own ticket, and
- * partial queues.  The server may be the wrong one, or other programs may write
- * to it, so the messages advise to look for that. */
+/* See store.h.  Functions about calls and kinds that all stores use, and the
+ * check of answers.  A wrong answer may come from a wrong server, or other
+ * programs may write to the server, so the messages advise to look for that. */
 #include "engines/leased/store.h"
 
 #include <stdlib.h>
@@ -65,8 +64,9 @@ static hf_status refuse(struct hf_error *why, const char *what,
 
 /* --------------------------------------------------------------- numbers -- */
 
-/* How many tickets the answer may have.  A server may know more tickets of our
- * session than we do, and list them in the answer to a RENEW. */
+/* Returns the most tickets that the answer may have.  For a RENEW this is more
+ * than the number of our tickets, because a server may have tickets of our
+ * session that we do not know. */
 static size_t max_tickets(const struct hf_store_call *call)
 {
     switch (call->kind) {
@@ -114,7 +114,7 @@ static bool has_equal_neighbours(const struct hf_ticket_id *ids, size_t count)
     return false;
 }
 
-/* Has the answer each ticket once?  The ids are sorted for that. */
+/* Check that the answer has each ticket only once, by a sort of the ids. */
 static hf_status check_unique(const struct hf_store_answer *answer,
                               struct hf_error *why)
 {
@@ -137,7 +137,7 @@ static hf_status check_unique(const struct hf_store_answer *answer,
 
 /* ---------------------------------------------------------------- queues -- */
 
-/* Is ${ticket} of a kind that the queue of ${call} can have? */
+/* Returns whether a queue as that of ${call} can have ${ticket}. */
 static bool belongs_in_queue(const struct hf_store_call *call,
                              const struct hf_ticket *ticket)
 {
@@ -151,8 +151,9 @@ static bool belongs_in_queue(const struct hf_store_call *call,
            ticket->kind <= HF_TICKET_EXCLUSIVE;
 }
 
-/* Two tickets may have the same number while several servers have not agreed
- * yet, so equal numbers are accepted. */
+/* Check the tickets and their order.  Two tickets may have the same number
+ * while several servers have not agreed on their numbers yet, so equal numbers
+ * pass. */
 static hf_status check_rows(const struct hf_store_call *call,
                             const struct hf_store_answer *answer,
                             struct hf_error *why)
@@ -180,7 +181,8 @@ static hf_status check_rows(const struct hf_store_call *call,
     return HF_OK;
 }
 
-/* A WRITE ticket may have become a READ ticket meanwhile. */
+/* Returns whether ${ticket} has the kind that ${call} asked for.  A WRITE may
+ * have become a READ meanwhile. */
 static bool is_requested_kind(const struct hf_store_call *call,
                               const struct hf_ticket *ticket)
 {
@@ -189,7 +191,8 @@ static bool is_requested_kind(const struct hf_store_call *call,
             ticket->kind == HF_TICKET_READ);
 }
 
-/* The index of the call's ticket in the answer; .count if it is not there. */
+/* Returns the index of the call's ticket in the answer; .count if it is not
+ * there. */
 static size_t own_index(const struct hf_store_call *call,
                         const struct hf_store_answer *answer)
 {
@@ -198,9 +201,10 @@ static size_t own_index(const struct hf_store_call *call,
     return hf_snapshot_find(&queue, &call->ticket);
 }
 
-/* An answer that hides tickets must not admit ours, so the nearest ones must be
- * shown.  Which tickets are in a reader's way depends on their kinds, so for a
- * reader only the first one can be checked. */
+/* Check a partial queue.  It hides tickets, so it must show those that are
+ * nearest to ours; otherwise it could admit our ticket wrongly.  Which tickets
+ * a reader waits for depends on their kinds, so for a reader this checks only
+ * that there is one. */
 static hf_status check_partial(const struct hf_store_call *call,
                                const struct hf_store_answer *answer,
                                struct hf_error *why)
@@ -222,8 +226,9 @@ static hf_status check_partial(const struct hf_store_call *call,
     return HF_OK;
 }
 
-/* One of several servers may have lost the ticket, or have it with another
- * number.  The quorum engine, which asks all of them, decides about that. */
+/* Check the ticket of the call, unless the server is one of several: such a
+ * server may have lost the ticket, or have it with another number, and
+ * engines/quorum, which asks all of them, decides about that. */
 static hf_status check_own_ticket(const struct hf_store_call *call,
                                   const struct hf_store_answer *answer,
                                   struct hf_error *why)

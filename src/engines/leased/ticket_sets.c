@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies our tickets by queue into one block of memory, cut into sets so that
- * no set is in two pieces. */
+/* See ticket_sets.h.  The copy of our tickets is cut into sets so that no set
+ * is in two pieces. */
 #include "engines/leased/ticket_sets.h"
 
 #include <assert.h>
@@ -9,8 +9,8 @@
 #include "base/memory.h"
 #include "engines/leased/leased_private.h"
 
-/* The room that ${set} takes in a piece: a queue without tickets costs the
- * server about as much as one ticket. */
+/* Returns how much of a piece ${set} takes up, in tickets.  A queue without
+ * tickets costs the server about as much as one ticket. */
 static size_t room_of(const struct hf_store_ticket_set *set)
 {
     return set->count > 0 ? set->count : 1;
@@ -18,7 +18,7 @@ static size_t room_of(const struct hf_store_ticket_set *set)
 
 /* ------------------------------------------------------------------ copy -- */
 
-/* How much the copy needs. */
+/* How many sets, and how many bytes of text, the copy needs. */
 struct sizes {
     size_t sets;
     size_t text;
@@ -29,8 +29,8 @@ static bool is_in_use(const struct hf_leased_queue *queue)
     return queue->tickets != NULL || queue->queue_watches != NULL;
 }
 
-/* Count the sets, at most one for each queue that is in use and one more for
- * each piece, and the bytes of the queues' names. */
+/* Compute the sizes.  There is one set for each queue in use, and at most one
+ * more for each piece, because a piece may end inside of a queue. */
 static struct sizes sizes(const struct hf_leased *leased, size_t max)
 {
     struct sizes sizes = {.text = HF_STORE_SESSION_BYTES};
@@ -68,8 +68,8 @@ static const char *copy_text(char **to, const char *text)
     return copy;
 }
 
-/* Add the sets of ${all}, which is what the session has in one queue.  The
- * piece that is not full has ${room} left. */
+/* Append ${all}, what the session has in one queue, cut into sets that fit into
+ * pieces.  ${room} is what is left in the piece that is being filled. */
 static void cut(struct hf_leased_ticket_sets *sets,
                 const struct hf_store_ticket_set *all, size_t *room)
 {
@@ -120,7 +120,7 @@ hf_leased_ticket_sets_new(const struct hf_leased *leased, size_t max)
         cut(copy, &all, &room);
     }
     assert(copy->count <= size.sets);
-    /* The call may be sent when another session has begun. */
+    /* copied, because another session may have begun when the call is sent */
     copy->session = copy_text(&text, leased->session.name);
     return copy;
 }

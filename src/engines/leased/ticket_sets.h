@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A copy of what the session has in each queue, for a RENEW or a CLOSE_SESSION,
- * which take it piece by piece.  The session changes while these calls are
- * under way, so they cannot point into its tables. */
+/* A copy of the tickets and watches that the session has in each queue, for a
+ * RENEW or a CLOSE_SESSION, which sends it piece by piece.  It is a copy
+ * because the session's tables change while these calls are under way. */
 #ifndef HF_ENGINES_LEASED_TICKET_SETS_H
 #define HF_ENGINES_LEASED_TICKET_SETS_H
 
@@ -18,14 +18,14 @@ struct hf_leased_ticket_sets {
     size_t count;
     size_t at;           /* index of the first set of the next piece */
     size_t max;          /* the most tickets in a piece, and the most queues */
-    const char *session; /* its name when the copy was made */
+    const char *session; /* name of the session when the copy was made */
     struct hf_store_ticket_set sets[];
 };
 
-/* Copy all that the session has now, for pieces of at most ${max} tickets, and
- * as many queues.  A queue whose tickets are in several pieces has a set in
- * each.  To be freed by hf_free(), when no call points into it any more.  NULL
- * if memory runs out. */
+/* Copy what the session has now, for pieces of at most ${max} tickets and
+ * ${max} queues.  If the tickets of a queue are in several pieces, each piece
+ * has a set for the queue.  The caller frees the copy with hf_free(), when no
+ * call points into it any more.  Returns NULL if memory runs out. */
 struct hf_leased_ticket_sets *
 hf_leased_ticket_sets_new(const struct hf_leased *leased, size_t max);
 
@@ -34,7 +34,7 @@ hf_leased_ticket_sets_new(const struct hf_leased *leased, size_t max);
 void hf_leased_ticket_sets_next(struct hf_leased_ticket_sets *sets,
                                 struct hf_store_call *call);
 
-/* Has hf_leased_ticket_sets_next() given out all pieces? */
+/* Returns whether hf_leased_ticket_sets_next() has given out all pieces. */
 bool hf_leased_ticket_sets_done(const struct hf_leased_ticket_sets *sets);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ticket watches in a search tree by ticket and number, so that the watches of
- * one ticket are found without a walk over all. */
+/* See ticket_watches.h.  The watches of a queue are in a search tree by ticket
+ * and number, so the watches of one ticket are found without a walk over
+ * all. */
 #include "engines/leased/ticket_watches.h"
 
 #include <assert.h>
@@ -12,7 +13,7 @@
 
 /* ----------------------------------------------------------------- table -- */
 
-/* Sort key of a watch in the tree. */
+/* The sort key of a watch in the tree. */
 struct watch_key {
     struct hf_ticket_id id;
     uint64_t number;
@@ -36,7 +37,8 @@ static struct watch_key key_of(const struct hf_leased_watch *watch)
     return (struct watch_key){watch->id, watch->number};
 }
 
-/* The first watch of ${id} with a number above ${number}, or NULL. */
+/* Returns the first watch of the ticket ${id} with a number above ${number}, or
+ * NULL. */
 static struct hf_leased_watch *watch_after(const struct hf_leased_queue *queue,
                                            const struct hf_ticket_id *id,
                                            uint64_t number)
@@ -96,7 +98,8 @@ void hf_leased_watch_forget(struct hf_leased *leased,
 /* ---------------------------------------------------------------- events -- */
 
 /* The receiver of an event may make any request and may forget watches.  So
- * each of the following functions looks for the next watch by its number. */
+ * after each event, the functions below look for the next watch by its
+ * number. */
 
 void hf_leased_watch_notify_gone(struct hf_leased *leased,
                                  struct hf_leased_watch *watch, const char *why,
@@ -124,7 +127,7 @@ void hf_leased_watch_notify_watching(struct hf_leased *leased,
     hf_leased_notify(leased, &event);
 }
 
-/* As hf_leased_watches_gone(), with ${why} and ${first} as for
+/* The same as hf_leased_watches_gone(), with ${why} and ${first} as in
  * hf_leased_ticket_gone(). */
 static void notify_gone(struct hf_leased *leased, const char *queue_name,
                         const struct hf_ticket_id *id, enum hf_ticket_kind kind,
@@ -163,8 +166,9 @@ void hf_leased_watches_found(struct hf_leased *leased,
     uint64_t number = 0;
 
     queue->references++;
-    /* A write ticket that is watched as a read ticket means that the answer is
-     * old: a read ticket never becomes a write ticket. */
+    /* GONE for watches of a write ticket that has become a read ticket.  The
+     * reverse cannot happen: if a ticket that is watched as a read ticket is
+     * found as a write ticket, the answer is older than the watch. */
     if (kind == HF_TICKET_READ)
         hf_leased_watches_gone(leased, queue->name, id, HF_TICKET_WRITE);
     while ((watch = watch_after(queue, id, number)) != NULL) {
@@ -219,8 +223,8 @@ bool hf_leased_owner_watches(const struct hf_leased_ticket *ticket)
     return watch != NULL;
 }
 
-/* Keep the loss for the watch of the owner, which is about to come.  If memory
- * runs out, the loss is kept without its reason. */
+/* Note that the server has lost the ticket, for the owner, who will soon watch
+ * it.  If memory runs out, the reason is left out. */
 static void keep_loss(struct hf_leased_ticket *ticket, const char *why)
 {
     if (ticket->why == NULL && why != NULL)
@@ -239,9 +243,9 @@ void hf_leased_ticket_gone(struct hf_leased *leased, const char *queue_name,
     if (queue == NULL)
         return;
     queue->references++;
-    /* While its ENQUEUE is not answered, the ticket may appear again.  While
-     * its owner does not watch it, no renewal may prove anything to the
-     * owner. */
+    /* Before its ENQUEUE is answered, the ticket may still appear, so nothing
+     * is noted.  If the owner does not watch the ticket, the loss is kept, and
+     * no renewal may prove anything to the owner until it was notified. */
     if (ticket != NULL && ticket->state == HF_LEASED_TICKET_PRESENT) {
         if (ticket->abandoned || hf_leased_owner_watches(ticket))
             hf_leased_ticket_remove(leased, ticket);
@@ -252,7 +256,7 @@ void hf_leased_ticket_gone(struct hf_leased *leased, const char *queue_name,
     hf_leased_queue_unref(&leased->queue_table, queue);
 }
 
-/* Fail the watches of ${id} that wait for the poll ${call}. */
+/* Fail the watches of the ticket ${id} that wait for the poll ${call}. */
 static void fail_watches(struct hf_leased *leased,
                          const struct hf_leased_call *call,
                          const struct hf_ticket_id *id,
