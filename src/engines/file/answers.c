@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The answers to the core's requests: each is one event.
+ * Answers to the core's requests.  Each answer is one event.
  */
 #include "engines/file/engine.h"
 

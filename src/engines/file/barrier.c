@@ -2,10 +2,11 @@
 /*
  * Barriers: set, cleared and watched.
  *
- * A barrier that is set is a symbolic link in the directory of its name.  Its
- * text is an id of this setting and the name of the barrier.  The link is made
- * and removed in one step each, so nothing here needs the directory's lock.  A
- * directory with a link in it is not empty, so nobody removes it as unused.
+ * A barrier that is set is a symbolic link in the directory of its name.  The
+ * text of the link is an id, new each time the barrier is set, and the name of
+ * the barrier.  The link is made and removed in one step each, so nothing here
+ * needs the directory's lock.  A directory with a link in it is not empty, so
+ * nobody removes it as unused.
  */
 #include "engines/file/requests.h"
 
@@ -22,7 +23,8 @@
 #include "engines/file/syscalls.h"
 #include "engines/file/watch.h"
 
-/* How often the barrier or its directory may come or go during one request. */
+/* How often one request tries again because the barrier or its directory was
+ * made or removed meanwhile. */
 #define TRIES 64
 
 #define ID_BYTES ((size_t)HF_TICKET_ID_TEXT_BYTES - 1)
@@ -45,7 +47,8 @@ static void init_barrier(const struct hf_engine *engine, const char *queue,
                                HF_BARRIER_FILE, barrier->path);
 }
 
-/* Read the barrier.  HF_OK with ${is_set}, and with ${id} if it is set. */
+/* Read the barrier.  After HF_OK, ${is_set} says whether it is set, and if so
+ * ${id} is its id. */
 static hf_status read_barrier(const struct barrier *barrier, bool *is_set,
                               struct hf_ticket_id *id, struct hf_error *error)
 {
@@ -70,8 +73,8 @@ static hf_status read_barrier(const struct barrier *barrier, bool *is_set,
                         barrier->queue);
 }
 
-/* The directory must be one that this engine may use, else the link in it means
- * nothing.  HF_OK also if it is not there. */
+/* Check that this engine may use the directory, because otherwise a link in it
+ * means nothing.  Returns HF_OK if there is no directory. */
 static hf_status check_directory(struct hf_engine *engine,
                                  const struct barrier *barrier,
                                  struct hf_error *error)
@@ -100,8 +103,7 @@ static void answer_barrier(struct hf_engine *engine, struct hf_request *request,
 
 /* ------------------------------------------------------------ set, clear -- */
 
-/* In a shared root: give a directory that was just made the mode of the root's
- * settings. */
+/* Give a new directory in a shared root the mode of the root's settings. */
 static hf_status share_directory(struct hf_engine *engine, const char *path,
                                  struct hf_error *error)
 {
@@ -118,8 +120,8 @@ static hf_status share_directory(struct hf_engine *engine, const char *path,
     return status;
 }
 
-/* Make the directory, or the root directory if that is missing.  HF_OK: try to
- * make the barrier again. */
+/* Make the directory; or the root directory, if that is missing.  After HF_OK,
+ * the caller tries again to make the barrier. */
 static hf_status make_directory(struct hf_engine *engine,
                                 const struct barrier *barrier,
                                 struct hf_error *error)
@@ -145,8 +147,8 @@ static hf_status make_directory(struct hf_engine *engine,
     return status;
 }
 
-/* HF_OK with ${created} if this call has made the link, with ${is_set} if
- * another is there, and with neither if it is to be tried again. */
+/* Make the link.  After HF_OK, ${created} says that this call made it,
+ * ${is_set} that it was there; if neither is set, the caller tries again. */
 static hf_status make_barrier(struct hf_engine *engine,
                               const struct barrier *barrier,
                               const struct hf_ticket_id *id, bool *created,
@@ -217,7 +219,7 @@ void hf_file_clear_barrier(struct hf_engine *engine, struct hf_request *request)
 
 /* -------------------------------------------------------------- watching -- */
 
-/* Is the barrier still the one that the core was shown? */
+/* Returns whether the barrier is still the one that the core was shown. */
 static bool is_unchanged(const struct hf_file_watch *watch)
 {
     struct hf_ticket_id id;
@@ -230,7 +232,8 @@ static bool is_unchanged(const struct hf_file_watch *watch)
            hf_ticket_id_equal(&id, &watch->as.barrier);
 }
 
-/* First all watches are checked, then those that have changed are answered. */
+/* All watches are checked before any is answered, because the core may end
+ * watches when it gets an answer. */
 void hf_file_barrier_watches_on_change(struct hf_engine *engine, int wd,
                                        bool all)
 {
@@ -243,7 +246,7 @@ void hf_file_barrier_watches_on_change(struct hf_engine *engine, int wd,
     hf_file_watches_answer_changed(engine, HF_FILE_WATCH_BARRIER);
 }
 
-/* Show the core the barrier with this ${id}; NULL: that it is not set. */
+/* Answer with the barrier ${id}; NULL: it is not set. */
 static void answer_listed(struct hf_engine *engine, struct hf_request *request,
                           const struct hf_ticket_id *id)
 {
@@ -260,8 +263,8 @@ static void answer_listed(struct hf_engine *engine, struct hf_request *request,
     engine->host.event(engine->host.host, &event);
 }
 
-/* Watch the barrier, and see afterwards that it is still the same one.  If
- * it is not, ${same} is false and nothing is watched. */
+/* Begin to watch the barrier, then check that it is still the same one.  If it
+ * is not, ${same} is false and nothing is watched. */
 static hf_status watch_barrier(struct hf_engine *engine,
                                struct hf_request *request,
                                const struct barrier *barrier, bool *same,

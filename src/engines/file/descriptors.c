@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The set of open descriptors: one bit for each, in word fd / 64 of its page,
- * which is only changed by atomic operations.
+ * See descriptors.h.  Each descriptor has one bit, in word fd / 64 of its page,
+ * which is changed only by atomic operations.
  */
 #include "engines/file/descriptors.h"
 
@@ -14,7 +14,8 @@
 
 #define WORDS (HF_DESCRIPTORS_PER_PAGE / 64)
 
-/* The page at ${index}, made if it is missing; NULL if memory runs out. */
+/* Returns the page at ${index}, which is made if it is missing; NULL if memory
+ * runs out. */
 static struct hf_file_descriptors_page *
 page_of(struct hf_file_descriptors *descriptors, size_t index)
 {
@@ -64,16 +65,17 @@ void hf_file_descriptors_close(struct hf_file_descriptors *descriptors, int *fd)
     page =
         atomic_load(&descriptors->pages[(size_t)*fd / HF_DESCRIPTORS_PER_PAGE]);
     assert(page != NULL);
-    /* Removed before it is closed.  A child that is forked in between keeps a
-     * copy, rather than closing a number that is another file's by then. */
+    /* The bit is cleared before the close.  If a child is forked between the
+     * two, it keeps a copy; in the other order it could close a number that has
+     * become another file's. */
     before = atomic_fetch_and(&page->words[bit / 64], ~mask);
     assert((before & mask) != 0);
     (void)close(*fd);
     *fd = -1;
 }
 
-/* Close the descriptors whose bits are set in ${word}; ${first} is that of bit
- * 0. */
+/* Close the descriptors whose bits are set in ${word}; bit 0 stands for
+ * ${first}. */
 static void close_word(uint64_t word, size_t first)
 {
     for (size_t bit = 0; word != 0; bit++, word >>= 1)

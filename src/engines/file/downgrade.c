@@ -2,21 +2,22 @@
 /*
  * HF_REQUEST_DOWNGRADE: a write ticket becomes a read ticket.
  *
- * A second FIFO, for the read ticket, is made beside the first; then the first
- * is removed and closed.  So the place in the queue is never empty, and a
- * session that waits for the write ticket sees its FIFO hang up, lists again
- * and finds a reader. A rename would wake nobody.
+ * A second FIFO is made for the read ticket; then the first FIFO is removed and
+ * closed.  So the ticket is in the queue all the time.  A session that waits
+ * for the write ticket sees its FIFO hang up, lists again and finds a reader.
+ * A rename of the first FIFO would wake nobody.
  *
  * No lock is needed.  The read ticket has the number and the id of the write
- * ticket, and a list that has both shows the writer (listing.c), so nobody
- * tests the second FIFO before it is locked.  A list that is read meanwhile
- * could pass the place of the second before it is there, and that of the first
- * when it is gone.  So the rename is noted in the page of the counter in
- * between, and such a list is read again.
+ * ticket, and a list that has both shows only the writer (listing.c), so nobody
+ * tests the second FIFO before it is locked.  But a list that is read meanwhile
+ * could miss both: it passes the position of the second FIFO before that is
+ * there, and the position of the first when that is gone.  So the rename is
+ * noted in the page of the counter between the two steps, and such a list is
+ * read again.
  *
- * A request to let go touches the first FIFO (removal.c) until its name is
- * gone. The time of the first FIFO is read after that, and if it was touched
- * the read ticket counts as touched.
+ * A request to release touches the first FIFO (removal.c) as long as it has its
+ * name.  The time of the first FIFO is read after that name was removed.  If
+ * the FIFO was touched, the read ticket counts as touched.
  */
 #include <assert.h>
 #include <errno.h>
@@ -36,23 +37,23 @@
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
 #define OWNER_FLAGS (O_RDWR | O_NONBLOCK | O_NOFOLLOW)
 
-/* A downgrade that is being carried out. */
+/* The state of a downgrade. */
 struct downgrade {
     struct hf_engine *engine;
     struct hf_file_ticket *own_ticket;
     const char *payload;
     struct hf_error *error;
-    struct hf_ticket reader;  /* the ticket as it will be */
-    int dir;                  /* of the lock; -1: not open */
-    int fifo;                 /* the reader's; -1: not open */
+    struct hf_ticket reader;  /* the ticket as it will be: a read ticket */
+    int dir;                  /* directory of the lock; -1: not open */
+    int fifo;                 /* FIFO of the read ticket; -1: not open */
     struct stat fifo_stat;    /* of .fifo, before anybody else could touch it */
-    char path[HF_PATH_BYTES]; /* of the directory */
-    char file[HF_TICKET_FILE_BYTES]; /* the reader's */
+    char path[HF_PATH_BYTES]; /* path of the directory */
+    char file[HF_TICKET_FILE_BYTES]; /* file name of the read ticket */
     char payload_file[HF_PAYLOAD_FILE_BYTES];
 };
 
-/* The errors of a downgrade: from errno; and that somebody has removed the
- * ticket. */
+/* Set the error of a downgrade: fail_errno() from errno; fail_removed() because
+ * somebody has removed the ticket. */
 static hf_status fail_errno(const struct downgrade *d, const char *what)
 {
     return hf_file_error_set_errno(d->error, what, d->path);
@@ -64,8 +65,8 @@ static hf_status fail_removed(const struct downgrade *d)
                         d->path);
 }
 
-/* Open the directory that has the write ticket.  HF_ELOST if the ticket is not
- * in the directory at its path. */
+/* Open the directory that has the write ticket.  Fails with HF_ELOST if the
+ * ticket is not in the directory at that path. */
 static hf_status open_directory(struct downgrade *d)
 {
     struct stat there, open_one;
@@ -90,12 +91,12 @@ static hf_status open_directory(struct downgrade *d)
     return HF_OK;
 }
 
-/* Give the read ticket the payload, if there is any. */
+/* Make the payload of the read ticket, if there is one. */
 static hf_status make_payload(struct downgrade *d)
 {
     if (d->payload[0] == '\0' ||
         hf_file_sys_symlinkat(d->payload, d->dir, d->payload_file) == 0 ||
-        errno == EEXIST) /* of an attempt before this one */
+        errno == EEXIST) /* left by an earlier attempt */
         return HF_OK;
     return fail_errno(d, "write a payload in");
 }
@@ -142,8 +143,9 @@ static hf_status make_reader(struct downgrade *d)
     return status;
 }
 
-/* Has anybody touched the write ticket, to ask its owner to let go?  Where that
- * is unknown, yes, because no such request may be lost. */
+/* Returns whether somebody has touched the write ticket to ask its owner to
+ * release.  Returns true if that is unknown, because no such request may be
+ * lost. */
 static bool was_touched(const struct hf_file_ticket *writer)
 {
     struct stat status;
@@ -153,10 +155,10 @@ static bool was_touched(const struct hf_file_ticket *writer)
            status.st_mtim.tv_nsec != writer->created_mtime.tv_nsec;
 }
 
-/* Take the name of the write ticket away.  HF_ELOST if somebody else has done
- * so: for them the ticket is gone.  Another error if the rename cannot be
- * noted.  If the name cannot be taken away, that is logged, and HF_OK: the
- * write ticket will be found dead. */
+/* Remove the name of the write ticket.  Returns HF_ELOST if somebody else has
+ * removed it, because for them the ticket is gone, or another error if the
+ * rename cannot be noted.  If only the name cannot be removed, logs that and
+ * returns HF_OK: sessions will find the write ticket dead. */
 static hf_status remove_writer(struct downgrade *d)
 {
     struct hf_engine *engine = d->engine;
@@ -176,12 +178,13 @@ static hf_status remove_writer(struct downgrade *d)
     return HF_OK;
 }
 
-/* From now on our ticket is the read ticket.  The FIFO of the write ticket is
- * closed after its name has gone, so that nobody takes it for a dead one; then
- * those who wait for it go on. */
+/* Make the read ticket our ticket, and close the FIFO of the write ticket,
+ * which wakes the sessions that wait for it.  That is done only after its name
+ * was removed, so that nobody finds it dead. */
 static void replace_writer(struct downgrade *d)
 {
-    /* No file has this time, so the next watch takes the ticket for touched. */
+    /* No file has this time, so the next watch sees that the ticket was
+     * touched. */
     static const struct timespec touched_before = {0, -1};
     struct hf_engine *engine = d->engine;
     struct hf_file_ticket *own_ticket = d->own_ticket;
@@ -202,8 +205,9 @@ static void replace_writer(struct downgrade *d)
     hf_file_inotify_put_fifo_above(engine, own_ticket);
 }
 
-/* Make the reader, remove the writer; undone if the writer was removed
- * meanwhile. A ticket with copies of its descriptor stays as it is. */
+/* Make the read ticket and remove the write ticket.  If somebody removed the
+ * write ticket meanwhile, undoes it.  A ticket with copies of its descriptor
+ * cannot be downgraded. */
 static hf_status run_downgrade(struct downgrade *d)
 {
     hf_status status;
@@ -228,7 +232,7 @@ static hf_status run_downgrade(struct downgrade *d)
     return status;
 }
 
-/* The first watch that is of the write ticket, or NULL. */
+/* Returns the first watch that is of the write ticket, or NULL. */
 static struct hf_file_watch *
 first_writer_watch(const struct hf_file_ticket *own_ticket)
 {
@@ -240,8 +244,9 @@ first_writer_watch(const struct hf_file_ticket *own_ticket)
     return watch;
 }
 
-/* Answer the watches of the write ticket.  The ticket is found anew each time,
- * because the core may remove it, and may watch the reader, in the answer. */
+/* Answer the watches of the write ticket.  The ticket is searched again each
+ * time, because the core may remove it, or watch the read ticket, when it gets
+ * the answer. */
 static void end_writer_watches(struct hf_engine *engine,
                                const struct hf_ticket_id *id)
 {
@@ -275,7 +280,8 @@ void hf_file_downgrade(struct hf_engine *engine, struct hf_request *request)
         hf_file_fail(engine, request, HF_FAILURE_FATAL, &error);
     } else {
         hf_file_dir_name_format(request->queue, dir_name);
-        /* Before the answer, because the core may remove the ticket in it. */
+        /* Before the answer, because the core may remove the ticket when it
+         * gets it. */
         end_writer_watches(engine, &request->ticket);
         hf_file_answer(engine, request, HF_EVENT_DOWNGRADED);
         hf_file_queue_watches_changed(engine, dir_name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The engine as the core sees it, hf_engine_file: open, requests, forget, free.
- * Each request goes to the file that carries it out.
+ * The functions of the engine for the core, in the table hf_engine_file.  Each
+ * request is passed to the file that carries it out.
  */
 #include "engines/file/file.h"
 
@@ -28,9 +28,9 @@
 
 /* --------------------------------------------------------------- changes -- */
 
-/* See struct hf_file_inotify.  Own tickets come first, so that no other change
- * admits one that was removed.  A name that came into a directory or has gone
- * from it concerns queue watches alone. */
+/* See struct hf_file_inotify.  Own tickets come first: if one was removed, no
+ * other change may admit it any more.  A name that was added to a directory or
+ * removed from it matters to queue watches only. */
 static void on_change(struct hf_engine *engine, int wd, bool all,
                       const char *file)
 {
@@ -56,8 +56,8 @@ static void on_arm(struct hf_engine *engine)
 
 /* ------------------------------------------------------------------ open -- */
 
-/* The core may use the session at once.  It has no timeout, because tickets
- * live as long as the process does. */
+/* Send CONNECTED: the core may use the session at once.  The session has no
+ * timeout, because tickets live as long as the process. */
 static void send_connected(struct hf_engine *engine)
 {
     struct hf_event event = {.kind = HF_EVENT_CONNECTED};
@@ -67,7 +67,8 @@ static void send_connected(struct hf_engine *engine)
     engine->host.event(engine->host.host, &event);
 }
 
-/* The user who called sudo, if that is not the user of this process. */
+/* Set ${uid} to the user who called sudo.  Returns false if nobody did, or if
+ * that is the user of this process. */
 static bool find_sudo_caller(uid_t *uid)
 {
     const char *text = secure_getenv("SUDO_UID");
@@ -81,8 +82,9 @@ static bool find_sudo_caller(uid_t *uid)
     return *end == '\0' && number < UINT32_MAX && *uid != geteuid();
 }
 
-/* Two users have two default directories, and neither excludes the other's
- * locks. Under sudo that is easily overlooked. */
+/* Warn that the user who called sudo has another default directory.  Locks in
+ * one directory do not exclude those in the other, which is easily overlooked
+ * under sudo. */
 static void warn_other_default(struct hf_engine *engine)
 {
     char other[HF_ROOT_BYTES];
@@ -114,9 +116,9 @@ static hf_status format_description(struct hf_engine *engine,
     return HF_OK;
 }
 
-/* Is it an error that the root directory is missing?  The default directory is
- * missing where nobody has taken a lock since the machine was started.  One
- * that was named may be mistyped, and an empty queue would hide that. */
+/* Fail if the root directory is missing and was named by the user, because the
+ * name may be wrong, and an empty queue would hide that.  The default directory
+ * is missing if nobody has taken a lock since the machine was started. */
 static hf_status check_missing(const struct hf_engine *engine,
                                struct hf_error *error)
 {
@@ -133,7 +135,7 @@ static hf_status check_missing(const struct hf_engine *engine,
                         engine->settings.root);
 }
 
-/* Open the root directory; a client that only looks makes none. */
+/* Open the root directory.  A client that only lists does not make it. */
 static hf_status open_root_dir(struct hf_engine *engine, struct hf_error *error)
 {
     hf_status status;
@@ -188,14 +190,14 @@ static void on_worker_closed(uv_handle_t *handle)
     hf_file_handle_closed(handle->data);
 }
 
-/* hf_engine_ops.free: of an engine whose session has ended.  Its memory lives
+/* hf_engine_ops.free: free an engine whose session has ended.  Its memory lives
  * until the last handle is closed. */
 static void free_engine(struct hf_engine *engine)
 {
     assert(engine->ended);
     for (int kind = 0; kind < HF_FILE_WATCH_KINDS; kind++)
         assert(engine->watches[kind] == NULL);
-    engine->handles++; /* ours, so that nothing below frees the engine */
+    engine->handles++; /* so that nothing below frees the engine */
     engine->freeing = true;
     hf_file_inotify_close(engine);
     if (hf_file_worker_stop(&engine->worker, on_worker_closed))
@@ -213,7 +215,7 @@ static void refuse_ended(struct hf_engine *engine, struct hf_request *request)
     hf_file_fail(engine, request, HF_FAILURE_RETRY, &closed);
 }
 
-/* HF_REQUEST_DESCRIBE: only a ticket of this session. */
+/* Carry out HF_REQUEST_DESCRIBE, for a ticket of this session only. */
 static void describe_ticket(struct hf_engine *engine,
                             struct hf_request *request)
 {
@@ -232,8 +234,8 @@ static void describe_ticket(struct hf_engine *engine,
         hf_file_answer_found(engine, request, HF_EVENT_DESCRIBED, found);
 }
 
-/* HF_REQUEST_READ_SUCCESS: for a holder under the lock of the directory, for
- * people without it. */
+/* Carry out HF_REQUEST_READ_SUCCESS: for a holder under the lock of the
+ * directory, for people without it. */
 static void read_success(struct hf_engine *engine, struct hf_request *request)
 {
     static const struct hf_ticket_id nobody;
@@ -264,8 +266,9 @@ static void read_success(struct hf_engine *engine, struct hf_request *request)
         hf_file_fail_by_status(engine, request, &error);
 }
 
-/* Does the request need the root directory?  Without one no ticket is there, so
- * a list is empty, and there is nothing to remove. */
+/* Returns whether the request needs the root directory.  Other requests can be
+ * answered without: there are no tickets, so lists are empty and nothing can be
+ * removed. */
 static bool needs_root_dir(const struct hf_request *request)
 {
     switch (request->kind) {
@@ -283,8 +286,8 @@ static bool needs_root_dir(const struct hf_request *request)
     }
 }
 
-/* Make the root directory for a client that only looked and found none.  False
- * if that fails, and with it the request. */
+/* Make the root directory, which did not exist when the client was opened.  If
+ * that fails, fails ${request} and returns false. */
 static bool make_root_dir(struct hf_engine *engine, struct hf_request *request)
 {
     struct hf_error error;
@@ -298,8 +301,8 @@ static bool make_root_dir(struct hf_engine *engine, struct hf_request *request)
     return true;
 }
 
-/* hf_engine_ops.request: a session that has ended, or is about to, refuses
- * every request. */
+/* hf_engine_ops.request: carry out a request.  If the session has ended, or
+ * will end, every request is refused. */
 static void handle_request(struct hf_engine *engine, struct hf_request *request)
 {
     if (engine->ended || engine->end != NULL) {
@@ -370,7 +373,7 @@ static void handle_request(struct hf_engine *engine, struct hf_request *request)
     }
 }
 
-/* hf_engine_ops.unwatch: of any watch. */
+/* hf_engine_ops.unwatch: end any watch. */
 static void forget(struct hf_engine *engine, struct hf_request *request)
 {
     (void)engine;
@@ -380,8 +383,8 @@ static void forget(struct hf_engine *engine, struct hf_request *request)
         hf_file_watch_end(request->engine_data);
 }
 
-/* hf_engine_ops.hold: a copy of the FIFO's descriptor, which keeps the ticket
- * alive. */
+/* hf_engine_ops.hold: return a copy of the FIFO's descriptor, which keeps the
+ * ticket alive. */
 static hf_status hold(struct hf_engine *engine, const struct hf_ticket_id *id,
                       int *fd)
 {
@@ -403,7 +406,8 @@ static const char *describe(const struct hf_engine *engine)
     return engine->description;
 }
 
-/* hf_engine_ops.after_fork: in the child, so that it keeps no ticket alive. */
+/* hf_engine_ops.after_fork: close the descriptors in the child, so that the
+ * child keeps no ticket alive. */
 static void after_fork(struct hf_engine *engine)
 {
     hf_file_descriptors_close_all(&engine->descriptors);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How long the memory of an engine lives.  A handle that is being closed is in
- * the loop until libuv has closed it.  So an engine that is freed lives until
- * its last handle is closed.
+ * How long the memory of an engine lives.  A handle that is being closed stays
+ * in the loop until libuv has closed it.  So an engine that is freed lives
+ * until its last handle is closed.
  */
 #include "engines/file/engine.h"
 

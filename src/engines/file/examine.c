@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HF_REQUEST_EXAMINE.  Nothing is made: what cannot be known without making it
- * is left to the first ticket. */
+/* HF_REQUEST_EXAMINE.  The examination makes no files.  What cannot be found
+ * out without making one is left to the first ticket. */
 #include "engines/file/requests.h"
 
 #include <errno.h>
@@ -15,17 +15,19 @@
 #include "engines/file/engine.h"
 #include "engines/file/syscalls.h"
 
-/* Less than this is reported; it still has room for a page of the counter and
- * some tickets. */
+/* Less free space than this is reported.  It still has room for a page of the
+ * counter and some tickets. */
 #define SPACE_LOW_BYTES ((uint64_t)1 << 20)
 #define INODES_LOW 100
 
-/* With fewer instances of inotify left, the next programs may find none. */
+/* Fewer free instances of inotify than this are reported, because the next
+ * programs may find none. */
 #define INSTANCES_LOW 16
 
 /* ------------------------------------------------------------------ root -- */
 
-/* The way to it and its owner were checked when it was opened. */
+/* Add whether there is a root directory.  The directories above it and its
+ * owner were checked when it was opened. */
 static void add_root(const struct hf_engine *engine,
                      struct hf_finding_list *list)
 {
@@ -52,8 +54,8 @@ static void add_root(const struct hf_engine *engine,
                                         : "the directory that was named");
 }
 
-/* mode= of the URL says who is meant to share the directory; the mode of the
- * directory says who does. */
+/* Add who shares the directory.  mode= of the URL shows who is meant to share
+ * it, and the mode of the directory who does. */
 static void add_sharing(const struct hf_engine *engine,
                         struct hf_finding_list *list)
 {
@@ -136,7 +138,7 @@ static void parent_of(const char *dir, char parent[HF_TOKEN_FLOOR_DIR_BYTES])
         (void)snprintf(parent, HF_TOKEN_FLOOR_DIR_BYTES, "/");
 }
 
-/* Is ${dir} gone after a reboot? */
+/* Returns whether ${dir} is in memory, and so gone after a reboot. */
 static bool is_in_memory(const char *dir)
 {
     int fd = hf_file_sys_open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
@@ -155,7 +157,7 @@ static bool is_in_memory(const char *dir)
     return in_memory;
 }
 
-/* Why tokens may fall after a reboot, or NULL. */
+/* Returns why tokens may fall after a reboot, or NULL if they will not. */
 static const char *floor_problem(const char *state)
 {
     char parent[HF_TOKEN_FLOOR_DIR_BYTES];
@@ -198,7 +200,7 @@ static void add_floor(const struct hf_engine *engine,
 
 /* --------------------------------------------------------------- inotify -- */
 
-/* The number in the file ${path}; 0 if it cannot be read. */
+/* Returns the number in the file ${path}; 0 if it cannot be read. */
 static uint64_t read_number(const char *path)
 {
     char text[32];
@@ -213,7 +215,8 @@ static uint64_t read_number(const char *path)
     return strtoull(text, NULL, 10);
 }
 
-/* How many of ${most} instances of inotify can be had now. */
+/* Returns how many instances of inotify this user can get now, up to
+ * ${most}. */
 static unsigned try_instances(unsigned most)
 {
     int fds[INSTANCES_LOW];
@@ -226,7 +229,8 @@ static unsigned try_instances(unsigned most)
     return count;
 }
 
-/* A user has few instances, and each client that holds a lock needs one. */
+/* Add how many instances of inotify are left.  A user may have few, and each
+ * client that holds a lock needs one. */
 static void add_inotify(struct hf_finding_list *list)
 {
     static const char limits[] = "/proc/sys/fs/inotify/max_user_instances";

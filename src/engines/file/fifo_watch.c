@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waiting for the end of another session's ticket.  libuv polls its FIFO for a
- * hang-up and for bytes.  The link count shows whether that is an eviction or
- * stray bytes.
+ * See fifo_watch.h.  libuv polls the FIFO of the ticket for a hang-up and for
+ * bytes.  If bytes come, the link count shows whether they mean an eviction or
+ * are stray.
  */
 #include "engines/file/fifo_watch.h"
 
@@ -16,7 +16,7 @@
 #include "engines/file/ticket_file.h"
 #include "engines/file/watch.h"
 
-/* libuv has closed the handle: the memory can go. */
+/* libuv has closed the handle: free the memory. */
 static void on_closed(uv_handle_t *handle)
 {
     struct hf_file_fifo_watch *fifo_watch = handle->data;
@@ -40,8 +40,8 @@ bool hf_file_fifo_watch_is_stopped(const struct hf_file_fifo_watch *fifo_watch)
     return uv_is_closing((const uv_handle_t *)&fifo_watch->poll);
 }
 
-/* Has somebody only written bytes into the FIFO, of a ticket that is in its
- * queue and whose owner has it open? */
+/* Returns whether the FIFO only has bytes in it, while it still has its name
+ * and its owner has it open. */
 static bool has_only_bytes(const struct hf_file_fifo_watch *fifo_watch)
 {
     struct pollfd state = {.fd = fifo_watch->fifo, .events = POLLIN};
@@ -52,8 +52,8 @@ static bool has_only_bytes(const struct hf_file_fifo_watch *fifo_watch)
            status.st_nlink > 0;
 }
 
-/* Has the FIFO no name any more?  Then its owner, or an evicting session, has
- * removed it. */
+/* Returns whether the FIFO has no name any more, because its owner or an
+ * evicting session has removed it. */
 static bool was_removed(const struct hf_file_fifo_watch *fifo_watch)
 {
     struct stat status;
@@ -62,8 +62,8 @@ static bool was_removed(const struct hf_file_fifo_watch *fifo_watch)
            status.st_nlink == 0;
 }
 
-/* Remove the ticket of an owner that was killed.  False if it cannot be
- * removed. */
+/* Remove the ticket of an owner that was killed.  Returns false if that
+ * fails. */
 static bool remove_dead(struct hf_file_fifo_watch *fifo_watch)
 {
     struct hf_engine *engine = fifo_watch->engine;
@@ -84,17 +84,18 @@ static bool remove_dead(struct hf_file_fifo_watch *fifo_watch)
     return true;
 }
 
-/* The ticket has ended.  If its owner was killed, its files are still there,
- * and are removed before anybody is admitted because of it.  If it was evicted
- * (removal.c) they are not. */
+/* Handle the end of the ticket.  If its owner was killed, its files are still
+ * there, and are removed before anybody is admitted because of its end.  If it
+ * was evicted (removal.c), they are gone already. */
 static void finish(struct hf_file_fifo_watch *fifo_watch)
 {
     fifo_watch->removed = was_removed(fifo_watch) || remove_dead(fifo_watch);
     fifo_watch->on_gone(fifo_watch);
 }
 
-/* Stray bytes are not an eviction.  They stay in the FIFO, because other
- * sessions read it too, and from now on only the hang-up is polled for. */
+/* Handle an event of the FIFO.  Stray bytes are no eviction.  They are left in
+ * the FIFO, because other sessions read it, too, and from now on only the
+ * hang-up is polled for. */
 static void on_event(uv_poll_t *poll, int failure, int events)
 {
     struct hf_file_fifo_watch *fifo_watch = poll->data;
@@ -107,7 +108,7 @@ static void on_event(uv_poll_t *poll, int failure, int events)
         finish(fifo_watch);
 }
 
-/* Have the loop poll the FIFO, without being kept running by it. */
+/* Have the loop poll the FIFO.  The poll does not keep the loop running. */
 static bool start_poll(struct hf_file_fifo_watch *fifo_watch, uv_loop_t *loop)
 {
     if (uv_poll_init(loop, &fifo_watch->poll, fifo_watch->fifo) != 0)
@@ -119,8 +120,8 @@ static bool start_poll(struct hf_file_fifo_watch *fifo_watch, uv_loop_t *loop)
     return true;
 }
 
-/* A FIFO watch for ${watch} of ${fifo}, which is its own from now on, and
- * closed if this fails. */
+/* Make a FIFO watch for ${watch}, which owns ${fifo} from now on.  On failure
+ * closes ${fifo} and returns NULL. */
 static struct hf_file_fifo_watch *fifo_watch_new(struct hf_file_watch *watch,
                                                  const struct hf_ticket *ticket,
                                                  int fifo,

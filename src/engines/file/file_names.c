@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The names on disk, made and read.  No other file knows their format.
+ * Makes and parses the names on disk.  No other file knows their format.
  */
 #include "engines/file/file_names.h"
 
@@ -28,8 +28,9 @@ static const struct {
 };
 #define KIND_COUNT (sizeof(kind_letters) / sizeof(kind_letters[0]))
 
-/* May the byte ${at} of the name stand for itself in a directory name?  A dot
- * may not at either end, so no name is hidden, "." or "..". */
+/* Returns whether the byte ${at} of the name is written as it is in a directory
+ * name.  A dot at either end is not, so that no directory is hidden or is "."
+ * or "..". */
 static bool spelled_as_is(const char *queue, size_t at, size_t bytes)
 {
     char c = queue[at];
@@ -40,8 +41,8 @@ static bool spelled_as_is(const char *queue, size_t at, size_t bytes)
     return c == '.' && at > 0 && at + 1 < bytes;
 }
 
-/* Spell out as much of ${queue} as fits ${room} bytes, without cutting an
- * escape.  True if that was all. */
+/* Write as much of ${queue} as fits into ${room} bytes, without cutting an
+ * escape.  Returns whether all of it was written. */
 static bool encode(const char *queue, size_t bytes, char *dir_name, size_t room)
 {
     size_t used = 0;
@@ -77,12 +78,13 @@ bool hf_file_dir_name_format(const char *queue,
         return false;
     encode(queue, bytes, dir_name, DIGEST_PREFIX_BYTES);
     prefix = strlen(dir_name);
-    dir_name[prefix] = '~'; /* never in a name that is spelled out */
+    dir_name[prefix] = '~'; /* no name that is spelled out has this character */
     hf_sha256_text(queue, bytes, dir_name + prefix + 1);
     return true;
 }
 
-/* The letter of a kind in file names, and the kind of a letter. */
+/* kind_letter() returns the letter of a kind in file names; kind_of_letter()
+ * does the reverse, and returns false for an unknown letter. */
 static char kind_letter(enum hf_ticket_kind kind)
 {
     size_t i = 0;
@@ -104,8 +106,8 @@ static bool kind_of_letter(char letter, enum hf_ticket_kind *kind)
     return false;
 }
 
-/* Write ${value} in decimal, with zeros in front.  Returns the end, and no NUL.
- */
+/* Write ${value} in decimal with zeros in front, without a NUL.  Returns the
+ * end. */
 static char *format_digits(uint64_t value, size_t digits, char *text)
 {
     for (size_t i = digits; i-- > 0; value /= 10)
@@ -113,7 +115,7 @@ static char *format_digits(uint64_t value, size_t digits, char *text)
     return text + digits;
 }
 
-/* Without printf(), because several names are made for each ticket. */
+/* printf() is not used, because several names are made for each ticket. */
 void hf_file_name_format(const struct hf_ticket *ticket,
                          char file[HF_TICKET_FILE_BYTES])
 {
@@ -151,7 +153,8 @@ void hf_file_new_payload_name_format(const struct hf_ticket *ticket,
     memcpy(file + strlen(file), HF_NEW_SUFFIX, sizeof(HF_NEW_SUFFIX));
 }
 
-/* Read twenty digits; false if they are not digits, or too great. */
+/* Read 20 digits.  Returns false if they are not digits, or the number is too
+ * large. */
 static bool parse_sequence(const char *file, uint64_t *sequence)
 {
     uint64_t value = 0;
@@ -167,8 +170,8 @@ static bool parse_sequence(const char *file, uint64_t *sequence)
     return true;
 }
 
-/* Read the two digits behind the letter of a lease, and set ${rest} past them.
- * Any other ticket has a weight of 1. */
+/* Read the two digits behind the letter of a lease, and move ${rest} behind
+ * them.  Any other ticket has the weight 1. */
 static bool parse_weight(const char **rest, struct hf_ticket *ticket)
 {
     const char *text = *rest;
@@ -184,7 +187,7 @@ static bool parse_weight(const char **rest, struct hf_ticket *ticket)
     return ticket->weight >= 1 && ticket->weight <= HF_WEIGHT_MAX;
 }
 
-/* Read "-K-", as the kind is written, and set ${rest} past it. */
+/* Read "-K-", where K is a kind, and move ${rest} behind it. */
 static bool parse_kind(const char **rest, struct hf_ticket *ticket)
 {
     if ((*rest)[0] != '-' || !kind_of_letter((*rest)[1], &ticket->kind))

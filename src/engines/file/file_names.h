@@ -31,15 +31,16 @@
 
 #include "core/ticket.h"
 
-/* The longest directory name that spells a lock's name out, and room for any
- * directory name with its NUL. */
+/* The longest directory name that spells out the name of its lock; and room for
+ * any directory name with its NUL. */
 #define HF_DIR_NAME_PLAIN_BYTES 200
 #define HF_DIR_NAME_BYTES (HF_DIR_NAME_PLAIN_BYTES + 1)
 
 /* The longest name of a queue. */
 #define HF_QUEUE_BYTES (HF_NAME_BYTES + sizeof(HF_QUEUE_LEASES) - 1)
 
-/* Room for the file name of a ticket, and for that of its payload, with NUL. */
+/* Room for the file name of a ticket with its NUL, and for the file name of its
+ * payload. */
 #define HF_TICKET_FILE_BYTES (20 + 5 + HF_TICKET_ID_TEXT_BYTES)
 #define HF_PAYLOAD_SUFFIX ".payload"
 #define HF_PAYLOAD_FILE_BYTES                                                  \
@@ -66,9 +67,10 @@
 bool hf_file_dir_name_format(const char *queue,
                              char dir_name[HF_DIR_NAME_BYTES]);
 
-/* Set ${file} to the file name of ${ticket}, by its .sequence, .kind, .weight
- * and .id; to that of its payload; and to that of a payload until rename() puts
- * it in the place of the old one. */
+/* hf_file_name_format() sets ${file} to the file name of ${ticket}, made of
+ * .sequence, .kind, .weight and .id.  The other two set it to the file name of
+ * the ticket's payload, and to the name that a payload has until rename() puts
+ * it in the place of an older one. */
 void hf_file_name_format(const struct hf_ticket *ticket,
                          char file[HF_TICKET_FILE_BYTES]);
 void hf_file_payload_name_format(const struct hf_ticket *ticket,
@@ -76,9 +78,9 @@ void hf_file_payload_name_format(const struct hf_ticket *ticket,
 void hf_file_new_payload_name_format(const struct hf_ticket *ticket,
                                      char file[HF_NEW_PAYLOAD_FILE_BYTES]);
 
-/* Set ${payload} to the name of the payload of the ticket whose FIFO is called
- * ${fifo}, which may be ${payload} itself; or to its path, if ${fifo} is one.
- */
+/* Set ${payload} to the file name of the payload that belongs to the FIFO named
+ * ${fifo}.  If ${fifo} is a path, ${payload} becomes a path.  Both may be the
+ * same memory. */
 void hf_file_payload_name_of(const char *fifo, char *payload);
 
 enum hf_file_name_kind {
@@ -88,14 +90,16 @@ enum hf_file_name_kind {
     HF_FILE_NAME_OTHER,
 };
 
-/* What is ${file} in the directory of a lock?  Unless it is HF_FILE_NAME_OTHER,
- * ${ticket} is set to the ticket that it is or belongs to, with an empty
- * payload. */
+/* Returns what the file ${file} in the directory of a lock is.  Unless that is
+ * HF_FILE_NAME_OTHER, sets ${ticket} to the ticket that the file is or belongs
+ * to, with an empty payload. */
 enum hf_file_name_kind hf_file_name_parse(const char *file,
                                           struct hf_ticket *ticket);
 
-/* Set ${text} to that of READY with the number ${ready}->sequence; and ${ready}
- * to the ticket of kind HF_TICKET_READY that has ${text}, or return false. */
+/* hf_file_ready_format() sets ${text} to the text of READY with the number
+ * ${ready}->sequence.  hf_file_ready_parse() does the reverse: it sets ${ready}
+ * to the ticket of kind HF_TICKET_READY that ${text} stands for, or returns
+ * false. */
 void hf_file_ready_format(const struct hf_ticket *ready,
                           char text[HF_READY_TEXT_BYTES]);
 bool hf_file_ready_parse(const char *text, struct hf_ticket *ready);

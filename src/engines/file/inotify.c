@@ -2,8 +2,9 @@
 /*
  * The inotify instance of a session, and the timer that takes its place.
  *
- * inotify has one watch descriptor for an inode, however often it is added.  So
- * one that several watches use is removed with the last of them.
+ * inotify has one watch descriptor for a file, however often the file is added.
+ * So a watch descriptor that several watches use is removed with the last of
+ * them.
  */
 #include "engines/file/inotify.h"
 
@@ -21,23 +22,24 @@
 #include "engines/file/syscalls.h"
 #include "engines/file/watch.h"
 
-/* How often the timer has everything checked. */
+/* How often the timer has everything checked, in seconds. */
 #define CHECK_EVERY_S 1
 
 #define BUFFER_BYTES 4096
 
-/* The events about a name in a directory. */
+/* The events that name a file in a directory. */
 #define NAME_EVENTS (IN_CREATE | IN_MOVED_TO | IN_DELETE)
 
-/* What the root directory is watched for besides its move: "locks" is removed.
- * That is no event of "locks" itself while a session has it open. */
+/* What the root directory is watched for besides being moved: the removal of
+ * "locks".  inotify does not report that for "locks" itself while a session has
+ * it open. */
 #define ROOT_EVENTS IN_DELETE
 
-/* How often one call reads; the loop calls again for the rest. */
+/* How often one call reads at most; the loop calls again for the rest. */
 #define READS_MAX 16
 
-/* Does the event concern everything: an overflow, an unmount, or the move or
- * removal of a directory above all tickets? */
+/* Returns whether everything may have changed: events were lost, the filesystem
+ * was unmounted, or a directory above all tickets was moved or removed. */
 static bool concerns_all(const struct hf_file_inotify *inotify,
                          const struct inotify_event *event)
 {
@@ -50,8 +52,8 @@ static bool concerns_all(const struct hf_file_inotify *inotify,
     return event->wd == inotify->root_wd || event->wd == inotify->locks_wd;
 }
 
-/* Pass one event on.  IN_IGNORED only says that a watch descriptor has ended.
- */
+/* Handle one event.  IN_IGNORED only means that a watch descriptor has
+ * ended. */
 static void handle_event(struct hf_engine *engine,
                          const struct inotify_event *event)
 {
@@ -103,8 +105,8 @@ static void on_timer(uv_poll_t *poll, int failure, int events)
     engine->inotify.on_tick(engine);
 }
 
-/* Have ${callback} run when ${*fd} is readable.  False if ${*fd} is -1, or if
- * there is no memory or loop; ${*fd} is then closed and -1. */
+/* Have ${callback} called when ${*fd} is readable.  Returns false if ${*fd} is
+ * -1, or if there is no memory or loop; then ${*fd} is closed and set to -1. */
 static bool start_poll(struct hf_engine *engine, int *fd, uv_poll_t *poll,
                        uv_poll_cb callback)
 {
@@ -127,8 +129,8 @@ static bool start_poll(struct hf_engine *engine, int *fd, uv_poll_t *poll,
     return true;
 }
 
-/* Add ${mask} to what is reported of the directory ${path}, its move among it.
- * Its watch descriptor, or -1. */
+/* Add ${mask} to the events that are reported about the directory ${path}, to
+ * which its move belongs.  Returns its watch descriptor, or -1. */
 static int watch_directory(struct hf_engine *engine, const char *path,
                            uint32_t mask)
 {
@@ -150,10 +152,10 @@ void hf_file_inotify_watch_root(struct hf_engine *engine)
     inotify->locks_wd = watch_directory(engine, locks, 0);
 }
 
-/* Measured on Linux 6.18: a FIFO of a killed process hangs up after 12 ms if
- * its number is below that of inotify, and after 0.1 ms above it.  If no
- * higher number is left the FIFO keeps its number; then the next in line is
- * only admitted later. */
+/* Measured on Linux 6.18: the FIFO of a killed process hangs up after 12 ms if
+ * its number is below that of inotify, and after 0.1 ms if it is above.  If no
+ * higher number is free, the FIFO keeps its number, and the next waiter is only
+ * admitted later. */
 void hf_file_inotify_put_fifo_above(struct hf_engine *engine,
                                     struct hf_file_ticket *ticket)
 {
@@ -177,8 +179,8 @@ static void put_all_above(struct hf_engine *engine)
         hf_file_inotify_put_fifo_above(engine, t);
 }
 
-/* Give ${*fd} a lower number if one is free, so that the tickets to come have
- * higher ones by themselves. */
+/* Give ${*fd} a lower number if one is free, so that the FIFOs of new tickets
+ * get higher ones. */
 static void put_below(int *fd)
 {
     int lower = hf_file_sys_duplicate(*fd, STDERR_FILENO + 1);
@@ -193,7 +195,8 @@ static void put_below(int *fd)
         (void)close(lower);
 }
 
-/* Have an inotify instance; false if none is left. */
+/* Make the inotify instance, unless there is one.  Returns false if none is
+ * left. */
 static bool start_inotify(struct hf_engine *engine)
 {
     struct hf_file_inotify *inotify = &engine->inotify;
@@ -256,7 +259,8 @@ bool hf_file_inotify_arm_later(struct hf_engine *engine, uint64_t ms)
 
 /* ----------------------------------------------------- watch descriptors -- */
 
-/* A place in either tree: by watch descriptor, then by number of the watch. */
+/* A key in either tree: ordered by watch descriptor, then by number of the
+ * watch. */
 struct wd_key {
     int wd;
     uint64_t number;
@@ -295,7 +299,7 @@ void hf_file_inotify_init(struct hf_file_inotify *inotify)
     inotify->dir_wds.compare = compare_dir_wds;
 }
 
-/* Take ${watch} out of the trees.  Its descriptors stay noted in it. */
+/* Remove ${watch} from the trees.  Its .wd and .dir_wd stay as they are. */
 static void clear_wds(struct hf_file_watch *watch)
 {
     struct hf_file_inotify *inotify = &watch->engine->inotify;
@@ -308,8 +312,9 @@ static void clear_wds(struct hf_file_watch *watch)
         hf_tree_remove(&inotify->dir_wds, &watch->by_dir_wd, &dir);
 }
 
-/* From now on inotify calls the FIFO or link of ${watch}, or the directory
- * above, ${wd}, and its directory ${dir_wd}; -1: it does not watch it. */
+/* Set .wd of ${watch} to ${wd} (of the FIFO, the link, or the directory above)
+ * and .dir_wd to ${dir_wd} (of its directory), and move it in the trees.  -1:
+ * not watched. */
 static void set_wds(struct hf_file_watch *watch, int wd, int dir_wd)
 {
     struct hf_file_inotify *inotify = &watch->engine->inotify;
@@ -325,7 +330,8 @@ static void set_wds(struct hf_file_watch *watch, int wd, int dir_wd)
         hf_tree_add(&inotify->dir_wds, &watch->by_dir_wd, &dir);
 }
 
-/* The watch after ${number} whose directory has ${wd}, or NULL. */
+/* Returns the watch after ${number} whose directory has the watch descriptor
+ * ${wd}, or NULL. */
 static struct hf_file_watch *next_of_dir(const struct hf_engine *engine, int wd,
                                          uint64_t number)
 {
@@ -352,21 +358,22 @@ struct hf_file_watch *hf_file_inotify_next(const struct hf_engine *engine,
                                             : next_of_dir(engine, wd, 0);
 }
 
-/* Is ${wd} that of a watch, or that of a directory above all of them? */
+/* Returns whether ${wd} belongs to a watch, or to a directory above all of
+ * them. */
 static bool is_used(const struct hf_engine *engine, int wd)
 {
     return wd == engine->inotify.root_wd || wd == engine->inotify.locks_wd ||
            hf_file_inotify_next(engine, wd, NULL) != NULL;
 }
 
-/* Have inotify watch ${wd} no longer, unless it is used. */
+/* Stop watching ${wd}, unless it is used. */
 static void remove_wd(struct hf_engine *engine, int wd)
 {
     if (wd >= 0 && !is_used(engine, wd))
         (void)inotify_rm_watch(engine->inotify.inotify_fd, wd);
 }
 
-/* Does a queue watch want the names in the directory ${wd}? */
+/* Returns whether a queue watch needs the names in the directory ${wd}. */
 static bool are_names_wanted(const struct hf_engine *engine, int wd)
 {
     const struct hf_file_watch *watch = hf_file_inotify_next(engine, wd, NULL);
@@ -379,10 +386,11 @@ static bool are_names_wanted(const struct hf_engine *engine, int wd)
 /* ----------------------------------------------------- arming, disarming -- */
 
 /* Watch the directory of ${watch}.  A ticket appears in a queue by a rename.
- * One that goes hangs up its FIFO; but a ticket of this session, or one far
- * behind, has no FIFO watch, so its name is watched, too.  Participants do
- * without that (.has_own is not set): the core watches each of its own, and
- * every leave would wake all others once more. */
+ * When a ticket goes, its FIFO hangs up; but a ticket of this session, or one
+ * far behind, has no FIFO watch, so the removal of its name is watched, too.
+ * For participants this is not needed (.has_own is not set): the core watches
+ * each of its own participants, and otherwise every leave would wake all others
+ * once more. */
 static int watch_own_directory(const struct hf_file_watch *watch)
 {
     struct hf_engine *engine = watch->engine;
@@ -398,11 +406,11 @@ static int watch_own_directory(const struct hf_file_watch *watch)
     return watch_directory(engine, path, mask);
 }
 
-/* The directories above those of queues, from the lowest up. */
+/* The directories above that of a queue, from the lowest up. */
 enum level { LEVEL_LOCKS, LEVEL_ROOT, LEVEL_PARENT, LEVELS };
 
-/* Set ${path} to the directory of that ${level}.  Returns the name of what is
- * in it on the way to the directory ${dir_name}. */
+/* Set ${path} to the directory at that ${level}.  Returns the name of what must
+ * be in it on the way to the directory ${dir_name}. */
 static const char *path_above(const struct hf_engine *engine, enum level level,
                               const char *dir_name, char path[HF_PATH_BYTES])
 {
@@ -416,14 +424,14 @@ static const char *path_above(const struct hf_engine *engine, enum level level,
     case LEVEL_ROOT:
         (void)snprintf(path, HF_PATH_BYTES, "%s", root);
         return HF_FILE_LOCKS;
-    default: /* with a slash at its end */
+    default: /* LEVEL_PARENT; the path ends with a slash */
         (void)snprintf(path, HF_PATH_BYTES, "%.*s", (int)(name - root), root);
         return name;
     }
 }
 
-/* Watch the nearest directory above that of the queue ${watch} that is there,
- * for the name that it has to have next. */
+/* Watch the lowest directory above that of the queue ${watch} that exists, for
+ * the name that must appear in it next. */
 static int watch_above(struct hf_file_watch *watch)
 {
     char path[HF_PATH_BYTES];
@@ -439,10 +447,12 @@ static int watch_above(struct hf_file_watch *watch)
     return wd;
 }
 
-/* Watch an open FIFO by its descriptor, because its path may name another file
- * by now.  Its link count and its times are reported.  Watch the link of a
- * barrier at its path, and what is above the directory of a queue.  -1: it
- * cannot be watched, or need not be.  ${missing}: there is no directory. */
+/* Watch the FIFO, the link, or the directory above, of ${watch}.  An open FIFO
+ * is watched by its descriptor, because its path may name another file by now;
+ * changes of its link count and its times are reported.  The link of a barrier
+ * is watched at its path.  For a queue, what is above its directory is watched.
+ * ${missing}: the directory does not exist.  Returns -1 if it cannot be watched
+ * or need not be. */
 static int watch_inode(struct hf_file_watch *watch, bool missing)
 {
     struct hf_engine *engine = watch->engine;
@@ -466,7 +476,8 @@ static int watch_inode(struct hf_file_watch *watch, bool missing)
     return hf_file_sys_inotify_add(engine->inotify.inotify_fd, path, mask);
 }
 
-/* Does inotify watch all of ${watch}, and the directories above it? */
+/* Returns whether inotify watches all that ${watch} needs, and the directories
+ * above it. */
 static bool is_watched(const struct hf_file_watch *watch, bool missing)
 {
     const struct hf_file_inotify *inotify = &watch->engine->inotify;
@@ -474,7 +485,7 @@ static bool is_watched(const struct hf_file_watch *watch, bool missing)
 
     if (watch->kind != HF_FILE_WATCH_QUEUE)
         return watch->wd >= 0 && watch->dir_wd >= 0 && above;
-    /* Where "locks" is missing too, nothing below it can be moved. */
+    /* If "locks" is missing, too, nothing below it can be moved. */
     if (missing)
         return watch->wd >= 0 &&
                (above || watch->as.queue.awaited != watch->dir_name);
@@ -482,8 +493,8 @@ static bool is_watched(const struct hf_file_watch *watch, bool missing)
            (watch->wd >= 0 || !watch->as.queue.empty);
 }
 
-/* The timer takes the place of inotify, and a warning says so once.  False if
- * it cannot be had. */
+/* Use the timer in place of inotify, and log a warning once.  Returns false if
+ * there is no timer. */
 static bool use_timer(struct hf_engine *engine)
 {
     if (!engine->inotify.warned)
@@ -498,7 +509,8 @@ static bool use_timer(struct hf_engine *engine)
     return hf_file_inotify_start_timer(engine);
 }
 
-/* Set the state; a watch that is TO_ARM stays so, and in its list. */
+/* Set the state; but a watch that is HF_FILE_WATCH_TO_ARM stays so, and stays
+ * in its list. */
 static void set_state(struct hf_file_watch *watch,
                       enum hf_file_watch_state state)
 {
@@ -507,8 +519,8 @@ static void set_state(struct hf_file_watch *watch,
         watch->state = state;
 }
 
-/* No queue watch is left that wants the names in the directory ${wd}, at
- * ${path}: they are not reported any more. */
+/* Stop the reports about names in the directory ${wd}, at ${path}, if no queue
+ * watch needs them any more. */
 static void release_directory(struct hf_engine *engine, int wd,
                               const char *path)
 {
@@ -523,12 +535,12 @@ static void release_directory(struct hf_engine *engine, int wd,
         engine->inotify.inotify_fd, path,
         IN_MOVE_SELF | IN_ONLYDIR |
             (wd == engine->inotify.root_wd ? ROOT_EVENTS : 0));
-    if (again != wd) /* another directory by now */
+    if (again != wd) /* another directory is at the path by now */
         remove_wd(engine, again);
 }
 
-/* ${watch} uses ${wd} and ${dir_wd} no longer, which it had as .wd and .dir_wd;
- * -1: it had none, or still has it. */
+/* Release the watch descriptors ${wd} and ${dir_wd}, which ${watch} no longer
+ * has as .wd and .dir_wd.  -1: there was none, or it still has it. */
 static void release_wds(const struct hf_file_watch *watch, int wd, int dir_wd)
 {
     struct hf_engine *engine = watch->engine;
@@ -561,7 +573,7 @@ bool hf_file_inotify_arm(struct hf_file_watch *watch)
         set_wds(watch, watch_inode(watch, missing), dir_wd);
         release_wds(watch, watch->wd != wd_before ? wd_before : -1,
                     dir_wd != dir_before ? dir_before : -1);
-        /* The first time, or the root directory was missing before. */
+        /* the first time, or if the root directory was missing */
         if (engine->inotify.root_wd < 0 || engine->inotify.locks_wd < 0)
             hf_file_inotify_watch_root(engine);
     }
@@ -588,7 +600,7 @@ static void on_closed(uv_handle_t *handle)
     hf_file_handle_closed(handle->data);
 }
 
-/* Close ${*fd} and its handle, if it is open. */
+/* Close ${*fd} and its handle, unless it is -1. */
 static void close_one(struct hf_engine *engine, int *fd, uv_poll_t *poll)
 {
     if (*fd < 0)

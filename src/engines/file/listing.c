@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A directory, read with getdents64() into a sorted array of tickets.  Payloads
- * are read afterwards, and only those that are needed.
+ * See listing.h.  The directory is read with getdents64() into a sorted array
+ * of tickets.  Payloads are read afterwards, and only those that are needed.
  */
 #include "engines/file/listing.h"
 
@@ -20,8 +20,8 @@
 #define BUFFER_BYTES 8192
 #define FIRST_CAPACITY 8
 
-/* How often a directory is read again because a ticket in some directory was
- * given another name meanwhile. */
+/* How often a directory is read again because a ticket of some directory was
+ * renamed meanwhile. */
 #define TRIES 64
 
 struct hf_file_listing *hf_file_listing_new(const char *dir_name,
@@ -79,7 +79,7 @@ static hf_status append(struct hf_file_ticket_list *list,
     return HF_OK;
 }
 
-/* Does ${listing} show tickets of this kind? */
+/* Returns whether ${listing} has tickets of this kind. */
 static bool is_in_scope(const struct hf_file_listing *listing,
                         const struct hf_ticket *ticket)
 {
@@ -89,8 +89,8 @@ static bool is_in_scope(const struct hf_file_listing *listing,
            participant == (listing->scope == HF_LISTING_PARTICIPANTS);
 }
 
-/* Enter the ticket or payload that ${file} is, if it is one that the listing
- * shows. */
+/* Add the ticket or payload that ${file} is, if the listing has such
+ * tickets. */
 static hf_status add_file(struct hf_file_listing *listing, const char *file,
                           const char *path, struct hf_error *error)
 {
@@ -108,7 +108,7 @@ static hf_status add_file(struct hf_file_listing *listing, const char *file,
     case HF_FILE_NAME_NEW_PAYLOAD:
         return append(&listing->new_payloads, &ticket, path, error);
     case HF_FILE_NAME_OTHER:
-        break; /* not of a ticket: ignored */
+        break; /* does not belong to a ticket: ignored */
     }
     return HF_OK;
 }
@@ -120,15 +120,15 @@ static void sort(struct hf_file_ticket_list *list)
               hf_ticket_compare);
 }
 
-/* The ticket behind ${ticket}, if that is the same ticket under its other name,
- * during a downgrade; else NULL. */
+/* Returns the ticket behind ${ticket} if it is the same ticket under its other
+ * name, during a downgrade; else NULL. */
 static struct hf_ticket *reader_of(struct hf_ticket *ticket)
 {
     return hf_ticket_id_equal(&ticket[0].id, &ticket[1].id) ? &ticket[1] : NULL;
 }
 
-/* Show a ticket that has both names as a writer: it is about to lose that name,
- * and the sessions that wait for it are woken by that. */
+/* Show a ticket that has both names as a writer.  The name of the writer is
+ * about to be removed, and that will wake the sessions that wait for it. */
 static void drop_reader_names(struct hf_file_listing *listing)
 {
     struct hf_file_ticket_list *list = &listing->tickets;
@@ -192,7 +192,7 @@ hf_status hf_file_listing_read(struct hf_file_listing *listing, int dir,
                         "%s changes faster than it can be listed", path);
 }
 
-/* Add READY, if it is there. */
+/* Add READY as a ticket, if it is there. */
 static hf_status read_ready(struct hf_file_listing *listing, int dir,
                             const char *path, struct hf_error *error)
 {
@@ -227,8 +227,8 @@ void hf_file_listing_clear(struct hf_file_listing *listing)
     listing->complete = false;
 }
 
-/* The item of the sorted ${list} that is the same ticket as ${ticket}, or NULL.
- */
+/* Returns the item of the sorted ${list} that has the position and id of
+ * ${ticket}, or NULL. */
 static struct hf_ticket *find(const struct hf_file_ticket_list *list,
                               const struct hf_ticket *ticket)
 {

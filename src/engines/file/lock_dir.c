@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The directory of a lock: giving back its lock, and removing it.  One that is
- * empty goes by rmdir() alone; else the files of dead owners are removed first.
- * The cache is a small array that is searched from its beginning.  The least
- * recently used item leaves first.
+ * See lock_dir.h.  An empty directory is removed by rmdir() alone; otherwise
+ * the files of dead owners are removed first.  The cache is a small array that
+ * is searched from its beginning; the item that was used least recently leaves
+ * first.
  */
 #include "engines/file/lock_dir.h"
 
@@ -30,7 +30,7 @@ void hf_file_lock_dir_unlock(struct hf_file_root_dir *root_dir,
         hf_file_flock_wake(hf_file_token_counter_futex(counter, dir_name));
 }
 
-/* Is the directory ${dir} the one at ${path}? */
+/* Returns whether the directory ${dir} is the one at ${path}. */
 static bool is_same_dir(int dir, const char *path)
 {
     struct stat open_one, at_path;
@@ -41,8 +41,8 @@ static bool is_same_dir(int dir, const char *path)
            open_one.st_ino == at_path.st_ino;
 }
 
-/* Remove all that dead owners have left in the directory, whose lock we have.
- * False if a living owner has a ticket in it, or if that is unknown. */
+/* Remove all that dead owners have left in the directory, whose lock we hold.
+ * Returns false if a living owner has a ticket in it, or if that is unknown. */
 static bool remove_dead(struct hf_file_root_dir *root_dir,
                         struct hf_file_listing *listing, int dir)
 {
@@ -76,9 +76,9 @@ void hf_file_lock_dir_remove_unused(struct hf_file_root_dir *root_dir,
     struct hf_file_listing *listing;
 
     if (hf_file_sys_flock(dir, LOCK_EX | LOCK_NB) != 0)
-        return; /* somebody uses it */
+        return; /* somebody uses the directory */
     hf_file_root_settings_path(root_dir->settings, dir_name, NULL, path);
-    /* Not if another directory is at the path by now. */
+    /* not if another directory is at the path by now */
     if (is_same_dir(dir, path) && hf_file_sys_rmdir(path) != 0 &&
         errno == ENOTEMPTY) {
         listing = hf_file_listing_new(dir_name, HF_LISTING_ALL);
@@ -91,7 +91,8 @@ void hf_file_lock_dir_remove_unused(struct hf_file_root_dir *root_dir,
 
 /* ------------------------------------------------------------- the cache -- */
 
-/* The item of ${dir_name}, or HF_DIR_CACHE_MAX. */
+/* Returns the index of ${dir_name}; HF_DIR_CACHE_MAX if the cache does not have
+ * it. */
 static size_t index_of(const struct hf_file_dir_cache *dir_cache,
                        const char *dir_name)
 {
@@ -117,7 +118,7 @@ hf_file_dir_cache_take(struct hf_file_dir_cache *dir_cache,
     return lock_dir;
 }
 
-/* Free the item ${i}: close its directory, and remove it if nobody uses it. */
+/* Empty the item ${i}: close its directory, and remove it if nobody uses it. */
 static void drop_item(struct hf_file_dir_cache *dir_cache, size_t i)
 {
     struct hf_file_lock_dir *lock_dir = &dir_cache->items[i].lock_dir;
@@ -131,7 +132,8 @@ static void drop_item(struct hf_file_dir_cache *dir_cache, size_t i)
     dir_cache->items[i].dir_name[0] = '\0';
 }
 
-/* A free item, else the one whose last use is longest ago. */
+/* Returns the index of a free item; if there is none, of the item whose last
+ * use is longest ago. */
 static size_t least_recently_used(const struct hf_file_dir_cache *dir_cache)
 {
     size_t found = 0;
@@ -154,7 +156,7 @@ void hf_file_dir_cache_put(struct hf_file_dir_cache *dir_cache,
     assert(dir_name[0] != '\0');
     if (lock_dir.fd < 0)
         return;
-    if (i < HF_DIR_CACHE_MAX) { /* another request used it meanwhile */
+    if (i < HF_DIR_CACHE_MAX) { /* another request has put it in meanwhile */
         hf_file_descriptors_close((*dir_cache->root_dir)->descriptors,
                                   &dir_cache->items[i].lock_dir.fd);
     } else {
@@ -173,7 +175,7 @@ void hf_file_dir_cache_ticket_gone(struct hf_file_dir_cache *dir_cache,
     char path[HF_PATH_BYTES];
     int dir;
 
-    /* Without a root directory there is nothing to remove. */
+    /* without a root directory there is nothing to remove */
     if (root_dir == NULL || index_of(dir_cache, dir_name) < HF_DIR_CACHE_MAX)
         return;
     hf_file_root_settings_path(root_dir->settings, dir_name, NULL, path);

@@ -3,9 +3,9 @@
  * Requests that need the lock of a directory: HF_REQUEST_ENQUEUE,
  * HF_REQUEST_NEW_GENERATION, HF_REQUEST_CLEAR_FLAG of READY,
  * HF_REQUEST_WRITE_SUCCESS, and HF_REQUEST_READ_SUCCESS of a holder.  The
- * calling thread carries them out where it need neither wait nor open the root
- * directory anew; else they become jobs of the worker thread.  And
- * HF_REQUEST_END, which waits for the last job.
+ * calling thread carries them out if it need not wait or open the root
+ * directory again; otherwise they become jobs of the worker thread.
+ * HF_REQUEST_END is here as well, because it waits for the last job.
  */
 #include <assert.h>
 #include <errno.h>
@@ -23,8 +23,8 @@
 #include "engines/file/ticket_file.h"
 #include "engines/file/ticket_watch.h"
 
-/* The ticket that ${result} has made, with its FIFOs; NULL if memory runs
- * out. */
+/* Make the ticket of this session for the files that ${result} has.  Returns
+ * NULL if memory runs out. */
 static struct hf_file_ticket *
 own_ticket_new(const struct hf_file_locked_section_result *result,
                struct hf_error *error)
@@ -48,8 +48,8 @@ own_ticket_new(const struct hf_file_locked_section_result *result,
     return own_ticket;
 }
 
-/* Enter the ticket that ${result} has made as one of this session, and answer.
- * All that ${result} owns is taken over. */
+/* Add the ticket that ${result} has made to those of this session, and answer.
+ * Takes over all that ${result} owns. */
 static void adopt_ticket(struct hf_engine *engine, struct hf_request *request,
                          struct hf_file_locked_section_result *result)
 {
@@ -68,7 +68,7 @@ static void adopt_ticket(struct hf_engine *engine, struct hf_request *request,
         hf_file_descriptors_close(&engine->descriptors, &result->blocker_fifo);
         hf_file_fail(engine, request, HF_FAILURE_FATAL, &error);
     } else {
-        /* A ticket of this session needs no FIFO watch. */
+        /* a ticket of this session needs no FIFO watch */
         if (own_ticket->probed_fifo >= 0 &&
             hf_file_own_ticket(engine, &own_ticket->probed) != NULL)
             hf_file_descriptors_close(&engine->descriptors,
@@ -83,8 +83,8 @@ static void adopt_ticket(struct hf_engine *engine, struct hf_request *request,
     hf_file_listing_unref(listing);
 }
 
-/* Answer the start of a generation; with too few participants it is to be asked
- * for again. */
+/* Answer the start of a generation.  If there were too few participants, it
+ * fails as RETRY. */
 static void
 answer_generation(struct hf_engine *engine, struct hf_request *request,
                   const struct hf_file_locked_section_result *result)
@@ -119,8 +119,8 @@ static void answer_success(struct hf_engine *engine, struct hf_request *request,
     }
 }
 
-/* Answer a request whose locked section is done, with HF_LOCKED_SECTION_DONE or
- * HF_LOCKED_SECTION_FAILED.  All that ${result} owns is taken over. */
+/* Answer a request whose locked section has ended with HF_LOCKED_SECTION_DONE
+ * or HF_LOCKED_SECTION_FAILED.  Takes over all that ${result} owns. */
 static void answer_done(struct hf_engine *engine, struct hf_request *request,
                         enum hf_file_locked_section_answer answer,
                         struct hf_file_locked_section_result *result,
@@ -139,9 +139,9 @@ static void answer_done(struct hf_engine *engine, struct hf_request *request,
         adopt_ticket(engine, request, result);
 }
 
-/* If the worker has opened the root directory anew, the engine uses that one
- * too.  A job that was under way meanwhile, and takes no number, still has the
- * old one. */
+/* If the worker has opened the root directory again for ${job}, let the engine
+ * use that one, too.  Another job may still have the old one; it does not
+ * change the engine's. */
 static void adopt_root_dir(struct hf_engine *engine, struct hf_file_job *job)
 {
     if (job->root_dir->number <= engine->root_dir->number)
@@ -169,7 +169,7 @@ static void warn_not_durable(struct hf_engine *engine)
                      counter->cause.text);
 }
 
-/* Take ${job} out of .jobs of the engine. */
+/* Remove ${job} from .jobs of the engine. */
 static void unlist_job(struct hf_engine *engine, struct hf_file_job *job)
 {
     struct hf_file_job **link = &engine->jobs;
@@ -179,8 +179,8 @@ static void unlist_job(struct hf_engine *engine, struct hf_file_job *job)
     *link = job->next_of_engine;
 }
 
-/* Answer the request of ${job}, which is done, and free it.  A removal that was
- * asked for meanwhile is carried out then. */
+/* Answer the request of ${job}, which is done, and free it.  Then carry out the
+ * removal that was requested meanwhile, if any. */
 static void finish_job(struct hf_engine *engine, struct hf_file_job *job)
 {
     struct hf_request *remove_request;
@@ -191,8 +191,8 @@ static void finish_job(struct hf_engine *engine, struct hf_file_job *job)
                           job->lock_dir);
     job->lock_dir.fd = -1;
     answer_done(engine, job->request, job->answer, &job->result, &job->error);
-    /* Only now, because an end of the session that is asked for in the answer
-     * has to wait for the rest of this. */
+    /* Only now, because the core may end the session when it gets the answer,
+     * and that must wait for this job. */
     remove_request = job->remove_request;
     unlist_job(engine, job);
     hf_file_job_free(job);
@@ -205,8 +205,8 @@ static void finish_job(struct hf_engine *engine, struct hf_file_job *job)
 /* HF_REQUEST_END: the session gives up its tickets.  It waits for the jobs of
  * the worker thread, because one of them may be about to make a ticket. */
 
-/* The watches end before the tickets, so that the core gets no event for them.
- */
+/* Remove all tickets.  The watches are ended first, so that the core gets no
+ * events for them. */
 static void end_all(struct hf_engine *engine)
 {
     struct hf_file_ticket *own_ticket;
@@ -230,8 +230,8 @@ static void finish_end(struct hf_engine *engine)
     hf_file_answer(engine, end, HF_EVENT_CLOSED);
 }
 
-/* Jobs are done: finish each, then the end of the session if it waits for the
- * last. */
+/* Jobs are done: finish each; then the end of the session, if it waits for the
+ * last job. */
 static void on_jobs_done(uv_async_t *async)
 {
     struct hf_engine *engine = async->data;
@@ -270,7 +270,7 @@ static void submit(struct hf_engine *engine, struct hf_request *request,
     hf_file_worker_submit(&engine->worker, job);
 }
 
-/* Name the ticket of the holder that asks about the success. */
+/* Set the ticket of the holder that reads or writes the success. */
 static void set_holder(struct hf_engine *engine,
                        const struct hf_request *request,
                        struct hf_file_locked_section_args *args)
@@ -342,7 +342,7 @@ void hf_file_enqueue(struct hf_engine *engine, struct hf_request *request)
     if (hf_file_listing_find(listing, &request->ticket, &there)) {
         hf_file_answer_queue(engine, request, own_ticket, HF_EVENT_ENQUEUED,
                              listing);
-    } else { /* somebody has removed it */
+    } else { /* somebody has removed the ticket */
         (void)hf_file_remove_own(engine, own_ticket);
         hf_file_run_locked(engine, request);
         hf_file_queue_watches_changed(engine, listing->dir_name);

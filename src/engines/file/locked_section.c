@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The frame of a locked section: open and lock the directory, run the part that
- * is asked for, and unlock.  If somebody removes the directory meanwhile, try
- * again.
+ * The frame of a locked section: opens and locks the directory, calls the
+ * function that does the work, and unlocks.  If somebody removes the directory
+ * meanwhile, tries again.
  */
 #include "engines/file/locked_section.h"
 
@@ -18,14 +18,13 @@
 #include "engines/file/locked_section_work.h"
 #include "engines/file/syscalls.h"
 
-/* How often the directory may turn out to be gone or another one between the
- * open and the lock.  Each time somebody has left the lock's queue empty
- * meanwhile. */
+/* How often the directory may be removed or replaced between the open and the
+ * lock.  Each time somebody has left the queue of the lock empty meanwhile. */
 #define TRIES 64
 
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
 
-/* Give back the lock of the directory, which stays open. */
+/* Release the flock() of the directory, which stays open. */
 static void unlock(struct hf_file_locked_section *s)
 {
     hf_file_lock_dir_unlock(s->root_dir, s->args->dir_name, s->lock_dir->fd,
@@ -39,8 +38,8 @@ static void unlock_and_close(struct hf_file_locked_section *s)
     hf_file_descriptors_close(s->root_dir->descriptors, &s->lock_dir->fd);
 }
 
-/* Make the directory if a ticket is to be put into it.  ${created} is false if
- * it was there. */
+/* Make the directory if a ticket is to be added.  ${created} is false if it was
+ * there. */
 static enum hf_file_locked_section_answer
 make_dir(struct hf_file_locked_section *s, bool *created)
 {
@@ -49,15 +48,15 @@ make_dir(struct hf_file_locked_section *s, bool *created)
         return HF_LOCKED_SECTION_DONE;
     *created = hf_file_sys_mkdir(s->path, s->root_dir->settings->dir_mode) == 0;
     if (!*created && errno == ENOENT)
-        return HF_LOCKED_SECTION_STALE; /* ROOT/locks is not there */
+        return HF_LOCKED_SECTION_STALE; /* ROOT/locks does not exist */
     if (!*created && errno != EEXIST)
         return hf_file_locked_section_fail(s, "create");
     return HF_LOCKED_SECTION_DONE;
 }
 
-/* The directory is not there.  For an enqueue, which has just made it, somebody
- * has removed it again as unused: try again.  For anything else nobody is
- * there. */
+/* Returns the answer if the directory does not exist.  An enqueue has just made
+ * it, so somebody has removed it as unused: try again.  For any other section
+ * it means that there are no tickets. */
 static enum hf_file_locked_section_answer
 answer_no_dir(const struct hf_file_locked_section *s)
 {
@@ -100,12 +99,12 @@ open_dir(struct hf_file_locked_section *s)
     if (hf_file_safe_path_check(&s->root_dir->policy, &status, s->path,
                                 s->error) == HF_OK)
         return HF_LOCKED_SECTION_DONE;
-    /* Close it, so that it is not used later without another check. */
+    /* close it, so that it is not used later without a check */
     hf_file_descriptors_close(s->root_dir->descriptors, &lock_dir->fd);
     return HF_LOCKED_SECTION_FAILED;
 }
 
-/* Is the open directory the one that is at its path? */
+/* Returns whether the open directory is still the one at its path. */
 static bool is_current(const struct hf_file_locked_section *s)
 {
     struct stat status;
@@ -115,7 +114,7 @@ static bool is_current(const struct hf_file_locked_section *s)
            status.st_ino == s->lock_dir->inode;
 }
 
-/* Take the lock of the open directory, and wait for it as the arguments say.
+/* Take the flock() of the open directory, and wait for it as the arguments say.
  * The futex is in the page of the counter, which may be touched only while the
  * counter is current. */
 static enum hf_file_flock_answer
@@ -133,8 +132,8 @@ wait_for_flock(struct hf_file_locked_section *s)
                               s->error);
 }
 
-/* Open and lock the directory that is at the path.  With HF_LOCKED_SECTION_DONE
- * it is locked. */
+/* Open the directory at the path and lock it.  It is locked after
+ * HF_LOCKED_SECTION_DONE. */
 static enum hf_file_locked_section_answer lock(struct hf_file_locked_section *s)
 {
     enum hf_file_locked_section_answer answer;
@@ -163,9 +162,8 @@ static enum hf_file_locked_section_answer lock(struct hf_file_locked_section *s)
     return HF_LOCKED_SECTION_AGAIN;
 }
 
-/* Lock the directory and do the work.  A failure counts as such only if the
- * directory is still there, because every call fails in one that was removed.
- */
+/* Lock the directory and do the work.  A failure counts only if the directory
+ * is still at its path, because in a removed directory every call fails. */
 static enum hf_file_locked_section_answer
 run_once(struct hf_file_locked_section *s)
 {
@@ -191,7 +189,7 @@ run_once(struct hf_file_locked_section *s)
         answer = hf_file_locked_section_enqueue(s);
     }
     if (answer == HF_LOCKED_SECTION_FAILED && !is_current(s)) {
-        unlock_and_close(s); /* removed meanwhile */
+        unlock_and_close(s); /* it was removed meanwhile */
         return HF_LOCKED_SECTION_AGAIN;
     }
     unlock(s);
@@ -200,7 +198,7 @@ run_once(struct hf_file_locked_section *s)
     return answer;
 }
 
-/* run_once() until the directory stays in its place. */
+/* Call run_once() until the directory stays at its path. */
 static enum hf_file_locked_section_answer
 run_tries(struct hf_file_locked_section *s)
 {

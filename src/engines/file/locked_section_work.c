@@ -2,16 +2,16 @@
 /*
  * The work of a locked section, under the lock of the directory.
  *
- * An enqueue makes a ticket under the next number.  The ticket is made under a
+ * An enqueue makes a ticket with the next number.  The ticket is made under a
  * temporary name, opened and locked, and appears in one step by a rename.  Then
- * the queue is listed.  What needs no lock is done after it is given back: dead
+ * the queue is listed.  What needs no lock is done after the unlock: dead
  * tickets ahead are removed, and the payload of the first ticket is read.
  *
  * A double barrier has two sections.  One starts a generation: it counts the
- * participants that are alive and puts the next number into READY.  The other
+ * participants that are alive and writes the next number into READY.  The other
  * removes READY when no participant is left.  READY is made under a temporary
- * name and takes the place of the last one by a rename, so there always is the
- * one or the other.
+ * name and replaces the old one by a rename, so that one of the two is always
+ * there.
  */
 #include "engines/file/locked_section_work.h"
 
@@ -39,8 +39,9 @@ hf_file_locked_section_fail(struct hf_file_locked_section *s, const char *what)
     return HF_LOCKED_SECTION_FAILED;
 }
 
-/* Take the next number, which is the place of the ticket in the queue and its
- * token.  A reservation waits for the disk. */
+/* Take the next number, which is the position of the ticket in the queue and
+ * its token.  If a block of numbers must be reserved, this waits for the
+ * disk. */
 static enum hf_file_locked_section_answer
 take_number(struct hf_file_locked_section *s)
 {
@@ -82,8 +83,9 @@ take_number(struct hf_file_locked_section *s)
 
 #define OWNER_FLAGS (O_RDWR | O_NONBLOCK | O_NOFOLLOW)
 
-/* If the directory's name has a digest, the directory must be that of this very
- * lock: two locks never share one, even if SHA-256 were broken. */
+/* If the directory's name has a digest, check that the directory belongs to
+ * this very lock, so that two locks never share one, even if SHA-256 were
+ * broken. */
 static enum hf_file_locked_section_answer
 check_name(struct hf_file_locked_section *s)
 {
@@ -110,7 +112,7 @@ check_name(struct hf_file_locked_section *s)
     return HF_LOCKED_SECTION_FAILED;
 }
 
-/* Make the FIFO under its temporary name.  0, or -1 with errno. */
+/* Make the FIFO under its temporary name.  Returns 0, or -1 with errno. */
 static int make_fifo(struct hf_file_locked_section *s)
 {
     mode_t mode = s->root_dir->settings->file_mode;
@@ -120,14 +122,14 @@ static int make_fifo(struct hf_file_locked_section *s)
         return 0;
     if (errno != EEXIST)
         return -1;
-    /* Left by a process that was killed right here. */
+    /* left by a process that was killed at this point */
     if (hf_file_sys_unlinkat(dir, HF_NEW_FILE) != 0)
         return -1;
     return hf_file_sys_mkfifoat(dir, HF_NEW_FILE, mode);
 }
 
 /* Open and lock the FIFO, and note its time.  Nobody tests or touches it under
- * its temporary name.  0, or -1 with errno. */
+ * its temporary name.  Returns 0, or -1 with errno. */
 static int open_fifo(struct hf_file_locked_section *s)
 {
     const struct hf_file_root_settings *settings = s->root_dir->settings;
@@ -141,7 +143,7 @@ static int open_fifo(struct hf_file_locked_section *s)
     return hf_file_sys_flock(fd, LOCK_EX | LOCK_NB);
 }
 
-/* Make the payload and the FIFO.  The ticket exists from the rename on. */
+/* Make the payload and the FIFO.  From the rename on, the ticket exists. */
 static enum hf_file_locked_section_answer
 make_ticket(struct hf_file_locked_section *s)
 {
@@ -207,8 +209,8 @@ hf_file_locked_section_enqueue(struct hf_file_locked_section *s)
     return HF_LOCKED_SECTION_DONE;
 }
 
-/* Take the ticket at ${index}, which has just been removed, out of the listing.
- * If it was a writer's, a read ticket may be in its place by now, so the
+/* Remove the ticket at ${index}, whose files were just removed, from the
+ * listing.  If it was a writer's, a read ticket may have replaced it, so the
  * directory is read again. */
 static hf_status drop_dead_at(struct hf_file_locked_section *s, size_t index)
 {
@@ -222,10 +224,11 @@ static hf_status drop_dead_at(struct hf_file_locked_section *s, size_t index)
                                 &s->root_dir->counter, s->error);
 }
 
-/* Remove the dead tickets that are in the way, so that a list never shows a
- * lock as taken that nobody has.  The rule of the core says which ticket is in
- * the way.  It names the nearest, so a queue of living owners costs one probe,
- * and the FIFO of that ticket is kept for its watch. */
+/* Remove the dead tickets that the new ticket would wait for, so that a list
+ * never shows a lock as taken that nobody has.  hf_admission_decide() says for
+ * which ticket it waits.  That is the nearest one, so if the owners in the
+ * queue are alive, one probe is enough.  The FIFO of that ticket is kept for
+ * its watch. */
 static hf_status drop_dead_ahead(struct hf_file_locked_section *s)
 {
     struct hf_file_listing *listing = s->result->listing;
@@ -235,7 +238,7 @@ static hf_status drop_dead_ahead(struct hf_file_locked_section *s)
     bool found;
 
     if (s->args->ticket.kind == HF_TICKET_PARTICIPANT)
-        return HF_OK; /* nobody is in the way of a participant */
+        return HF_OK; /* a participant waits for nobody */
     for (size_t left = listing->tickets.count; left > 0 && status == HF_OK;
          left--) {
         struct hf_snapshot snapshot = hf_file_listing_snapshot(listing);
@@ -251,7 +254,7 @@ static hf_status drop_dead_ahead(struct hf_file_locked_section *s)
                                &s->result->blocker_fifo,
                                &unused) != HF_OWNER_DEAD ||
             hf_file_fifo_and_payload_remove(path, &found, &unused) != HF_OK)
-            break; /* alive, or its watch will report the error */
+            break; /* it is alive, or a watch of it will report the error */
         status = drop_dead_at(
             s, (size_t)(admission.nearest - listing->tickets.items));
     }
@@ -267,7 +270,8 @@ hf_file_locked_section_finish_enqueue(struct hf_file_locked_section *s)
     bool first = tickets->count > 0 &&
                  hf_ticket_id_equal(&tickets->items[0].id, &s->args->ticket.id);
 
-    if (status == HF_OK) /* the payload of our own ticket is known */
+    /* if our own ticket is the first, its payload is known */
+    if (status == HF_OK)
         status = hf_file_listing_read_texts(listing, s->lock_dir->fd, s->path,
                                             first ? 0 : 1, s->error);
     if (status == HF_OK)
@@ -278,8 +282,8 @@ hf_file_locked_section_finish_enqueue(struct hf_file_locked_section *s)
 
 /* ------------------------------------------------------- double barriers -- */
 
-/* Is the owner of the participant at ${index} alive?  HF_OK with ${alive}.  A
- * dead one is removed. */
+/* Check whether the owner of the participant at ${index} is alive, and if not,
+ * remove the participant.  After HF_OK, ${alive} has the result. */
 static hf_status probe_participant(struct hf_file_locked_section *s,
                                    size_t index, bool *alive)
 {
@@ -301,8 +305,8 @@ static hf_status probe_participant(struct hf_file_locked_section *s,
     return HF_OK;
 }
 
-/* Add to .participants, up to ${max}, the living participants other than that
- * at ${own_index}; SIZE_MAX: all of them. */
+/* Count in .participants the living participants other than the one at
+ * ${own_index} (SIZE_MAX: all), up to ${max}. */
 static hf_status count_others(struct hf_file_locked_section *s,
                               size_t own_index, uint32_t max)
 {
@@ -330,8 +334,8 @@ static hf_status list_participants(struct hf_file_locked_section *s)
                                 &s->root_dir->counter, s->error);
 }
 
-/* Count the living participants, up to the number that is asked for, if the one
- * that asks is among them; else .participants is 0. */
+/* Count the living participants, up to the number that is needed.
+ * .participants is 0 if the participant that asks is not among them. */
 static hf_status count_participants(struct hf_file_locked_section *s)
 {
     struct hf_snapshot snapshot;
@@ -351,20 +355,21 @@ static hf_status count_participants(struct hf_file_locked_section *s)
     return count_others(s, own_index, s->args->limit);
 }
 
-/* Make a symbolic link under the temporary name.  0, or -1 with errno. */
+/* Make a symbolic link under the temporary name.  Returns 0, or -1 with
+ * errno. */
 static int make_temporary(int dir, const char *text)
 {
     if (hf_file_sys_symlinkat(text, dir, HF_NEW_FILE) == 0)
         return 0;
     if (errno != EEXIST)
         return -1;
-    /* Left by a process that was killed right here. */
+    /* left by a process that was killed at this point */
     if (hf_file_sys_unlinkat(dir, HF_NEW_FILE) != 0)
         return -1;
     return hf_file_sys_symlinkat(text, dir, HF_NEW_FILE);
 }
 
-/* Put READY with the new number in the place of the last one. */
+/* Replace READY by one with the new number. */
 static enum hf_file_locked_section_answer
 make_ready(struct hf_file_locked_section *s)
 {
@@ -413,7 +418,8 @@ hf_file_locked_section_clear_ready(struct hf_file_locked_section *s)
 
 /* --------------------------------------------------------------- success -- */
 
-/* A ticket is gone when its FIFO is not at its path any more. */
+/* Returns whether the ticket of the holder is there: its FIFO is at its
+ * path. */
 static bool holder_is_present(const struct hf_file_locked_section *s)
 {
     struct stat status;
@@ -424,9 +430,9 @@ static bool holder_is_present(const struct hf_file_locked_section *s)
            status.st_ino == s->args->holder_inode;
 }
 
-/* A holder whose ticket was removed may have a successor.  The successor reads
- * under the lock too, so it sees what was written while the ticket was there.
- */
+/* If the holder's ticket was removed, there may be another holder.  That one
+ * reads under the lock, too, so it sees what was written while this ticket was
+ * there. */
 enum hf_file_locked_section_answer
 hf_file_locked_section_read_success(struct hf_file_locked_section *s)
 {
@@ -442,7 +448,7 @@ hf_file_locked_section_read_success(struct hf_file_locked_section *s)
                : HF_LOCKED_SECTION_FAILED;
 }
 
-/* It waits for the disk, so a thread that must not wait gets BUSY. */
+/* This waits for the disk, so a thread that must not wait gets BUSY. */
 enum hf_file_locked_section_answer
 hf_file_locked_section_write_success(struct hf_file_locked_section *s)
 {

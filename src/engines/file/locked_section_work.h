@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A locked section that is being run, and the work that is done in it.
+ * The state of a locked section that is running, and the functions that do its
+ * work.
  *
- * An answer that is not HF_LOCKED_SECTION_DONE ends it.  With _FAILED the error
- * is set, and the function that failed has undone what it did of a ticket or of
- * READY.
+ * Any answer but HF_LOCKED_SECTION_DONE ends the section.  With _FAILED the
+ * error is set, and the function that failed has undone its changes to a ticket
+ * or to READY.
  */
 #ifndef HF_ENGINES_FILE_LOCKED_SECTION_WORK_H
 #define HF_ENGINES_FILE_LOCKED_SECTION_WORK_H
@@ -19,32 +20,34 @@ struct hf_file_locked_section {
     struct hf_file_locked_section_result *result;
     struct hf_error *error;
 
-    /* The counter has been found current since the directory was locked. */
+    /* The counter was found current since the directory was locked. */
     bool counter_current;
-    char path[HF_PATH_BYTES];                 /* of the directory */
-    char payload_file[HF_PAYLOAD_FILE_BYTES]; /* enqueue: in the directory */
+    char path[HF_PATH_BYTES]; /* of the directory */
+    /* enqueue: file name of the payload */
+    char payload_file[HF_PAYLOAD_FILE_BYTES];
 };
 
-/* Set the error from errno: "cannot ${what} DIRECTORY".
+/* Set the error from errno, with the text "cannot ${what} DIRECTORY".  Returns
  * HF_LOCKED_SECTION_FAILED. */
 enum hf_file_locked_section_answer
 hf_file_locked_section_fail(struct hf_file_locked_section *s, const char *what);
 
-/* Make the ticket and list the queue, under the lock; and the rest of an
- * enqueue, which needs no lock. */
+/* hf_file_locked_section_enqueue() makes the ticket and lists the queue under
+ * the lock.  hf_file_locked_section_finish_enqueue() does the rest, which needs
+ * no lock. */
 enum hf_file_locked_section_answer
 hf_file_locked_section_enqueue(struct hf_file_locked_section *s);
 enum hf_file_locked_section_answer
 hf_file_locked_section_finish_enqueue(struct hf_file_locked_section *s);
 
-/* Start a generation; or remove READY if no participant lives, and set .found
- * if it was there.  Both under the lock. */
+/* Start a generation; or remove READY if no participant is alive, and set
+ * .found to whether it was there.  Both are called under the lock. */
 enum hf_file_locked_section_answer
 hf_file_locked_section_start_generation(struct hf_file_locked_section *s);
 enum hf_file_locked_section_answer
 hf_file_locked_section_clear_ready(struct hf_file_locked_section *s);
 
-/* Read the success, or write it, for a holder; under the lock. */
+/* Read or write the success for a holder.  Both are called under the lock. */
 enum hf_file_locked_section_answer
 hf_file_locked_section_read_success(struct hf_file_locked_section *s);
 enum hf_file_locked_section_answer

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HF_REQUEST_NAMES: which directories of locks have tickets.
+ * HF_REQUEST_NAMES: finds the directories of locks that have tickets.
  *
- * The directory "locks" is read as a whole for each page, and the page is the
- * first HF_NAMES_PAGE names behind the cursor in the order of bytes.  So a
- * directory that exists throughout is in one page, however the filesystem
- * orders what it has, and nothing is kept between pages.  Of each directory in
- * the page the tickets are looked for.
+ * The directory "locks" is read completely for each page.  A page is the first
+ * HF_NAMES_PAGE names behind the cursor, in the order of bytes.  So a directory
+ * that exists all the time is in exactly one page, whatever the order of the
+ * filesystem is, and nothing is kept between pages.  Then each directory of the
+ * page is searched for tickets.
  */
 #include <assert.h>
 #include <dirent.h>
@@ -27,8 +27,8 @@
 
 #define BUFFER_BYTES 32768
 
-/* When this many names are collected, those behind the first HF_NAMES_PAGE are
- * dropped, because they are of a later page. */
+/* When this many names are collected, they are sorted, and those behind the
+ * first HF_NAMES_PAGE are dropped, because they belong to a later page. */
 #define ROOM ((size_t)2 * HF_NAMES_PAGE)
 
 typedef char dir_name_text[HF_DIR_NAME_BYTES];
@@ -40,14 +40,14 @@ struct page {
     dir_name_text after; /* the cursor */
     dir_name_text *names;
     size_t count;
-    bool more; /* some were dropped */
+    bool more; /* names were dropped */
     struct hf_name_list queues;
     size_t unreadable;
 };
 
 /* ------------------------------------------------------- directory names -- */
 
-/* The value of a hexadecimal digit as the names have it, or -1. */
+/* Returns the value of a hexadecimal digit as it is in the names, or -1. */
 static int digit(char c)
 {
     if (c >= '0' && c <= '9')
@@ -55,8 +55,8 @@ static int digit(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Set ${queue} to the name that ${dir_name} spells out.  False if it has a
- * digest, or no lock has such a directory. */
+/* Set ${queue} to the name that ${dir_name} spells out.  Returns false if
+ * ${dir_name} has a digest, or is the directory of no lock. */
 static bool spell_out(const char *dir_name, char queue[HF_QUEUE_BYTES + 1])
 {
     dir_name_text again;
@@ -81,7 +81,7 @@ static bool spell_out(const char *dir_name, char queue[HF_QUEUE_BYTES + 1])
 }
 
 /* Set ${queue} to the name that the directory ${dir_name} has in HF_NAME_FILE.
- */
+ * Returns false if there is none, or if it is of another directory. */
 static bool read_name(struct hf_engine *engine, const char *dir_name,
                       char queue[HF_QUEUE_BYTES + 1])
 {
@@ -105,7 +105,7 @@ static int compare(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-/* Sort the names, and drop those that are of a later page. */
+/* Sort the names, and drop those that belong to a later page. */
 static void cut(struct page *page)
 {
     if (page->count > 0)
@@ -116,8 +116,8 @@ static void cut(struct page *page)
     page->more = true;
 }
 
-/* May the directory be that of a lock at or below the prefix, behind the
- * cursor? */
+/* Returns whether the directory may be that of a lock at or below the prefix,
+ * and is behind the cursor. */
 static bool is_wanted(const struct page *page, const char *dir_name)
 {
     char queue[HF_QUEUE_BYTES + 1];
@@ -126,7 +126,7 @@ static bool is_wanted(const struct page *page, const char *dir_name)
         strcmp(dir_name, page->after) <= 0)
         return false;
     if (strchr(dir_name, '~') != NULL)
-        return true; /* it has to be asked for its name */
+        return true; /* its name is in a file, which is read later */
     return spell_out(dir_name, queue) &&
            hf_name_is_below(queue, page->request->queue);
 }
@@ -162,7 +162,7 @@ static hf_status collect(struct page *page, int dir, const char *path,
     return HF_OK;
 }
 
-/* Read "locks".  If it has gone, nothing is there. */
+/* Read "locks".  If it does not exist, there are no names. */
 static hf_status read_locks(struct page *page, struct hf_error *error)
 {
     struct hf_engine *engine = page->engine;
@@ -183,7 +183,7 @@ static hf_status read_locks(struct page *page, struct hf_error *error)
 
 /* --------------------------------------------------------------- tickets -- */
 
-/* Name ${queue} if it has tickets. */
+/* Add ${queue} to the names if it has tickets. */
 static hf_status name_queue(struct page *page, const char *queue,
                             struct hf_error *error)
 {
@@ -212,7 +212,7 @@ static hf_status name_queue(struct page *page, const char *queue,
     return HF_OK;
 }
 
-/* Look into each directory of the page. */
+/* Search each directory of the page for tickets. */
 static hf_status name_queues(struct page *page, struct hf_error *error)
 {
     char queue[HF_QUEUE_BYTES + 1];
@@ -250,7 +250,7 @@ static void answer(struct page *page, struct hf_request *request)
     page->engine->host.event(page->engine->host.host, &event);
 }
 
-/* Make the page in .names, which has room for it. */
+/* Collect the directories of the page and search them. */
 static hf_status make_page(struct page *page, struct hf_error *error)
 {
     hf_status status = HF_OK;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The root directories of this machine other than ours: the default ones of all
- * users, where they can be, and $HOLDFAST_DIR.  Locks in them do not exclude
- * ours, which surprises under sudo, in cron and in containers.
+ * Finds other root directories on this machine: the default ones of all users,
+ * and $HOLDFAST_DIR.  Locks in them do not exclude ours, which surprises users
+ * under sudo, in cron and in containers.
  *
- * What is counted there are the directories of locks that have a ticket, which
- * may be one of a dead process.
+ * In each, the directories of locks that have a ticket are counted.  Such a
+ * ticket may be that of a dead process.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -21,28 +21,30 @@
 
 #define BUFFER_BYTES 32768
 
-/* How much is looked at: directories that may be roots, entries of the
- * directories in which they may be and of each lock's, and locks of each. */
+/* The most that is looked at: directories that may be roots; entries of a
+ * directory; and locks of a root. */
 #define ROOTS_MAX 64
 #define ENTRIES_MAX 100000
 #define LOCKS_MAX 1000
 
 struct other_roots {
     struct hf_finding_list *list;
-    struct stat own; /* of our root; .st_ino 0: it is not there */
+    /* status of our own root; .st_ino is 0 if it does not exist */
+    struct stat own;
     struct {
         dev_t dev;
         ino_t ino;
     } seen[ROOTS_MAX];
     size_t seen_count;
-    bool more; /* some were not looked at */
+    bool more; /* some directories were not looked at */
 };
 
-/* Called with the name of each entry of a directory; false: go no further. */
+/* Called with the name of each entry of a directory.  Returns false to stop. */
 typedef bool entry_function(void *arg, int dir, const char *name);
 
-/* Call ${function} with each entry of ${dir} but "." and "..", of at most
- * ${most}.  False: there were more, or it could not be read. */
+/* Call ${function} for each entry of ${dir} except "." and "..", at most
+ * ${most} times.  Returns false if there were more, or if ${dir} could not be
+ * read. */
 static bool for_each_entry(int dir, size_t most, entry_function *function,
                            void *arg)
 {
@@ -71,12 +73,13 @@ static bool for_each_entry(int dir, size_t most, entry_function *function,
 
 /* What was found in "locks" of a root. */
 struct lock_count {
-    uint64_t locks; /* that have a ticket */
-    bool partial;   /* there may be more: some could not be looked at, or they
-                       are too many */
+    uint64_t locks; /* how many locks have a ticket */
+    /* there may be more, because some could not be looked at or there are too
+     * many */
+    bool partial;
 };
 
-/* An entry_function: stop at a ticket. */
+/* An entry_function: stop at a ticket, and note that there is one. */
 static bool find_ticket(void *arg, int dir, const char *name)
 {
     struct hf_ticket ticket;
@@ -97,7 +100,7 @@ static bool count_lock(void *arg, int dir, const char *name)
     bool found = false;
 
     if (fd < 0) {
-        /* One that is gone by now had no ticket. */
+        /* a directory that is gone by now had no ticket */
         count->partial |= errno != ENOENT;
         return true;
     }
@@ -128,7 +131,8 @@ static struct lock_count count_locks(const char *path)
 
 /* ---------------------------------------------------------------- a root -- */
 
-/* Is it our user's own, so that two sets of locks are hardly meant? */
+/* Returns whether the directory belongs to our own user.  Then two sets of
+ * locks are hardly intended. */
 static bool is_ours(const struct stat *status)
 {
     return status->st_uid == geteuid();
@@ -162,8 +166,8 @@ static void report(struct other_roots *roots, const char *path,
     }
 }
 
-/* Is the directory to be passed over, because it was looked at, is ours, or
- * would be one too many?  If not, it counts as looked at from now on. */
+/* Returns whether the directory is to be skipped, because it was looked at, is
+ * ours, or is one too many.  Otherwise it counts as looked at from now on. */
 static bool is_seen(struct other_roots *roots, const struct stat *status)
 {
     if (status->st_dev == roots->own.st_dev &&
@@ -183,7 +187,7 @@ static bool is_seen(struct other_roots *roots, const struct stat *status)
     return false;
 }
 
-/* Look at ${path}, if it is a directory. */
+/* Examine ${path}, if it is a directory. */
 static void look_at(struct other_roots *roots, const char *path)
 {
     struct stat status;
@@ -195,13 +199,14 @@ static void look_at(struct other_roots *roots, const char *path)
 
 /* --------------------------------------------------------- where to look -- */
 
-/* A directory in which the default ones are. */
+/* A directory that may have default root directories. */
 struct above {
     struct other_roots *roots;
     const char *path;
 };
 
-/* An entry_function: look at ${name} if it is the name of a default root. */
+/* An entry_function: examine ${name} if it is the name of a default root
+ * directory. */
 static bool look_at_default(void *arg, int dir, const char *name)
 {
     static const char start[] = "holdfast-";

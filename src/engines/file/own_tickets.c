@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tickets of this session, in two trees: all by id, and those that wait by
- * their blocker.  What is at the path of a ticket is compared with its FIFO by
- * device and inode.
+ * See own_tickets.h.  The tickets are in two trees: all by id, and those that
+ * wait by their blocker.  The file at the path of a ticket is compared with its
+ * FIFO by device and inode.
  */
 #include "engines/file/own_tickets.h"
 
@@ -16,7 +16,7 @@
 #include "engines/file/syscalls.h"
 #include "engines/file/ticket_file.h"
 
-/* Orders of the two trees: by id; by blocker, then by id. */
+/* The orders of the two trees: by id; and by blocker, then by id. */
 static int compare_ids(const void *id, const struct hf_tree_node *node)
 {
     const struct hf_file_ticket *own_ticket =
@@ -25,7 +25,7 @@ static int compare_ids(const void *id, const struct hf_tree_node *node)
     return memcmp(id, &own_ticket->ticket.id, sizeof(struct hf_ticket_id));
 }
 
-/* A place in the tree of blocked tickets. */
+/* A key in the tree of blocked tickets. */
 struct blocker_key {
     struct hf_ticket_id blocker;
     struct hf_ticket_id id;
@@ -50,7 +50,7 @@ void hf_file_tickets_init(struct hf_file_tickets *tickets)
     tickets->blocked.compare = compare_blockers;
 }
 
-/* Has it a blocker, and so a place in that tree? */
+/* Returns whether the ticket has a blocker, and so is in that tree. */
 static bool is_blocked(const struct hf_file_ticket *own_ticket)
 {
     static const struct hf_ticket_id none;
@@ -158,15 +158,15 @@ struct hf_file_ticket *hf_file_own_ticket(const struct hf_engine *engine,
 
 /* -------------------------------------------------------------- presence -- */
 
-/* Does ${error}, of an lstat(), say that the path does not exist?  Others
- * (EACCES, ENOMEM) say nothing about the ticket. */
+/* Returns whether ${error}, the errno of an lstat(), means that the path does
+ * not exist.  Other errors (EACCES, ENOMEM) say nothing about the ticket. */
 static bool means_gone(int error)
 {
     return error == ENOENT || error == ENOTDIR || error == ELOOP;
 }
 
-/* Device and inode are enough: while the FIFO is open, no other file can have
- * its inode number. */
+/* It is enough to compare device and inode: while the FIFO is open, no other
+ * file can have its inode number. */
 enum hf_file_presence hf_file_ticket_presence(const struct hf_engine *engine,
                                               struct hf_file_ticket *ticket)
 {
@@ -211,7 +211,7 @@ void hf_file_ticket_read_why(const struct hf_engine *engine,
 }
 
 /* The text is for the person who deleted or moved the whole directory without
- * knowing that it is in use. */
+ * knowing that it was in use. */
 void hf_file_answer_own_gone(struct hf_engine *engine,
                              struct hf_request *request, const char *why)
 {
@@ -231,11 +231,11 @@ void hf_file_answer_own_gone(struct hf_engine *engine,
 
 /* --------------------------------------------------------------- release -- */
 
-/* Let go of the ticket whose FIFO is at ${path}, and whose descriptor was
- * copied.  The copies keep the ticket in its queue until the last of them is
- * closed; a session that waits for the ticket finds it dead then.  If all are
- * closed already, the ticket is removed here, because perhaps nobody waits for
- * it.  True if it was in its queue. */
+/* Release a ticket whose descriptor was copied, and whose FIFO is at ${path}.
+ * The copies keep the ticket in its queue until the last of them is closed;
+ * then a session that waits for the ticket finds it dead.  If all are closed
+ * already, the ticket is removed here, because perhaps nobody waits for it.
+ * Returns whether it was in its queue. */
 static bool release_held(struct hf_engine *engine,
                          struct hf_file_ticket *own_ticket, const char *path)
 {
@@ -250,8 +250,8 @@ static bool release_held(struct hf_engine *engine,
     return found;
 }
 
-/* The name goes first, so that nobody takes the ticket for a dead one.  Then
- * the FIFO is closed, before anything else, because the next in line waits for
+/* The name is removed first, so that nobody finds the ticket dead.  Then the
+ * FIFO is closed before anything else, because the next waiter waits for
  * that. */
 bool hf_file_ticket_release(struct hf_engine *engine,
                             struct hf_file_ticket *own_ticket)
@@ -266,7 +266,7 @@ bool hf_file_ticket_release(struct hf_engine *engine,
     if (own_ticket->copied)
         return release_held(engine, own_ticket, path);
     if (hf_file_fifo_remove(path, &found, &error) != HF_OK) {
-        found = true; /* dead all the same once it is closed */
+        found = true; /* it will be found dead when it is closed */
         engine->host.log(
             engine->host.host, HF_LOG_WARNING,
             "a ticket that was given up is left to be found dead: %s",

@@ -2,13 +2,13 @@
 /*
  * The tickets of this session.
  *
- * They are found by id, and those that wait also by their blocker, which is the
- * nearest ticket that keeps them from being admitted.  So the end of a ticket
- * leads to the tickets that it concerns, without a walk over all that wait.
+ * They are found by id.  Tickets that wait are also found by their blocker, the
+ * nearest ticket that keeps them from being admitted.  So when a ticket ends,
+ * the tickets that waited for it are found without a walk over all.
  *
- * Is a ticket still in its queue?  Its path is checked and not the open FIFO,
- * because somebody may have removed the ticket, or moved its directory away
- * with the ticket in it.
+ * Whether a ticket is still in its queue is checked at its path and not at the
+ * open FIFO, because somebody may have removed the ticket, or moved its
+ * directory away with the ticket in it.
  */
 #ifndef HF_ENGINES_FILE_OWN_TICKETS_H
 #define HF_ENGINES_FILE_OWN_TICKETS_H
@@ -23,86 +23,89 @@
 
 struct hf_file_watch;
 
-/* A ticket of this session; allocated with its directory name. */
+/* A ticket of this session, allocated together with its .dir_name. */
 struct hf_file_ticket {
     struct hf_tree_node by_id;
-    struct hf_ticket ticket;         /* .payload is "", it is not kept */
-    char file[HF_TICKET_FILE_BYTES]; /* the name of its FIFO */
-    int fifo;     /* open and locked: it keeps the ticket alive */
+    /* .payload is "", because it is not needed */
+    struct hf_ticket ticket;
+    char file[HF_TICKET_FILE_BYTES]; /* file name of its FIFO */
+    int fifo;     /* its FIFO, open and locked, which keeps the ticket alive */
     bool copied;  /* copies of .fifo were given out (hf_engine_ops.hold) */
-    dev_t device; /* of .fifo, to recognise it at its path */
+    dev_t device; /* device and inode of .fifo, to recognise it at its path */
     ino_t inode;
     /* The modification time of .fifo when it was made.  Any other time means
-     * that somebody has touched the ticket to ask its owner to let go. */
+     * that somebody has touched the ticket to ask its owner to release. */
     struct timespec created_mtime;
-    /* The time of the FIFO when hf_file_ticket_presence() last found it; and
-     * whether the last check found it at its path. */
+    /* The modification time of the FIFO when hf_file_ticket_presence() last
+     * found it, and whether its last check found it. */
     struct timespec last_mtime;
     bool present;
-    /* Of the last list that the core was shown (predecessor.c): the ticket
-     * right ahead of this one, .sequence 0 if there is none or it is not known;
-     * and whether that one has gone and this one was present afterwards. */
+    /* From the last list that the core was shown (predecessor.c): the ticket
+     * right ahead of this one, with .sequence 0 if there is none or it is not
+     * known.  .predecessor_gone: that ticket has gone, and this one was seen in
+     * its queue after that. */
     struct hf_ticket predecessor;
     bool predecessor_gone;
-    /* What was in the way when this ticket was made, and its FIFO, open for
-     * reading and found alive.  -1: there is no such FIFO, or a watch has taken
-     * it. */
+    /* The ticket that this one had to wait for when it was made, and its FIFO,
+     * open for reading.  -1: there is no such FIFO, or a watch has taken it. */
     struct hf_ticket_id probed;
     int probed_fifo;
-    struct hf_ticket_id blocker;    /* all zero: nothing is in the way */
+    struct hf_ticket_id blocker;    /* all zero: nothing blocks this ticket */
     struct hf_tree_node by_blocker; /* in a tree unless .blocker is zero */
-    struct hf_file_watch *watches;  /* of this ticket, the newest first */
-    char dir_name[];                /* of its lock's directory */
+    struct hf_file_watch *watches;  /* watches of this ticket, newest first */
+    char dir_name[];                /* of the directory of its lock */
 };
 
 /* All tickets of a session. */
 struct hf_file_tickets {
-    struct hf_tree ids;     /* by id */
-    struct hf_tree blocked; /* those that have a blocker, by it and by id */
+    struct hf_tree ids; /* by id */
+    /* tickets that have a blocker, by blocker and then by id */
+    struct hf_tree blocked;
 };
 
-/* Make ${tickets}, which is zeroed, empty. */
+/* Initialize ${tickets}, which is zeroed, without tickets. */
 void hf_file_tickets_init(struct hf_file_tickets *tickets);
 
-/* Note ${fifo_stat}, which is that of the FIFO before anybody else could touch
- * it. */
+/* Note the times and the inode of the FIFO.  ${fifo_stat} was read before
+ * anybody else could touch it. */
 void hf_file_ticket_set_stat(struct hf_file_ticket *own_ticket,
                              const struct stat *fifo_stat);
 
-/* Enter ${own_ticket}, which has no blocker and no watches; or take it out,
- * when it has no watches any more.  Its memory is the caller's. */
+/* Add ${own_ticket}, which has no blocker and no watches.  Or remove it, when
+ * it has no watches any more.  The caller keeps the memory. */
 void hf_file_tickets_add(struct hf_file_tickets *tickets,
                          struct hf_file_ticket *own_ticket);
 void hf_file_tickets_remove(struct hf_file_tickets *tickets,
                             struct hf_file_ticket *own_ticket);
 
-/* From now on ${blocker} is the nearest ticket in the way of ${own_ticket};
+/* Set the blocker of ${own_ticket}, the nearest ticket that it must wait for;
  * NULL: there is none. */
 void hf_file_tickets_set_blocker(struct hf_file_tickets *tickets,
                                  struct hf_file_ticket *own_ticket,
                                  const struct hf_ticket_id *blocker);
 
-/* The first ticket, and the one after ${own_ticket}, by id; NULL: none. */
+/* Return the first ticket, or the one after ${own_ticket}, in the order of ids;
+ * NULL: there is none. */
 struct hf_file_ticket *
 hf_file_tickets_first(const struct hf_file_tickets *tickets);
 struct hf_file_ticket *
 hf_file_tickets_after(const struct hf_file_tickets *tickets,
                       const struct hf_file_ticket *own_ticket);
 
-/* The ticket after ${after} among those that have this ${blocker}; ${after}
- * NULL: the first of them.  NULL: there is none. */
+/* Returns the ticket after ${after} among those that ${blocker} blocks; the
+ * first one if ${after} is NULL.  Returns NULL if there is none. */
 struct hf_file_ticket *
 hf_file_tickets_blocked_by(const struct hf_file_tickets *tickets,
                            const struct hf_ticket_id *blocker,
                            const struct hf_file_ticket *after);
 
-/* The FIFO of ${blocker} that was opened when one of our tickets was made
- * behind it, so that a watch need not open it again.  It is the caller's from
- * now on.  -1: there is none. */
+/* Returns the FIFO of ${blocker} that was opened when a ticket of ours was made
+ * behind it, so that a watch need not open it again.  The caller owns it.  -1:
+ * there is none. */
 int hf_file_tickets_take_probed(const struct hf_file_tickets *tickets,
                                 const struct hf_ticket_id *blocker);
 
-/* The ticket of this session with this ${id}, or NULL. */
+/* Returns the ticket of this session with this ${id}, or NULL. */
 struct hf_file_ticket *hf_file_own_ticket(const struct hf_engine *engine,
                                           const struct hf_ticket_id *id);
 
@@ -110,38 +113,41 @@ struct hf_file_ticket *hf_file_own_ticket(const struct hf_engine *engine,
 
 enum hf_file_presence {
     HF_PRESENT,          /* its FIFO is at its path */
-    HF_GONE,             /* it is not, for certain */
-    HF_PRESENCE_UNKNOWN, /* the path cannot be examined just now */
+    HF_GONE,             /* its FIFO is certainly not there */
+    HF_PRESENCE_UNKNOWN, /* the path cannot be examined now */
 };
 
-/* Check the path of ${ticket}.  Sets its .present, and with HF_PRESENT its
- * .last_mtime. */
+/* Check whether the FIFO of ${ticket} is at its path.  Sets .present, and with
+ * HF_PRESENT also .last_mtime. */
 enum hf_file_presence hf_file_ticket_presence(const struct hf_engine *engine,
                                               struct hf_file_ticket *ticket);
 
-/* The same; HF_PRESENCE_UNKNOWN counts as present, because a ticket is given up
- * only when it is known to be gone. */
+/* Returns whether the ticket is not known to be gone.  HF_PRESENCE_UNKNOWN
+ * counts as present, because a ticket is given up only if it is certainly
+ * gone. */
 bool hf_file_ticket_is_present(const struct hf_engine *engine,
                                struct hf_file_ticket *ticket);
 
-/* Before a session removes a ticket that it evicts, it replaces the payload by
- * this text, followed by who it is and why. */
+/* A session that evicts a ticket first replaces its payload by this text,
+ * followed by who it is and why it evicts. */
 #define HF_FILE_EVICTED_BY "evicted by "
 
-/* ${ticket} is gone, and its payload was not removed yet: set ${why} to what an
- * evicting session has left there for HF_EVENT_GONE, or to "". */
+/* Set ${why} to the text for HF_EVENT_GONE that an evicting session has left in
+ * the payload of ${ticket}, or to "".  The ticket must be gone and its payload
+ * not removed yet. */
 void hf_file_ticket_read_why(const struct hf_engine *engine,
                              const struct hf_file_ticket *ticket,
                              char why[HF_EVICTED_WHY_BYTES]);
 
-/* Answer HF_EVENT_GONE to the watch of a ticket of this session, with ${why},
- * or with a text if all locks have been deleted or moved away. */
+/* Answer the watch ${request} of a ticket of this session with HF_EVENT_GONE
+ * and ${why}.  If all locks were deleted or moved away, the text says that
+ * instead. */
 void hf_file_answer_own_gone(struct hf_engine *engine,
                              struct hf_request *request, const char *why);
 
-/* Close the FIFO of ${own_ticket}, which wakes the next in line, and remove its
- * files, unless copies of its descriptor keep it in its queue.  True if it was
- * in its queue. */
+/* Close the FIFO of ${own_ticket}, which wakes the session that waits for it,
+ * and remove its files.  If copies of its descriptor exist, they keep the
+ * ticket in its queue.  Returns whether the ticket was in its queue. */
 bool hf_file_ticket_release(struct hf_engine *engine,
                             struct hf_file_ticket *own_ticket);
 

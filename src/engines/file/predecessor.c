@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How the ticket right ahead of an own ticket shows, without a list, that the
- * own ticket is first.
+ * own ticket is the first.
  *
- * Nobody ever comes ahead of a ticket that is there.  So a ticket that was seen
- * at the head of its queue stays there until it goes, and the ticket right
- * behind it is at the head then.  A session that sees a ticket at the head
- * leaves its number in the page of the counter.  A session whose ticket stands
- * right behind finds the number there when its turn comes, and need not read
- * the directory.  It leaves its own number then, for the next one.
+ * No ticket is ever added ahead of another.  So a ticket that was seen as the
+ * first of its queue stays the first until it goes, and then the ticket right
+ * behind it is the first.  A session that sees a ticket as the first notes its
+ * number in the page of the counter.  When that ticket goes, the session with
+ * the ticket right behind it finds the number there and need not read the
+ * directory.  It then notes its own number for the next one.
  *
- * The number is a hint, and another may have taken its place: then the
- * directory is read.  With the number, our ticket is first if the ticket before
- * it has gone and ours was seen in its place after that.  That the other has
- * gone is known from its hang-up, else its name is looked for.  A writer must
- * not have become a reader, whose name is there before that of the writer goes.
+ * The number is a hint: if another number has overwritten it, the directory is
+ * read.  If the number is there, our ticket is the first provided that the
+ * ticket before it has gone, and that ours was seen in its queue after that.
+ * Whether the other ticket has gone is known from its hang-up; otherwise its
+ * name is looked for.  If it was a writer, it must also not have become a
+ * reader; the name of a reader is there before that of the writer is removed.
  */
 #include "engines/file/predecessor.h"
 
@@ -28,17 +29,18 @@
 #include "engines/file/syscalls.h"
 #include "engines/file/ticket_file.h"
 
-/* Does the ticket wait in line?  Leases and participants do not. */
+/* Returns whether the ticket waits for its turn in the queue.  Leases and
+ * participants do not. */
 static bool is_queued(const struct hf_file_ticket *own_ticket)
 {
     return own_ticket->ticket.kind <= HF_TICKET_QUEUED_LAST &&
            own_ticket->ticket.kind != HF_TICKET_LEASE;
 }
 
-/* ${listing} has our ticket at ${index}.  If the listing is complete, note the
- * ticket right ahead of ours, and that the first ticket is at the head.  A
- * complete list that shows our ticket has all tickets that were there before
- * it came; only some of those behind it may be missing. */
+/* Note the ticket right ahead of ours, which is at ${index} of ${listing}, and
+ * that the first ticket is the first of the queue.  Only if the listing is
+ * complete: then, if it has our ticket, it has all tickets ahead of ours, and
+ * only some behind ours may be missing. */
 static void note_predecessor(struct hf_file_token_counter *counter,
                              struct hf_file_ticket *own_ticket,
                              const struct hf_file_listing *listing,
@@ -80,7 +82,7 @@ void hf_file_predecessor_note(struct hf_engine *engine,
         admission.nearest != NULL ? &admission.nearest->id : NULL);
 }
 
-/* Is the name of ${ticket} not in ${dir_name}, for certain? */
+/* Returns whether the name of ${ticket} is certainly not in ${dir_name}. */
 static bool is_absent(const struct hf_engine *engine, const char *dir_name,
                       const struct hf_ticket *ticket)
 {
@@ -91,8 +93,8 @@ static bool is_absent(const struct hf_engine *engine, const char *dir_name,
     return hf_file_sys_lstat(path, &status) != 0 && errno == ENOENT;
 }
 
-/* Has ${gone} not become a reader?  The reader's name is there before that of
- * the writer goes: see downgrade.c. */
+/* Returns whether ${gone} has not become a reader.  The name of a reader is
+ * there before that of the writer is removed (downgrade.c). */
 static bool has_no_reader(const struct hf_engine *engine, const char *dir_name,
                           const struct hf_ticket *gone)
 {
@@ -103,7 +105,8 @@ static bool has_no_reader(const struct hf_engine *engine, const char *dir_name,
            is_absent(engine, dir_name, &reader);
 }
 
-/* Has the predecessor gone, and was our ticket in its queue after that? */
+/* Returns whether the predecessor has gone, and our ticket was in its queue
+ * after that. */
 static bool is_predecessor_gone(const struct hf_engine *engine,
                                 struct hf_file_ticket *own_ticket)
 {
@@ -117,7 +120,7 @@ static bool is_predecessor_gone(const struct hf_engine *engine,
                          &own_ticket->predecessor);
 }
 
-/* .present is known only of watched tickets, because these were checked after
+/* .present is used for watched tickets only, because these were checked after
  * ${gone} had gone. */
 void hf_file_predecessor_gone(struct hf_engine *engine,
                               const struct hf_ticket_id *gone)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A queue as it is in its directory, read without the directory's lock, and
- * HF_REQUEST_LIST.  The directory of the lock is opened, it is checked who owns
- * it, and it is read.  One that is not there, or was removed meanwhile, has no
+ * Reads a queue from its directory without the directory's lock, and carries
+ * out HF_REQUEST_LIST.  The directory is opened, its owner is checked, and it
+ * is read.  A directory that does not exist, or was removed meanwhile, has no
  * tickets.
  *
- * A detailed list is for people and tests each ticket.  Any other is for a
- * decision of the core, which may be known without reading the directory
+ * A detailed list is for people and tests each ticket.  Any other list is for a
+ * decision of the core, and may be known without reading the directory
  * (predecessor.c).
  */
 #include "engines/file/queue.h"
@@ -27,7 +27,8 @@
 
 /* --------------------------------------------------------------- reading -- */
 
-/* Was the directory removed after it was opened?  Then nobody was in it. */
+/* Returns whether the directory was removed after it was opened; then it had no
+ * tickets. */
 static bool was_removed(int dir)
 {
     struct stat status;
@@ -51,7 +52,7 @@ hf_status hf_file_read_queue(struct hf_engine *engine, const char *queue,
     char dir_name[HF_DIR_NAME_BYTES];
     char path[HF_PATH_BYTES];
     const struct hf_file_token_counter *counter =
-        NULL; /* NULL: it is of another root */
+        NULL; /* stays NULL if the counter is that of another root directory */
     hf_status status = HF_OK;
     int dir;
 
@@ -60,14 +61,15 @@ hf_status hf_file_read_queue(struct hf_engine *engine, const char *queue,
     *listing = hf_file_listing_new(dir_name, scope);
     if (*listing == NULL)
         return hf_error_set(error, HF_ENOMEM, "no memory to list %s", path);
-    if (engine->root_dir == NULL && /* somebody may have made it by now */
+    /* somebody may have made the root directory since */
+    if (engine->root_dir == NULL &&
         hf_file_root_dir_open_existing(&engine->settings, &engine->descriptors,
                                        &engine->root_dir, error) != HF_OK) {
         status = error->status;
         goto free_listing;
     }
     if (engine->root_dir == NULL)
-        return HF_OK; /* there is no root, so no tickets */
+        return HF_OK; /* there is no root directory, so there are no tickets */
     dir = hf_file_sys_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
     if (dir < 0 && errno == ENOENT)
         return HF_OK;
@@ -125,9 +127,9 @@ hf_status hf_file_find_ticket(struct hf_engine *engine, const char *queue,
 
 /* ---------------------------------------------------------- dead tickets -- */
 
-/* Is the owner of ${ticket} dead, for certain?  ${path} is set to that of its
- * FIFO then.  The tickets of this session are not tested: their owner is alive.
- */
+/* Returns whether the owner of ${ticket} is certainly dead; then ${path} is the
+ * path of its FIFO.  Tickets of this session are not tested, because their
+ * owner is alive. */
 static bool is_dead(struct hf_engine *engine, const char *dir_name,
                     const struct hf_ticket *ticket, char path[HF_PATH_BYTES])
 {
@@ -181,8 +183,9 @@ void hf_file_answer_queue(struct hf_engine *engine, struct hf_request *request,
     engine->host.event(engine->host.host, &event);
 }
 
-/* Show the own ticket alone.  It is first, so no other ticket decides on it.
- * The core gets a copy, because it may remove the ticket in the answer. */
+/* Answer with the own ticket only.  It is the first, so no other ticket matters
+ * for it.  The core gets a copy, because it may remove the ticket when it gets
+ * the answer. */
 static void answer_own_only(struct hf_engine *engine,
                             struct hf_request *request,
                             const struct hf_file_ticket *own_ticket)
@@ -214,7 +217,7 @@ void hf_file_list(struct hf_engine *engine, struct hf_request *request)
         hf_file_fail(engine, request, HF_FAILURE_RETRY, &error);
         return;
     }
-    /* Nobody waits for a single participant, so no waiter finds dead ones. */
+    /* Nobody waits for a single participant, so no waiter removes dead ones. */
     if (request->detailed || listing->scope == HF_LISTING_PARTICIPANTS)
         remove_dead(engine, listing);
     hf_file_answer_queue(engine, request, own_ticket, HF_EVENT_LISTED, listing);

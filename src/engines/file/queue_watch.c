@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Watches of whole queues.
+ * Watches of queues.
  *
- * A queue watch has a FIFO watch of each ticket of another session in the
- * queue, and answers with the first that hangs up: a ticket has gone, or it was
- * a writer's and its owner has become a reader.  Nobody waits behind a lease or
- * a participant, so no waiter finds dead ones: they are removed here, before
- * the list is shown.
+ * A queue watch has a FIFO watch for each ticket of another session in the
+ * queue, and is answered when the first FIFO hangs up: a ticket has gone, or a
+ * writer has become a reader.  Nobody waits behind a lease or a participant, so
+ * no waiter removes dead ones; they are removed here before the list is shown.
  *
- * What comes is reported by inotify: a new name in the directory or, where
- * there are no tickets, the directory itself.  The directory is read after it
- * is watched, so nothing is missed in between.  The participants of a double
- * barrier are watched like that at once, because all of them wait for each
- * other.  Any other queue is watched HF_FILE_ARM_AFTER_MS after its list, and
- * read again then.  Only the head of a semaphore's locks asks for its leases,
- * and most often it soon has what it wants; a watch costs more than that.
+ * inotify reports new tickets: a new name in the directory or, if there are no
+ * tickets, the directory itself.  The directory is read after the watch was set
+ * up, so that nothing is missed in between.  For participants of a double
+ * barrier this is done at once, because all of them wait for each other.  Any
+ * other queue is watched HF_FILE_ARM_AFTER_MS after its list, and read again
+ * then: only the head of a semaphore's locks asks for its leases, it soon has
+ * what it wants in most cases, and a watch costs more than that.
  *
- * The tickets of this session need no FIFO watch, and where all are of this
- * session and leave room no loop: their removal is reported by a call
- * (hf_file_queue_watches_changed()), and by inotify if somebody else removes
- * one.
+ * The tickets of this session need no FIFO watch.  Their removal is reported by
+ * a call (hf_file_queue_watches_changed()), or by inotify if somebody else
+ * removes one.  So if all tickets are of this session, and leave room for
+ * another lease, no loop is needed.
  */
 #include "engines/file/requests.h"
 
@@ -39,8 +38,8 @@
 /* How often the directory may be removed and made again while it is read. */
 #define TRIES 64
 
-/* How long a watch that could not be armed waits for the next attempt, in
- * milliseconds. */
+/* How long, in milliseconds, after a failure to arm a watch the next attempt is
+ * made. */
 #define ARM_AGAIN_MS 1000
 
 void hf_file_queue_watches_changed(struct hf_engine *engine,
@@ -61,8 +60,8 @@ static bool is_of_participants(const struct hf_file_watch *watch)
     return watch->request->ticket_kind == HF_TICKET_PARTICIPANT;
 }
 
-/* What the core is shown, so that a change can be distinguished from an event
- * that changes nothing. */
+/* Note what the core is shown, so that a real change can be distinguished from
+ * an event that changed nothing. */
 static void note_listed(struct hf_file_queue_watch *queue,
                         const struct hf_file_listing *listing)
 {
@@ -73,10 +72,10 @@ static void note_listed(struct hf_file_queue_watch *queue,
         list->count == 0 ? 0 : list->items[list->count - 1].sequence;
 }
 
-/* Is anything in ${listing} that the core was not shown, or the other way
- * round?  Count and greatest number show it, because numbers only rise: a
- * ticket that comes, and a generation that starts, have a number above all that
- * were shown. */
+/* Returns whether ${listing} has something that the core was not shown, or
+ * lacks something that it was shown.  The number of tickets and the greatest
+ * sequence are enough to see that: sequences only rise, so a new ticket, or a
+ * new generation, has a greater sequence than all that were shown. */
 static bool differs_from(const struct hf_file_watch *watch,
                          const struct hf_file_listing *listing)
 {
@@ -87,7 +86,7 @@ static bool differs_from(const struct hf_file_watch *watch,
            now.newest != watch->as.queue.newest;
 }
 
-/* The same of the directory as it is now. */
+/* The same for the directory as it is now. */
 static bool differs(const struct hf_file_watch *watch)
 {
     struct hf_file_listing *listing;
@@ -97,13 +96,14 @@ static bool differs(const struct hf_file_watch *watch)
     if (hf_file_read_queue(watch->engine, watch->request->queue,
                            hf_file_request_scope(watch->request), 0, &listing,
                            &unused) != HF_OK)
-        return true; /* the core asks again and gets the error */
+        return true; /* the core will ask again and get the error */
     changed = differs_from(watch, listing);
     hf_file_listing_unref(listing);
     return changed;
 }
 
-/* Is ${ticket} one of this session that somebody has removed? */
+/* Returns whether ${ticket} is a ticket of this session that somebody has
+ * removed. */
 static bool is_own_and_gone(const struct hf_engine *engine,
                             const struct hf_ticket *ticket)
 {
@@ -113,9 +113,10 @@ static bool is_own_and_gone(const struct hf_engine *engine,
            hf_file_ticket_presence(engine, own_ticket) == HF_GONE;
 }
 
-/* Is it a change of what the core was shown that ${file} has come or gone in
- * the directory?  A name is judged by itself; only READY needs a look at the
- * directory, and a name of this session at its file. */
+/* Returns whether the file ${file}, which was added to the directory or removed
+ * from it, changes what the core was shown.  Its name alone shows that, except
+ * for READY, for which the directory is read, and for own tickets, whose file
+ * is looked for. */
 static bool is_change(const struct hf_file_watch *watch, const char *file)
 {
     struct hf_ticket ticket;
@@ -130,15 +131,15 @@ static bool is_change(const struct hf_file_watch *watch, const char *file)
             is_own_and_gone(watch->engine, &ticket));
 }
 
-/* Does the event concern ${watch}, and does it change what is watched or what
- * the core was shown?  If a directory is not the one that was watched any more,
- * or events were lost, the core is to ask again in any case. */
+/* Returns whether the event changes what ${watch} watches or what the core was
+ * shown.  If a watched directory was replaced, or events were lost, the core
+ * must list again in any case. */
 static bool is_changed_by(const struct hf_file_watch *watch, int wd, bool all,
                           const char *file)
 {
     if (watch->state != HF_FILE_WATCH_ARMED &&
         watch->state != HF_FILE_WATCH_TIMED)
-        return false; /* it is read when it is armed */
+        return false; /* it will be read when it is armed */
     if (all)
         return true;
     if (watch->dir_wd == wd)
@@ -170,18 +171,19 @@ void hf_file_queue_watches_on_tick(struct hf_engine *engine)
 
 /* -------------------------------------------------------------- watching -- */
 
-/* A ticket of the queue has gone.  If the ticket at the head of the locks,
- * which asks for this, was removed before that, its owner is notified first. */
+/* A ticket of the queue has gone.  Handle the events of inotify first: if our
+ * own ticket, at the head of the locks, was removed before that, its owner must
+ * be notified first. */
 static void on_ticket_gone(struct hf_file_fifo_watch *fifo_watch)
 {
     hf_file_inotify_read(fifo_watch->engine);
-    /* The core may have forgotten the watch because of that. */
+    /* The core may have forgotten the watch when it got those events. */
     if (!hf_file_fifo_watch_is_stopped(fifo_watch))
         hf_file_watch_answer(fifo_watch->watch);
 }
 
-/* Wait for the ticket at ${index} of ${listing}; take it out of the listing if
- * it is dead or gone by now. */
+/* Wait for the ticket at ${index} of ${listing}; remove it from the listing if
+ * it is dead or has gone. */
 static hf_status watch_ticket(struct hf_file_watch *watch,
                               struct hf_file_listing *listing, size_t index,
                               struct hf_error *error)
@@ -204,16 +206,18 @@ static hf_status watch_ticket(struct hf_file_watch *watch,
     return HF_OK;
 }
 
-/* Is a FIFO watch of the ticket at ${index} too much?  The end of such a ticket
- * is noticed by its name, and its death when it would be its turn. */
+/* Returns whether the ticket at ${index} gets no FIFO watch, because it is far
+ * behind.  Its removal is noticed by its name, and the death of its owner when
+ * its turn comes. */
 static bool is_far_behind(const struct hf_file_watch *watch, size_t index)
 {
     return index >= HF_FILE_QUEUE_FIFOS_MAX && !is_of_participants(watch) &&
            watch->request->weight == 0;
 }
 
-/* Wait for all tickets of other sessions in ${listing}.  From the last to the
- * first, because a ticket that is taken out moves those behind it. */
+/* Wait for all tickets of other sessions in ${listing}, from the last to the
+ * first, because the removal of a ticket from the listing moves those behind
+ * it. */
 static hf_status watch_all(struct hf_file_watch *watch,
                            struct hf_file_listing *listing,
                            struct hf_error *error)
@@ -247,10 +251,10 @@ static hf_status watch_all(struct hf_file_watch *watch,
     return status;
 }
 
-/* Watch the directory, read it, and see that the one at the path is still the
- * one that was watched: somebody may have removed it when it was empty, and
- * another may have been made.  The same of the directory above it, where that
- * is watched.  ${listing} is NULL before; afterwards it is to be freed. */
+/* Watch the directory, read it, and check that the directory at the path is
+ * still the one that is watched: it may have been removed while it was empty,
+ * and made again.  The same for the directory above, if that is watched.
+ * ${listing} is NULL before; the caller frees it afterwards. */
 static hf_status arm_and_read(struct hf_file_watch *watch, size_t payloads,
                               struct hf_file_listing **listing,
                               struct hf_error *error)
@@ -284,8 +288,8 @@ static hf_status arm_and_read(struct hf_file_watch *watch, size_t payloads,
                         hf_quote(queue, strlen(queue)).text, TRIES);
 }
 
-/* Read the queue and watch all tickets in it; of participants the directory
- * too.  ${listing} as above. */
+/* Read the queue and watch all tickets in it; for participants also the
+ * directory.  ${listing} is as in arm_and_read(). */
 static hf_status read_and_watch(struct hf_file_watch *watch,
                                 struct hf_file_listing **listing,
                                 struct hf_error *error)
@@ -300,8 +304,8 @@ static hf_status read_and_watch(struct hf_file_watch *watch,
     return status == HF_OK ? watch_all(watch, *listing, error) : status;
 }
 
-/* Is the list all that is wanted?  If the leases leave room for the permits,
- * the core takes them and takes the watch back. */
+/* Returns whether the list is all that the core needs: if the leases leave room
+ * for the wanted permits, the core takes them and ends the watch. */
 static bool is_enough(const struct hf_request *request,
                       const struct hf_file_listing *leases)
 {
@@ -311,7 +315,7 @@ static bool is_enough(const struct hf_request *request,
            hf_admission_has_room(&snapshot, request->weight, request->limit);
 }
 
-/* Have ${watch} armed later, if it is not armed yet and need be. */
+/* Have ${watch} armed later, unless it is armed or need not be. */
 static hf_status arm_later(struct hf_file_watch *watch,
                            const struct hf_file_listing *listing,
                            struct hf_error *error)
@@ -326,7 +330,8 @@ static hf_status arm_later(struct hf_file_watch *watch,
                         "event loop; raise this process's limits (ulimit -n)");
 }
 
-/* All that precedes the list of a queue watch.  ${listing} as above. */
+/* Do all that comes before the list of a queue watch.  ${listing} is as in
+ * arm_and_read(). */
 static hf_status start_watch(struct hf_file_watch *watch,
                              struct hf_file_listing **listing,
                              struct hf_error *error)
@@ -335,7 +340,8 @@ static hf_status start_watch(struct hf_file_watch *watch,
 
     if (status == HF_OK && (*listing)->tickets.count == 0 &&
         is_of_participants(watch) && !watch->as.queue.empty) {
-        /* All of them were dead, and their directory may be gone by now. */
+        /* All participants were dead, and their directory may be gone by
+         * now. */
         watch->as.queue.empty = true;
         hf_file_listing_unref(*listing);
         *listing = NULL;
@@ -347,8 +353,8 @@ static hf_status start_watch(struct hf_file_watch *watch,
     return arm_later(watch, *listing, error);
 }
 
-/* Arm ${watch} and see whether anything has changed since its list.  False if
- * there is no room for it. */
+/* Arm ${watch}, and mark it if anything has changed since its list.  Returns
+ * false if it cannot be armed now and must be armed later. */
 static bool arm_now(struct hf_file_watch *watch)
 {
     struct hf_file_listing *listing = NULL;
@@ -359,8 +365,9 @@ static bool arm_now(struct hf_file_watch *watch)
     status = arm_and_read(watch, 0, &listing, &error);
     if (status == HF_ELIMIT && !hf_request_is_of_kept_ticket(watch->request))
         watch->state = HF_FILE_WATCH_TO_ARM;
+    /* after an error, the core lists again and gets the error */
     else if (status != HF_OK || differs_from(watch, listing))
-        watch->state = HF_FILE_WATCH_CHANGED; /* the core gets an error anew */
+        watch->state = HF_FILE_WATCH_CHANGED;
     hf_file_listing_unref(listing);
     return watch->state != HF_FILE_WATCH_TO_ARM;
 }
@@ -378,7 +385,7 @@ void hf_file_queue_watches_arm(struct hf_engine *engine)
     hf_file_watches_answer_changed(engine, HF_FILE_WATCH_QUEUE);
 }
 
-/* Show the core the queue. */
+/* Answer with the queue. */
 static void answer_listed(struct hf_engine *engine, struct hf_request *request,
                           const struct hf_file_listing *listing)
 {

@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HF_REQUEST_REMOVE by the owner of a ticket, also of one that the worker
- * thread is about to make, or by somebody else; and HF_REQUEST_REVOKE.
+ * HF_REQUEST_REMOVE, by the owner of a ticket (which the worker thread may just
+ * be making) or by somebody else; and HF_REQUEST_REVOKE.
  *
  * An owner whose ticket is removed is notified by inotify and closes its FIFO,
- * which wakes the sessions that wait for the ticket.  An owner that is stopped
- * closes nothing.  So a byte is written into the FIFO once it has no name any
- * more: the waiting sessions wake up and see that the name is gone.
+ * which wakes the sessions that wait for the ticket.  But an owner that is
+ * stopped closes nothing.  So when the FIFO has no name any more, a byte is
+ * written into it: the waiting sessions wake up and see that the name is gone.
  *
- * What the owner is to know of the eviction is put in the place of the ticket's
- * payload before, and stays there when the FIFO goes.  The owner reads it and
- * removes it; where the owner cannot, the next enqueue does, as any payload
- * without a ticket (hf_file_listing_remove_orphans()).  An enqueue that comes
- * before the owner has read it removes it too: the owner then knows the loss
- * alone.
+ * The text for the evicted owner replaces the payload of the ticket first, and
+ * stays when the FIFO is removed.  The owner reads the text and removes it.  If
+ * the owner cannot, the next enqueue removes it like any payload without a
+ * ticket (hf_file_listing_remove_orphans()).  If an enqueue removes it before
+ * the owner has read it, the owner knows the loss but not the reason.
  *
- * An owner is asked to let go by touching its ticket.  inotify reports that,
- * and an owner that looks later sees the time.  Everybody who could remove the
- * ticket can do this, with touch(1) too, and nothing is left that has to be
- * cleared away.
+ * An owner is asked to release by touching its ticket.  inotify reports the
+ * touch, and an owner that looks later sees the time.  Anybody who could remove
+ * the ticket can do that, even with touch(1), and nothing is left that must be
+ * cleaned up.
  *
- * A write ticket that becomes a read ticket gets another name.  So a ticket
- * that has gone since it was found is looked for once more.
+ * A write ticket that becomes a read ticket gets another name.  So if a ticket
+ * has gone since it was found, it is searched once more.
  */
 
 #include <assert.h>
@@ -40,13 +39,13 @@
 #include "engines/file/ticket_file.h"
 #include "engines/file/ticket_watch.h"
 
-/* How many names a ticket may have, one after the other: as a writer and as a
+/* How many names a ticket may have one after the other: as a writer and as a
  * reader. */
 #define NAMES_MAX 2
 
-/* Find the ticket of ${request}, in the directory and not in the last listing,
- * because a writer may be a reader by now.  HF_OK with ${listed}: it was found.
- */
+/* Find the ticket of ${request} in the directory.  The last listing is not
+ * used, because a writer may be a reader by now.  After HF_OK, ${listed} says
+ * whether it was found. */
 static hf_status find(struct hf_engine *engine,
                       const struct hf_request *request,
                       struct hf_ticket *ticket, bool *listed,
@@ -60,8 +59,8 @@ static hf_status find(struct hf_engine *engine,
 
 /* -------------------------------------------------------------- eviction -- */
 
-/* Open the FIFO at ${path} to write a byte into it; -1: it cannot be opened. It
- * is opened for reading too, because a FIFO that is opened for writing only
+/* Open the FIFO at ${path} to write a byte into it.  Returns -1 on failure.  It
+ * is opened for reading, too, because a FIFO that is opened only for writing
  * needs a reader. */
 static int open_fifo(struct hf_engine *engine, const char *path)
 {
@@ -72,7 +71,8 @@ static int open_fifo(struct hf_engine *engine, const char *path)
     return fifo;
 }
 
-/* Leave ${evicted_by} to the owner of ${ticket}.  False if nothing is left. */
+/* Leave ${evicted_by} to the owner of ${ticket}.  Returns whether that was
+ * done. */
 static bool write_evicted_by(struct hf_engine *engine, const char *dir_name,
                              const struct hf_ticket *ticket,
                              const char *evicted_by)
@@ -88,7 +88,8 @@ static bool write_evicted_by(struct hf_engine *engine, const char *dir_name,
                                  dir_name, ticket, payload, &unused) == HF_OK;
 }
 
-/* Remove ${ticket} and write the byte that wakes those who wait for it. */
+/* Remove ${ticket}, and write the byte that wakes the sessions that wait for
+ * it. */
 static hf_status evict_ticket(struct hf_engine *engine, const char *dir_name,
                               const struct hf_ticket *ticket,
                               const char *evicted_by, bool *found,
@@ -133,8 +134,8 @@ static hf_status find_and_evict(struct hf_engine *engine,
     return status;
 }
 
-/* HF_REQUEST_REMOVE of a ticket of another session, or of one of this session
- * whose owner has not asked for it. */
+/* Carry out a HF_REQUEST_REMOVE that does not come from the owner of the
+ * ticket. */
 static void evict(struct hf_engine *engine, struct hf_request *request)
 {
     const struct hf_ticket_id id = request->ticket;
@@ -147,15 +148,16 @@ static void evict(struct hf_engine *engine, struct hf_request *request)
         hf_file_fail_by_status(engine, request, &error);
         return;
     }
-    /* With .evicted_by a text is left there for the owner, who looks whether
-     * the directory is empty when it has read the text. */
+    /* With .evicted_by, a text for the owner is left in the directory.  The
+     * owner removes the directory, if it is unused, when it has read the
+     * text. */
     if (found && request->evicted_by == NULL)
         hf_file_dir_cache_ticket_gone(&engine->dir_cache, dir_name);
     hf_file_answer_found(engine, request, HF_EVENT_REMOVED, found);
     if (!found)
         return;
     hf_file_own_watch_evicted(engine, &id);
-    /* Its owner may be slow to close it. */
+    /* because the owner may be slow to close its FIFO */
     hf_file_queue_watches_changed(engine, dir_name);
 }
 
@@ -166,9 +168,9 @@ static bool same_time(const struct timespec *a, const struct timespec *b)
     return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
-/* Touch the FIFO at ${path}.  HF_OK; with ${found} if it was touched, and with
- * ${gone} if it is not there any more afterwards, so that the owner may not
- * have seen it.
+/* Touch the FIFO at ${path}.  After HF_OK, ${found} is set if it was touched,
+ * and ${gone} if it is not there afterwards, so that its owner may not have
+ * noticed.
  *   Fails     HF_EPROTOCOL if the touch changed nothing: the clock of a
  *             filesystem goes in steps of some milliseconds, and two touches
  *             within one step would be one. */
@@ -196,8 +198,8 @@ missing:
                            : hf_file_error_set_errno(error, "touch", path);
 }
 
-/* The same for the ticket of ${request}; one that is not in the directory at
- * all is not ${gone}. */
+/* The same for the ticket of ${request}.  ${gone} is not set if the ticket is
+ * not in the directory at all. */
 static hf_status find_and_touch(struct hf_engine *engine,
                                 const struct hf_request *request,
                                 const char *dir_name, bool *found, bool *gone,
@@ -210,9 +212,10 @@ static hf_status find_and_touch(struct hf_engine *engine,
     if (status != HF_OK || !*gone)
         return status;
     hf_file_fifo_path(&engine->settings, dir_name, &ticket, path);
+    /* the owner is dead, or the ticket has another name by now */
     if (hf_file_fifo_probe(&engine->descriptors, path, NULL, error) ==
         HF_OWNER_DEAD)
-        return HF_OK; /* dead, or it has another name by now */
+        return HF_OK;
     return touch(path, found, gone, error);
 }
 
@@ -235,7 +238,7 @@ void hf_file_revoke(struct hf_engine *engine, struct hf_request *request)
 
 /* --------------------------------------------------------------- removal -- */
 
-/* The job that makes the ticket ${id}, or NULL. */
+/* Returns the job that makes the ticket ${id}, or NULL. */
 static struct hf_file_job *job_for(struct hf_engine *engine,
                                    const struct hf_ticket_id *id)
 {
@@ -259,12 +262,13 @@ void hf_file_remove(struct hf_engine *engine, struct hf_request *request)
                strlen(own_ticket->dir_name) + 1);
         hf_file_answer_found(engine, request, HF_EVENT_REMOVED,
                              hf_file_remove_own(engine, own_ticket));
-        /* Last, because the core may end the session in either answer. */
+        /* last, because the core may end the session when it gets either
+         * answer */
         hf_file_queue_watches_changed(engine, dir_name);
     } else if (job != NULL) {
         assert(job->remove_request == NULL);
-        job->remove_request =
-            request; /* when it is known whether it was made */
+        /* carried out when it is known whether the ticket was made */
+        job->remove_request = request;
         atomic_store(&job->cancelled, true);
     } else {
         evict(engine, request);

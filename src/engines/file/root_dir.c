@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opening the root directory: the way to it, itself, its filesystem, its
- * "locks" and its counter, each checked before the next is opened.
+ * Opens the root directory: the directories above it, the directory itself, its
+ * filesystem, its "locks" and its counter.  Each is checked before the next is
+ * opened.
  */
 #include "engines/file/root_dir.h"
 
@@ -21,9 +22,9 @@
 
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
 
-/* The numbers are from statfs(2) and the kernel's magic.h.  A filesystem is
- * allowed if it was shown to end flocks, hang up FIFOs and share mapped pages
- * as this engine needs it. */
+/* The filesystems that are known, with numbers from statfs(2) and the kernel's
+ * magic.h.  A filesystem is allowed if it was shown to end flocks, hang up
+ * FIFOs and share mapped pages as this engine needs it. */
 static const struct {
     uint64_t magic;
     const char *name;
@@ -89,7 +90,7 @@ hf_status hf_file_root_dir_set_mode(int fd, mode_t mode, const char *path,
 
     if (hf_file_sys_fstat(fd, &status) != 0)
         return hf_file_error_set_errno(error, "examine", path);
-    /* A set-group-id bit inherited from the parent stays. */
+    /* A set-group-id bit that was inherited from the parent stays. */
     mode |= status.st_mode & S_ISGID;
     if (status.st_uid == geteuid() && (status.st_mode & 03777) != mode &&
         hf_file_sys_fchmod(fd, mode) != 0)
@@ -108,7 +109,7 @@ hf_file_root_dir_check_lock_dir(const struct hf_file_root_dir *root_dir, int fd,
     return hf_file_safe_path_check(&root_dir->policy, &status, path, error);
 }
 
-/* The same for "locks", which nobody else may even enter. */
+/* Check "locks" in the same way; in addition, nobody else may even enter it. */
 static hf_status check_locks(const struct hf_file_root_dir *root_dir,
                              const char *path, struct hf_error *error)
 {
@@ -137,8 +138,8 @@ static hf_status check_filesystem(int fd,
         (uint64_t)status.f_type & 0xffffffff, settings->root, error);
 }
 
-/* Open the directory ${name} in ${parent}, at ${path}.  If it is missing it
- * is made with ${mode}, or HF_EGONE if nothing is to be made. */
+/* Open the directory ${name} in ${parent}, at ${path}.  If it is missing, it is
+ * made with ${mode}; or this returns HF_EGONE, if nothing is to be made. */
 static hf_status open_dir(struct hf_file_root_dir *root_dir, int parent,
                           const char *name, const char *path, mode_t mode,
                           int *fd, struct hf_error *error)
@@ -160,17 +161,18 @@ static hf_status open_dir(struct hf_file_root_dir *root_dir, int parent,
         *fd = -1;
         return hf_file_error_set_errno(error, "open", path);
     }
-    /* The lock keeps cleaners of temporary directories away; locks of holdfast
-     * do not rely on it.  While a cleaner holds it ours fails.  It is not tried
-     * again, so until the next open later cleaners are not kept away either. */
+    /* This flock() keeps programs away that clean up temporary directories;
+     * locks of holdfast do not depend on it.  While such a program has the
+     * flock(), ours fails and is not tried again, so until the next open such
+     * programs are not kept away. */
     (void)hf_file_sys_flock(*fd, LOCK_SH | LOCK_NB);
     return created && root_dir->settings->shared
                ? hf_file_root_dir_set_mode(*fd, mode, path, error)
                : HF_OK;
 }
 
-/* Check who owns the root directory, and set the policy for all that is in it.
- */
+/* Check who owns the root directory, and set the policy for all that is in
+ * it. */
 static hf_status check_root(struct hf_file_root_dir *root_dir,
                             const struct stat *parent, struct hf_error *error)
 {
@@ -246,11 +248,11 @@ static hf_status open_all(struct hf_file_root_dir *root_dir,
     return status;
 }
 
-/* The number of the next one that is opened. */
+/* The number of the next root directory that is opened. */
 static _Atomic uint64_t next_number = 1;
 
-/* A new struct hf_file_root_dir, opened; ${creates}: what is missing is made.
- */
+/* Make a struct hf_file_root_dir and open it.  ${creates}: make what is
+ * missing. */
 static hf_status open_new(const struct hf_file_root_settings *settings,
                           bool creates, struct hf_file_descriptors *descriptors,
                           struct hf_file_root_dir **root_dir,

@@ -19,7 +19,7 @@
 #define LOCK_DIR "/run/lock"
 
 /* Nothing that a login sets is used: XDG_RUNTIME_DIR is unset in cron, and its
- * directory goes at logout.  Two directories would mean two holders. */
+ * directory is removed at logout.  Two directories would mean two holders. */
 void hf_file_root_settings_default(uid_t uid, char root[HF_ROOT_BYTES])
 {
     struct stat status;
@@ -36,9 +36,9 @@ void hf_file_root_settings_default(uid_t uid, char root[HF_ROOT_BYTES])
         (void)snprintf(root, HF_ROOT_BYTES, "/tmp/holdfast-%u", (unsigned)uid);
 }
 
-/* Copy an absolute path, without the slashes at its end, because with them a
- * symbolic link would be followed in spite of O_NOFOLLOW.  ${what} is for the
- * error. */
+/* Copy an absolute path without the slashes at its end, because with a slash at
+ * its end a symbolic link would be followed in spite of O_NOFOLLOW.  ${what} is
+ * for the error. */
 static hf_status copy_path(const char *from, char *to, size_t room,
                            hf_status failure, const char *what,
                            struct hf_error *error)
@@ -65,10 +65,10 @@ static hf_status copy_path(const char *from, char *to, size_t room,
     return HF_OK;
 }
 
-/* Use $HOLDFAST_DIR.  A '?' is refused, although a path may have one: most
- * likely it begins options, which would be ignored.  If the variable is empty,
- * that is a mistake in a script: the default in its place could be another
- * directory than that of the other programs. */
+/* Use $HOLDFAST_DIR.  A '?' in it is refused, although a path may have one,
+ * because most likely it begins options, which would be ignored.  If the
+ * variable is empty, that is a mistake in a script; with the default instead,
+ * the script could use another directory than the other programs. */
 static hf_status copy_named(const char *named,
                             struct hf_file_root_settings *settings,
                             struct hf_error *error)
@@ -89,7 +89,7 @@ static hf_status copy_named(const char *named,
                      "HOLDFAST_DIR", error);
 }
 
-/* The root directory: from the URL, else $HOLDFAST_DIR, else the default. */
+/* Set the root directory: from the URL, or $HOLDFAST_DIR, or the default. */
 static hf_status choose_root(const struct hf_url *url,
                              struct hf_file_root_settings *settings,
                              struct hf_error *error)
@@ -112,7 +112,7 @@ static hf_status choose_root(const struct hf_url *url,
     return HF_OK;
 }
 
-/* With whom do the write bits of ${mode} share the root directory? */
+/* Returns with whom the write bits of ${mode} share the root directory. */
 static enum hf_file_sharing sharing_of(mode_t mode)
 {
     if ((mode & S_IWOTH) != 0)
@@ -120,7 +120,8 @@ static enum hf_file_sharing sharing_of(mode_t mode)
     return (mode & S_IWGRP) != 0 ? HF_SHARING_GROUP : HF_SHARING_NONE;
 }
 
-/* ?mode=: it sets the mode, and with whom the root is shared. */
+/* Read ?mode=, which sets the mode and with whom the root directory is
+ * shared. */
 static hf_status read_mode(const struct hf_url_option_row *row,
                            const char *text, void *field,
                            struct hf_error *error)
@@ -138,13 +139,14 @@ static hf_status read_mode(const struct hf_url_option_row *row,
     settings->shared = true;
     settings->mode = (mode_t)mode;
     settings->sharing = sharing_of(settings->mode);
-    /* What a member of the group makes belongs to that group then. */
+    /* so that files made by a member of the group belong to the group */
     if (settings->sharing == HF_SHARING_GROUP)
         settings->mode |= S_ISGID;
     return HF_OK;
 }
 
-/* ?state=: the directory of the token floor, which then has to be usable. */
+/* Read ?state=, the directory of the token floor.  If it is given, it must be
+ * usable. */
 static hf_status read_state(const struct hf_url_option_row *row,
                             const char *text, void *field,
                             struct hf_error *error)
@@ -157,8 +159,8 @@ static hf_status read_state(const struct hf_url_option_row *row,
                      "state=", error);
 }
 
-/* Each option sets several fields, so the field of each row is the whole of
- * the settings. */
+/* The options of the URL.  Each sets several fields, so each gets the whole
+ * settings as its field. */
 static const struct hf_url_option_row rows[] = {
     {.key = "mode",
      .read = read_mode,
@@ -168,9 +170,9 @@ static const struct hf_url_option_row rows[] = {
      .help = "the directory that keeps tokens rising over a reboot"},
 };
 
-/* The mode of the root, less the bits of those who may read in it and not
- * write.  Nobody shares locks with them, and a lock of flock(2) needs no more
- * than to read: they could keep everybody waiting, and a dead ticket alive. */
+/* Returns the mode of the root directory without the bits for users who may
+ * only read.  Locks are not shared with them, but to read is enough for
+ * flock(2): they could keep everybody waiting, and keep a dead ticket alive. */
 static mode_t inner_mode(const struct hf_file_root_settings *settings)
 {
     mode_t mode = settings->mode;
@@ -196,8 +198,8 @@ hf_status hf_file_root_settings_choose(const struct hf_url *url,
         status = choose_root(url, settings, error);
     (void)snprintf(settings->counter_path, sizeof(settings->counter_path),
                    "%s/counter", settings->root);
-    /* Without the sticky bit: with it a user could not remove the ticket that a
-     * dead process of another user has left. */
+    /* Without the sticky bit, because with it a user could not remove the
+     * ticket of a dead process of another user. */
     settings->dir_mode = inner_mode(settings) & (mode_t)~S_ISVTX;
     settings->file_mode = inner_mode(settings) & 0666;
     return status;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The walk opens each component with O_PATH | O_NOFOLLOW from the one before it
- * and follows symbolic links itself, so that each one is checked before it is
- * used.
+ * See safe_path.h.  The walk opens each component with O_PATH | O_NOFOLLOW from
+ * the one before it, and follows symbolic links itself, so that each link is
+ * checked before it is used.
  */
 #include "engines/file/safe_path.h"
 
@@ -25,8 +25,8 @@
 
 #define STEP_FLAGS (O_PATH | O_NOFOLLOW)
 
-/* What the kernel shows in place of a user that a user namespace does not map;
- * /proc/sys/kernel/overflowuid can say otherwise, but nothing sets it. */
+/* The user that the kernel shows for users that a user namespace does not map.
+ * (/proc/sys/kernel/overflowuid can change it, but nothing does.) */
 #define OVERFLOW_UID 65534
 
 /* Room for a user in an error text. */
@@ -34,7 +34,7 @@ struct user_text {
     char text[80];
 };
 
-/* The users that are always trusted. */
+/* Returns the users that are always trusted, for error texts. */
 static struct user_text trusted_users(void)
 {
     struct user_text users = {"root"};
@@ -45,7 +45,7 @@ static struct user_text trusted_users(void)
     return users;
 }
 
-/* The owner of a file, for error texts. */
+/* Returns the owner of a file, for error texts. */
 static struct user_text owner_text(const struct stat *status)
 {
     struct user_text owner;
@@ -71,18 +71,19 @@ static unsigned mode_of(const struct stat *status)
 
 /* -------------------------------------------------------------- the walk -- */
 
-/* The walk from "/" to the parent of a path, one component after the other. */
+/* The state of the walk from "/" to the parent of a path. */
 struct walk {
-    const char *path;         /* the path, for error texts */
-    int dir;                  /* the directory that was reached last, O_PATH */
-    struct stat status;       /* of .dir */
-    uid_t root_owner;         /* the owner of "/" */
-    unsigned links;           /* followed so far */
-    char walked[PATH_MAX];    /* the path of the component at hand, for texts */
-    char remaining[PATH_MAX]; /* the components to come */
+    const char *path;   /* the whole path, for error texts */
+    int dir;            /* the directory that was reached last, O_PATH */
+    struct stat status; /* of .dir */
+    uid_t root_owner;   /* the owner of "/" */
+    unsigned links;     /* number of links followed so far */
+    /* path of the present component, for error texts */
+    char walked[PATH_MAX];
+    char remaining[PATH_MAX]; /* components that are still to come */
 };
 
-/* Is the owner of a component trusted?  ${what} is for the error. */
+/* Check that the owner of a component is trusted.  ${what} is for the error. */
 static hf_status check_owner(const struct walk *walk, const struct stat *status,
                              const char *what, struct hf_error *error)
 {
@@ -96,8 +97,9 @@ static hf_status check_owner(const struct walk *walk, const struct stat *status,
                         trusted_users().text);
 }
 
-/* Check the directory that was reached: its owner, and who can write there.  In
- * a sticky directory others can write, but not replace what is not theirs. */
+/* Check the directory that was reached: its owner, and who can write to it.  In
+ * a sticky directory others can write, but cannot replace the files of
+ * others. */
 static hf_status check_directory(const struct walk *walk,
                                  const struct stat *status,
                                  struct hf_error *error)
@@ -117,7 +119,7 @@ static hf_status check_directory(const struct walk *walk,
                         walk->path, (unsigned)status->st_uid, mode_of(status));
 }
 
-/* Close ${fd}; errno stays that of the call that failed. */
+/* Close ${fd} without a change of errno. */
 static void close_keeping_errno(int fd)
 {
     int number = errno;
@@ -126,7 +128,7 @@ static void close_keeping_errno(int fd)
     errno = number;
 }
 
-/* Begin at "/", or begin again there for an absolute link. */
+/* Begin the walk at "/"; or begin again there, because of an absolute link. */
 static hf_status start_at_root(struct walk *walk, struct hf_error *error)
 {
     if (walk->dir >= 0)
@@ -141,7 +143,8 @@ static hf_status start_at_root(struct walk *walk, struct hf_error *error)
     return check_directory(walk, &walk->status, error);
 }
 
-/* Take the first component of what remains; false if there is none. */
+/* Remove the first component from what remains, into ${name}.  Returns false if
+ * there is none. */
 static bool next_component(struct walk *walk, char name[NAME_BYTES])
 {
     const char *component = walk->remaining + strspn(walk->remaining, "/");
@@ -149,13 +152,13 @@ static bool next_component(struct walk *walk, char name[NAME_BYTES])
 
     if (bytes == 0)
         return false;
-    /* A name that is cut here is still too long, and refused for it. */
+    /* a name that is cut here is still too long, and is refused for that */
     (void)snprintf(name, NAME_BYTES, "%.*s", (int)bytes, component);
     memmove(walk->remaining, component + bytes, strlen(component + bytes) + 1);
     return true;
 }
 
-/* Put the text of the symbolic link ${link} in front of what remains. */
+/* Put the target of the symbolic link ${link} in front of what remains. */
 static hf_status follow_link(struct walk *walk, int link,
                              struct hf_error *error)
 {
@@ -176,7 +179,7 @@ static hf_status follow_link(struct walk *walk, int link,
     return target[0] == '/' ? start_at_root(walk, error) : HF_OK;
 }
 
-/* Go on from ${dir}, which is the walk's from now on. */
+/* Continue from ${dir}, which the walk owns from now on. */
 static hf_status enter_directory(struct walk *walk, int dir,
                                  const struct stat *status,
                                  struct hf_error *error)
@@ -187,7 +190,7 @@ static hf_status enter_directory(struct walk *walk, int dir,
     return check_directory(walk, status, error);
 }
 
-/* The error for a component that is not there. */
+/* Set the error for a component that does not exist. */
 static hf_status fail_missing(const struct walk *walk, struct hf_error *error)
 {
     return hf_error_set(error, HF_EDIR,
@@ -230,14 +233,14 @@ static hf_status walk_component(struct walk *walk, const char *name,
     return checked;
 }
 
-/* Walk along .remaining to its end. */
+/* Walk to the end of .remaining. */
 static hf_status walk_path(struct walk *walk, struct hf_error *error)
 {
     char name[NAME_BYTES];
     hf_status status = start_at_root(walk, error);
 
-    /* Each step shortens what remains, except at most LINKS_MAX of them, which
-     * follow links. */
+    /* Each step shortens .remaining, except those that follow a link, of which
+     * there are at most LINKS_MAX. */
     while (status == HF_OK && next_component(walk, name))
         status = walk_component(walk, name, error);
     return status;
@@ -269,8 +272,8 @@ hf_status hf_file_safe_path_open_parent(const char *path, int *dir,
 
 /* ------------------------------------------------------------- the files -- */
 
-/* Without ?mode=, or with no write bit for group or others: root and this user
- * alone. */
+/* Without ?mode=, or without write bits for group or others: only root and this
+ * user are trusted. */
 static hf_status check_unshared(const struct hf_file_path_policy *policy,
                                 const struct stat *status, const char *path,
                                 struct hf_error *error)
@@ -291,7 +294,7 @@ static hf_status check_unshared(const struct hf_file_path_policy *policy,
     return HF_OK;
 }
 
-/* Shared with a group: nobody outside the group may write. */
+/* Shared with a group: nobody outside of the group may write. */
 static hf_status check_group(const struct hf_file_path_policy *policy,
                              const struct stat *status, const char *path,
                              struct hf_error *error)
@@ -326,7 +329,8 @@ hf_status hf_file_safe_path_check(const struct hf_file_path_policy *policy,
     return HF_OK;
 }
 
-/* Could a user outside the group have made the root directory? */
+/* Returns whether a user outside of the group could have made the root
+ * directory. */
 static bool made_by_outsider(const struct hf_file_path_policy *policy,
                              const struct stat *parent,
                              const struct stat *status)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The directory STATE, and small files in it, each replaced under the lock of
- * something that excludes other writers.
+ * The directory STATE, and small files in it.  A file is replaced while the
+ * caller keeps other writers out by some lock.
  */
 #include "engines/file/state_dir.h"
 
@@ -21,14 +21,13 @@
     (HF_TOKEN_FLOOR_DIR_BYTES + HF_STATE_FILE_BYTES + sizeof("/"))
 #define NEW_NAME_BYTES (HF_STATE_FILE_BYTES + sizeof("..new"))
 
-/* The directory belongs to one user, also where the root directory is
- * shared. */
+/* The directory belongs to one user, even if the root directory is shared. */
 static const struct hf_file_path_policy policy = {
     .sharing = HF_SHARING_NONE,
     .remedy = "name another directory with ?state=",
 };
 
-/* May the open directory be used? */
+/* Check that the open directory may be used. */
 static hf_status check_dir(int fd, const char *dir, struct hf_error *error)
 {
     struct stat status;
@@ -121,9 +120,9 @@ hf_status hf_file_state_read(int dir, const char *path, const char *name,
     return status;
 }
 
-/* Write ${text} to the file of the temporary name and sync it.  Nobody else
- * writes, so a file of that name was left by a dead process.  0, or -1 with
- * errno. */
+/* Write ${text} to the file ${new_name} and sync it.  Nobody else writes, so if
+ * a file with that name exists, a dead process has left it.  Returns 0, or -1
+ * with errno. */
 static int write_synced(int dir, const char *new_name, const char *text)
 {
     size_t bytes = strlen(text);
@@ -138,7 +137,7 @@ static int write_synced(int dir, const char *new_name, const char *text)
         return -1;
     wrote = hf_file_sys_pwrite(fd, text, bytes, 0);
     if (wrote >= 0 && wrote < (ssize_t)bytes)
-        errno = ENOSPC; /* a part was written, which sets none */
+        errno = ENOSPC; /* a partial write sets no errno */
     failed = wrote != (ssize_t)bytes || hf_file_sys_fdatasync(fd) != 0;
     number = errno;
     (void)close(fd);
@@ -146,8 +145,8 @@ static int write_synced(int dir, const char *new_name, const char *text)
     return failed ? -1 : 0;
 }
 
-/* The order makes it durable: the data is synced before the name, and the name
- * before anybody relies on it. */
+/* The order of the steps makes the change durable: the data is synced before
+ * the name, and the name before anybody relies on it. */
 hf_status hf_file_state_write(int dir, const char *path, const char *name,
                               const char *text, struct hf_error *error)
 {

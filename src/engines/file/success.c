@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a success is written and read, and how old it is. */
+/* See success.h.  Writes and reads a success, and computes its age. */
 #include "engines/file/success.h"
 
 #include <errno.h>
@@ -47,7 +47,8 @@ static void format(const struct written_success *success, char text[TEXT_BYTES])
                    success->token, success->at_utc_ms, boot, success->boot_ms);
 }
 
-/* If ${text} makes no sense, it was not written by us, and .token is 0. */
+/* Parse a success.  If ${text} makes no sense, it was not written by us, and
+ * .token is 0. */
 static struct written_success parse(const char *text)
 {
     struct written_success success = {0};
@@ -62,9 +63,9 @@ static struct written_success parse(const char *text)
 
 /* ---------------------------------------------------------- the two places */
 
-/* The name of the file in STATE: a digest of the root and the queue, because
- * several roots may have one STATE.  If several paths lead to one root, it has
- * one digest all the same. */
+/* Write the name of the file in STATE: a digest of the root directory and the
+ * queue, because several root directories may have the same STATE.  If several
+ * paths lead to one root directory, the digest is the same. */
 static void state_name(const struct hf_file_root_settings *settings,
                        const char *queue, char name[HF_STATE_FILE_BYTES])
 {
@@ -84,9 +85,9 @@ static void state_name(const struct hf_file_root_settings *settings,
     (void)snprintf(name, HF_STATE_FILE_BYTES, "success-%s", digest);
 }
 
-/* The success in STATE; none if there is no STATE, or if it cannot be opened
- * and was not named by ?state=.  But fail if descriptors or memory are missing,
- * because that passes and there may be a success. */
+/* Read the success in STATE.  Without STATE there is none; also if STATE cannot
+ * be opened and was not named by ?state=.  But it is an error if descriptors or
+ * memory run out, because that passes and there may be a success. */
 static hf_status read_state(const struct hf_file_root_settings *settings,
                             const char *queue, struct written_success *success,
                             struct hf_error *error)
@@ -129,7 +130,7 @@ static hf_status write_state(const struct hf_file_root_settings *settings,
     return status;
 }
 
-/* The success in the directory of the lock. */
+/* Read the success in the directory of the lock. */
 static hf_status read_link(int dir, const char *path,
                            struct written_success *success,
                            struct hf_error *error)
@@ -163,7 +164,7 @@ static hf_status write_link(int dir, const char *path, const char *text,
 
 /* ---------------------------------------------------------- read, write -- */
 
-/* Read both; the later one counts. */
+/* Read both; the one with the greater token counts. */
 static hf_status read_both(const struct hf_file_root_settings *settings,
                            int dir, const char *path, const char *queue,
                            struct written_success *success,
@@ -179,7 +180,8 @@ static hf_status read_both(const struct hf_file_root_settings *settings,
     return status;
 }
 
-/* How old it is: by CLOCK_BOOTTIME, if it is of this boot. */
+/* Returns the age of ${success}: by CLOCK_BOOTTIME if it was written in this
+ * boot, else by the wall clock. */
 static int64_t age_ms(const struct written_success *success)
 {
     static const struct hf_ticket_id unknown;
@@ -208,8 +210,8 @@ hf_status hf_file_success_read(const struct hf_file_root_settings *settings,
     return status;
 }
 
-/* STATE is written first.  After a crash in between, the later success is read
- * from there. */
+/* STATE is written first.  If the machine crashes in between, the newer success
+ * is read from there. */
 hf_status hf_file_success_write(struct hf_file_root_dir *root_dir, int dir,
                                 const char *path, const char *queue,
                                 uint64_t token, bool *written,

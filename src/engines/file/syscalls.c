@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The system calls of the engine, each behind the hook of the tests.
+ * The system calls of the engine, each behind the hook for tests.
  */
 #include "engines/file/syscalls.h"
 
@@ -21,7 +21,7 @@
 #include "base/error.h"
 #include "thread/high_descriptor.h"
 
-/* Where time_t is longer than a long, the first futex system call takes another
+/* If time_t is longer than long, the older futex system call expects another
  * struct timespec than the C library has. */
 #ifdef SYS_futex_time64
 #define FUTEX_CALL                                                             \
@@ -36,7 +36,7 @@ _Static_assert(sizeof(_Atomic uint32_t) == sizeof(uint32_t) &&
 
 int (*hf_file_sys_hook)(const char *call);
 
-/* Does the hook have this call fail?  Sets errno then. */
+/* Returns whether the hook makes this call fail; then errno is set. */
 static bool refused(const char *call)
 {
     int error = hf_file_sys_hook == NULL ? 0 : hf_file_sys_hook(call);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The system calls of this engine.  Each function makes the call that it is
- * named after, or the nearest to it (fstatat() for lstatat).  A descriptor that
- * it opens is close-on-exec, and is moved above 2 if it is less.  A test can
- * have the n-th call fail, or kill the process just before it, by a hook.  The
- * last function turns errno into a status and a text that says what to do about
- * it.
+ * named after, or the nearest to it (lstatat uses fstatat()).  A descriptor
+ * that it opens is close-on-exec, and is moved above 2 if it is lower.  By a
+ * hook, a test can make the n-th call fail, or kill the process just before it.
+ * The last function turns errno into a status and a text that says what to do.
  */
 #ifndef HF_ENGINES_FILE_SYSCALLS_H
 #define HF_ENGINES_FILE_SYSCALLS_H
@@ -17,9 +16,9 @@
 #include <sys/statfs.h>
 #include <sys/types.h>
 
-/* Called before each call with its name.  It returns 0 to let the call go on,
- * else the errno that the call is to fail with.  NULL outside tests; not
- * changed while an engine is open. */
+/* Called before each call with the name of the call.  Returns 0 to make the
+ * call, or the errno to fail with.  NULL outside of tests.  Must not be changed
+ * while an engine is open. */
 extern int (*hf_file_sys_hook)(const char *call);
 
 int hf_file_sys_open(const char *path, int flags, mode_t mode);
@@ -50,7 +49,8 @@ int hf_file_sys_fdatasync(int fd);
 int hf_file_sys_fsync(int fd);
 void *hf_file_sys_map(int fd, size_t bytes);
 ssize_t hf_file_sys_write(int fd, const void *data, size_t bytes);
-/* utimensat() of both times, to now, of the file itself and not of a link. */
+/* utimensat(): set both times to now, of the file itself and not of the target
+ * of a link. */
 int hf_file_sys_touch(const char *path);
 int hf_file_sys_touch_open(int fd);
 /* fcntl(F_DUPFD_CLOEXEC): the lowest free number, ${least} or more. */
@@ -68,8 +68,8 @@ int hf_file_sys_futex_wake(_Atomic uint32_t *word);
 
 /* -------------------------------------------------------- errno in words -- */
 
-/* Fill ${error} from errno: "cannot ${what} ${path} as user N: ...; remedy".
- * ${what} is a verb ("create").  Returns the status:
+/* Fill in ${error} from errno, with the text "cannot ${what} ${path} as user N:
+ * ...; remedy".  ${what} is a verb ("create").  Returns the status:
  *   ENOSPC EDQUOT                HF_EFULL
  *   EMFILE ENFILE ENOLCK EAGAIN  HF_ELIMIT
  *   ENOMEM                       HF_ENOMEM

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Is the owner of a ticket alive?  It is while flock() of its FIFO is refused.
- * And how a ticket's files are removed, and its payload is replaced.
+ * See ticket_file.h.  The owner of a ticket is alive while an flock() of the
+ * FIFO is refused.
  */
 #include "engines/file/ticket_file.h"
 
@@ -65,7 +65,8 @@ int hf_file_fifo_prepare(const struct hf_file_root_settings *settings, int fd,
     }
     if (hf_file_sys_fchmod(fd, settings->file_mode) != 0)
         return -1;
-    return hf_file_sys_fstat(fd, status); /* one of its times is another now */
+    /* the change of the mode has changed one of its times */
+    return hf_file_sys_fstat(fd, status);
 }
 
 hf_status hf_file_fifo_remove(const char *path, bool *found,
@@ -97,17 +98,19 @@ hf_status hf_file_fifo_and_payload_remove(const char *path, bool *found,
 
 /* ----------------------------------------------------- writing a payload -- */
 
-/* How often the replacement of a payload is tried: somebody may remove the new
- * one as an orphan before it is renamed. */
+/* How often the replacement of a payload is tried, because somebody may remove
+ * the new payload as an orphan before it is renamed. */
 #define TRIES 8
 
-/* An empty payload is none, because a symbolic link cannot be empty. */
+/* Remove the payload.  An empty payload is stored as no file, because a
+ * symbolic link cannot be empty. */
 static int remove_payload(int dir, const char *file)
 {
     return hf_file_sys_unlinkat(dir, file) == 0 || errno == ENOENT ? 0 : -1;
 }
 
-/* Try once.  A file that an earlier attempt has left is removed first. */
+/* Try the replacement once.  A file that an earlier attempt has left is removed
+ * first. */
 static int rename_payload(int dir, const char *payload, const char *new_file,
                           const char *file)
 {
@@ -124,7 +127,7 @@ static int rename_payload(int dir, const char *payload, const char *new_file,
     return -1;
 }
 
-/* Replace the payload of ${ticket} in ${dir}.  0, or -1 with errno. */
+/* Replace the payload of ${ticket} in ${dir}.  Returns 0, or -1 with errno. */
 static int replace_payload(int dir, const struct hf_ticket *ticket,
                            const char *payload)
 {
@@ -136,8 +139,8 @@ static int replace_payload(int dir, const struct hf_ticket *ticket,
     hf_file_new_payload_name_format(ticket, new_file);
     if (payload[0] == '\0')
         return remove_payload(dir, file);
-    /* ENOENT: another enqueue has removed it in between, or the directory is
-     * gone. */
+    /* ENOENT means that an enqueue has removed the new payload, or that the
+     * directory is gone. */
     errno = ENOENT;
     for (unsigned try = 0; rc != 0 && errno == ENOENT && try < TRIES; try++)
         rc = rename_payload(dir, payload, new_file, file);

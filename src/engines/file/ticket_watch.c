@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Watches of tickets: of those of this session, which inotify reports, and of
- * those of others, whose end is reported by their FIFOs.
+ * Watches of tickets.  inotify reports changes of the tickets of this session;
+ * the end of another session's ticket is reported by its FIFO.
  *
- * Somebody who removes a ticket of this session, or moves its directory away,
- * ends the grant, so its owner must be notified.
+ * If somebody removes a ticket of this session, or moves its directory away,
+ * that ends the grant, so its owner must be notified.
  *
- * inotify reports a change of the FIFO (of its link count, or of its time when
- * somebody asks the owner to let go) and moves of the directories above it.  It
- * does not report what else happens in them, so the tickets of others wake
- * nobody.
+ * inotify reports changes of the FIFO (of its link count, and of its time when
+ * somebody asks the owner to release) and moves of the directories above it.
+ * It reports nothing else that happens in these directories, so the tickets of
+ * others wake nobody.
  *
- * A watch is armed late, for two reasons.  A user has few inotify instances
- * (128) and many processes may wait.  So the watch of a ticket is deferred
- * while a ticket ahead of it is watched or is of this session: the end of that
- * ticket is reported here anyway, and only then does it matter whether ours is
- * still there.  And most grants are short, while arming a watch costs more than
- * they do.  So a ticket that has moved up is checked at once, and armed only if
- * it is there HF_FILE_ARM_AFTER_MS later.  Where inotify has no room a timer
- * takes its place (inotify.c).
+ * A watch is armed late, for two reasons.  First, a user has few inotify
+ * instances (128), and many processes may wait.  So the watch of a ticket is
+ * deferred while a ticket ahead of it is watched or is of this session: the end
+ * of that ticket is reported here anyway, and only then does it matter whether
+ * ours is still there.  Second, most grants are short, and arming a watch takes
+ * longer than they last.  So a ticket that has moved up is checked at once, but
+ * its watch is armed only if the ticket is still there HF_FILE_ARM_AFTER_MS
+ * later.  If inotify has no room, a timer takes its place (inotify.c).
  */
 #include "engines/file/ticket_watch.h"
 
@@ -37,11 +37,12 @@
 #include "engines/file/ticket_file.h"
 #include "engines/file/watch.h"
 
-/* Which tickets of this session a check is for. */
+/* Which tickets of this session are checked. */
 enum own_check_kind {
-    CHECK_BLOCKED, /* those that had .gone as their blocker */
-    CHECK_TO_ARM,  /* those whose watch is to be armed */
-    CHECK_WD,      /* those whose FIFO or directory inotify watches as .wd */
+    CHECK_BLOCKED, /* those whose blocker is .gone */
+    CHECK_TO_ARM,  /* those whose watch is HF_FILE_WATCH_TO_ARM */
+    /* those whose FIFO or directory has the watch descriptor .wd */
+    CHECK_WD,
     CHECK_ALL,
 };
 
@@ -53,8 +54,8 @@ struct own_check {
 
 /* -------------------------------------------------------------- checking -- */
 
-/* The first watch of the next ticket behind ${check}->gone that has any;
- * ${after} NULL: of the first ticket. */
+/* Returns the first watch of the next ticket that ${check}->gone blocks and
+ * that has a watch; ${after} NULL: of the first such ticket. */
 static struct hf_file_watch *next_blocked(const struct hf_engine *engine,
                                           const struct own_check *check,
                                           const struct hf_file_ticket *after)
@@ -68,8 +69,8 @@ static struct hf_file_watch *next_blocked(const struct hf_engine *engine,
     return own_ticket != NULL ? own_ticket->watches : NULL;
 }
 
-/* The watch after ${after} of an own ticket that has ${wd}; ${after} NULL: the
- * first. */
+/* Returns the watch of an own ticket that follows ${after} among those with
+ * ${wd}; ${after} NULL: the first. */
 static struct hf_file_watch *next_with_wd(const struct hf_engine *engine,
                                           int wd,
                                           const struct hf_file_watch *after)
@@ -81,7 +82,7 @@ static struct hf_file_watch *next_with_wd(const struct hf_engine *engine,
     return watch;
 }
 
-/* The first watch that ${check} is for, or NULL. */
+/* Returns the first watch that ${check} is about, or NULL. */
 static struct hf_file_watch *first_in(const struct hf_engine *engine,
                                       const struct own_check *check)
 {
@@ -98,7 +99,7 @@ static struct hf_file_watch *first_in(const struct hf_engine *engine,
     return engine->watches[HF_FILE_WATCH_OWN];
 }
 
-/* The watch after ${watch} that ${check} is for, or NULL. */
+/* Returns the watch after ${watch} that ${check} is about, or NULL. */
 static struct hf_file_watch *next_in(const struct hf_engine *engine,
                                      const struct own_check *check,
                                      const struct hf_file_watch *watch)
@@ -119,8 +120,8 @@ static struct hf_file_watch *next_in(const struct hf_engine *engine,
     return watch->next;
 }
 
-/* Where that is unknown, for want of memory for instance, the timer will have
- * the ticket checked again. */
+/* Returns whether the ticket is gone.  If that is not known, for instance
+ * because memory ran out, the timer will have it checked again. */
 static bool is_gone(struct hf_engine *engine, struct hf_file_ticket *own_ticket)
 {
     enum hf_file_presence presence =
@@ -131,7 +132,7 @@ static bool is_gone(struct hf_engine *engine, struct hf_file_ticket *own_ticket)
     return presence == HF_GONE;
 }
 
-/* The first watch in ${check} of a ticket of ours that is gone, or NULL. */
+/* Returns the first watch in ${check} whose ticket is gone, or NULL. */
 static struct hf_file_watch *first_gone(struct hf_engine *engine,
                                         const struct own_check *check)
 {
@@ -142,9 +143,9 @@ static struct hf_file_watch *first_gone(struct hf_engine *engine,
     return w;
 }
 
-/* Has somebody touched the ticket since ${watch} last reported a touch?  By the
- * time that the last check has found, which counts as reported from now on.  A
- * touch asks the owner to let go: see removal.c. */
+/* Returns whether somebody has touched the ticket since ${watch} last reported
+ * a touch, by the time that the last check has found.  That time counts as
+ * reported from now on.  A touch asks the owner to release (removal.c). */
 static bool was_touched(struct hf_file_watch *watch)
 {
     struct timespec seen = watch->as.own.reported_mtime;
@@ -154,7 +155,7 @@ static bool was_touched(struct hf_file_watch *watch)
            seen.tv_nsec != watch->as.own.reported_mtime.tv_nsec;
 }
 
-/* The first watch in ${check} of a ticket of ours that was touched, or NULL. */
+/* Returns the first watch in ${check} whose ticket was touched, or NULL. */
 static struct hf_file_watch *first_touched(const struct hf_engine *engine,
                                            const struct own_check *check)
 {
@@ -165,8 +166,8 @@ static struct hf_file_watch *first_touched(const struct hf_engine *engine,
     return w;
 }
 
-/* Give up a ticket that is gone.  This session watches its own tickets through
- * no FIFO, so its watches of that queue are answered here. */
+/* Give up a ticket that is gone.  This session has no FIFO watches for its own
+ * tickets, so its watches of the queue are answered here. */
 static void remove_gone(struct hf_engine *engine,
                         struct hf_file_ticket *own_ticket)
 {
@@ -178,9 +179,9 @@ static void remove_gone(struct hf_engine *engine,
 }
 
 /* Check all tickets in ${check} and answer their watches.  A ticket that is
- * gone is given up, because the next in line waits until its FIFO is closed.
- * Each search begins anew, because the core may forget any watch when it is
- * answered. */
+ * gone is given up, because the next waiter waits until its FIFO is closed.
+ * Each search begins again at the first watch, because the core may forget any
+ * watch when it gets an answer. */
 static void check_round(struct hf_engine *engine, const struct own_check *check)
 {
     struct hf_file_watch *watch;
@@ -193,8 +194,8 @@ static void check_round(struct hf_engine *engine, const struct own_check *check)
 
 /* -------------------------------------------------------------- deferral -- */
 
-/* May the watch of ${own_ticket} wait?  Yes while a ticket ahead of it is
- * watched or is of this session, because the end of that ticket is reported
+/* Returns whether the watch of ${own_ticket} may wait: a ticket ahead of it is
+ * watched or is of this session, so that the end of that ticket is reported
  * here. */
 static bool is_deferred(const struct hf_engine *engine,
                         const struct hf_file_ticket *own_ticket)
@@ -218,16 +219,15 @@ void hf_file_own_watches_arm(struct hf_engine *engine)
         if (is_deferred(engine, w->as.own.ticket))
             hf_file_watch_cancel_arm(w);
         else
-            (void)hf_file_inotify_arm(w); /* it warns if it cannot */
+            (void)hf_file_inotify_arm(w); /* if it fails, it logs a warning */
     }
     check_round(engine, &check);
     while (engine->inotify.to_arm != NULL)
         hf_file_watch_cancel_arm(engine->inotify.to_arm);
 }
 
-/* Have ${watch} armed soon.  Does nothing if it is armed already.  If memory
- * for the timer runs out, nothing is armed, and the tickets are checked when
- * the next event comes.  */
+/* Have ${watch} armed soon, unless it is armed.  If memory for the timer runs
+ * out, nothing is armed, and the tickets are checked at the next event. */
 static void arm_later(struct hf_engine *engine, struct hf_file_watch *watch)
 {
     if (watch->wd >= 0)
@@ -250,10 +250,10 @@ void hf_file_own_watch_blocker_gone(struct hf_engine *engine,
     check_round(engine, &check);
 }
 
-/* The core has forgotten the watch of another's ticket in ${dir_name}.  Have
- * the watches armed soon that were deferred on account of it.  This walks over
- * all watches of own tickets, but is rare: a watch of another's ticket is
- * forgotten where a wait is cancelled, and not at a handoff. */
+/* Call this when the core has forgotten the watch of another session's ticket
+ * in ${dir_name}.  Has the watches armed soon that were deferred because of it.
+ * This walks over all watches of own tickets, but it is rare: the core forgets
+ * such a watch when a wait is cancelled, and not at a handoff. */
 static void other_forgotten(struct hf_engine *engine, const char *dir_name)
 {
     for (struct hf_file_watch *w = engine->watches[HF_FILE_WATCH_OWN];
@@ -265,8 +265,8 @@ static void other_forgotten(struct hf_engine *engine, const char *dir_name)
 
 /* --------------------------------------------------------------- removal -- */
 
-/* Answer all watches of ${own_ticket}.  From the first one each time, because
- * the core may forget others when one is answered. */
+/* Answer all watches of ${own_ticket}, each time the first one, because the
+ * core may forget others when one is answered. */
 static void end_watches(struct hf_file_ticket *own_ticket)
 {
     while (own_ticket->watches != NULL)
@@ -278,8 +278,8 @@ bool hf_file_remove_own(struct hf_engine *engine,
 {
     bool found;
 
-    /* First, because the core may ask for its removal when a watch is answered.
-     */
+    /* First, because the core may request the removal of this ticket when a
+     * watch is answered. */
     hf_file_tickets_remove(&engine->tickets, own_ticket);
     hf_file_own_watch_blocker_gone(engine, &own_ticket->ticket.id);
     end_watches(own_ticket);
@@ -311,7 +311,7 @@ void hf_file_own_watch_evicted(struct hf_engine *engine,
 
 /* -------------------------------------------------- watching own tickets -- */
 
-/* The same as remove_gone() for a ticket that is found gone before it is
+/* The same as remove_gone(), for a ticket that is found gone before it is
  * watched. */
 static void answer_gone(struct hf_engine *engine, struct hf_request *request,
                         struct hf_file_ticket *own_ticket)
@@ -335,8 +335,8 @@ static void watch_own(struct hf_engine *engine, struct hf_request *request,
     struct hf_file_watch *watch;
     bool deferred;
 
-    /* First the answers that need no loop. A downgrade has ended the ticket of
-     * the kind that is asked for. */
+    /* First the answers for which no loop is needed.  If the kinds differ, a
+     * downgrade has ended the ticket that the request is about. */
     if (ticket->ticket.kind != request->ticket_kind) {
         hf_file_answer(engine, request, HF_EVENT_GONE);
         return;
@@ -359,9 +359,9 @@ static void watch_own(struct hf_engine *engine, struct hf_request *request,
         return;
     }
     hf_file_answer(engine, request, HF_EVENT_WATCHING);
-    /* The core may have ended the watch in the answer.  Else check again,
-     * because the ticket may have gone between the first check and the arming.
-     */
+    /* The core may have ended the watch when it got the answer.  If not, check
+     * again, because the ticket may have gone between the first check and the
+     * arming. */
     if (request->engine_data != watch)
         return;
     if (!deferred && is_gone(engine, ticket))
@@ -372,9 +372,9 @@ static void watch_own(struct hf_engine *engine, struct hf_request *request,
 
 /* ---------------------------------------------- watching others' tickets -- */
 
-/* A ticket has gone for which the core waits.  Before that is answered, the
- * tickets behind it are checked: one that was removed in the meantime must not
- * be admitted because of the answer.  Then it is noted for
+/* A ticket that the core waits for has gone.  Before that is answered, the
+ * tickets behind it are checked, because a ticket that was removed meanwhile
+ * must not be admitted by the answer.  Then the end is noted for
  * hf_file_predecessor_own_is_first(). */
 static void on_ticket_gone(struct hf_file_fifo_watch *fifo_watch)
 {
@@ -386,14 +386,14 @@ static void on_ticket_gone(struct hf_file_fifo_watch *fifo_watch)
     hf_file_own_watch_blocker_gone(engine, &gone);
     if (removed)
         hf_file_predecessor_gone(engine, &gone);
-    /* The core may have forgotten this watch, or ended the session, meanwhile.
-     */
+    /* The core may have forgotten this watch, or ended the session,
+     * meanwhile. */
     if (!hf_file_fifo_watch_is_stopped(fifo_watch))
         hf_file_watch_answer(fifo_watch->watch);
 }
 
-/* Begin to watch the owner of ${ticket}, and answer the request at once.
- * ${watch} is ended unless that owner is alive. */
+/* Begin to watch ${ticket}, and answer the request at once.  If its owner is
+ * not alive, ${watch} is ended. */
 static void start_watch(struct hf_file_watch *watch,
                         const struct hf_ticket *ticket)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Taking an flock() within a bound.  The header has the protocol between
+ * Takes an flock() within a time limit.  timed_flock.h has the protocol between
  * waiters and holders, and why no wake-up is lost.
  */
 #include "engines/file/timed_flock.h"
@@ -20,14 +20,15 @@
 #include "base/error.h"
 #include "engines/file/syscalls.h"
 
-/* How often hf_file_flock_try() tries again; between, the holder can run. */
+/* How often hf_file_flock_try() tries again; between two tries the holder can
+ * run. */
 #define YIELDS 4
 
-/* Sleeps without a futex: the first, and the longest. */
+/* The first and the longest sleep without a futex. */
 #define FIRST_STEP_NS 20000
 #define LAST_STEP_NS 1000000
 
-/* The word of a lock that somebody waits for; 0: nobody does. */
+/* The value of the word if somebody waits for the lock; 0: nobody does. */
 #define CONTENDED 1
 
 uint64_t hf_file_flock_now_ms(void)
@@ -82,8 +83,8 @@ void hf_file_flock_set_timeout(int fd, const char *path, struct hf_error *error)
                      (int)pid, path, HF_FLOCK_TIMEOUT_MS / 1000);
 }
 
-/* Sleep until the holder wakes us, or ${left_ms} are over; where nobody can
- * wake us, for ${pause}, which grows. */
+/* Sleep until the holder wakes us, but at most ${left_ms}.  If nobody can wake
+ * us, sleep for ${pause}, which grows each time. */
 static void sleep_once(_Atomic uint32_t *futex, uint64_t left_ms,
                        struct timespec *pause)
 {

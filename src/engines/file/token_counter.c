@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The counter: its page is completed; then numbers are taken with atomic
- * operations on the mapped page, or under the lock of the file.
+ * See token_counter.h.  Makes the page complete; then takes numbers from it,
+ * with atomic operations on the mapped page or under the lock of the file.
  */
 #include "engines/file/token_counter.h"
 
@@ -18,7 +18,7 @@
 #include "engines/file/syscalls.h"
 #include "engines/file/token_counter_file.h"
 
-/* Tokens use the wall clock only here: see docs/engine-file.md. */
+/* Tokens depend on the wall clock only here (docs/engine-file.md). */
 static uint64_t wall_clock_us(void)
 {
     struct timespec now;
@@ -29,7 +29,7 @@ static uint64_t wall_clock_us(void)
                : (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-/* Raise ${*number} to ${least}, and never lower it. */
+/* Raise ${*number} to ${least} if it is lower. */
 static void raise_to(_Atomic uint64_t *number, uint64_t least)
 {
     uint64_t seen = atomic_load(number);
@@ -38,8 +38,8 @@ static void raise_to(_Atomic uint64_t *number, uint64_t least)
         continue;
 }
 
-/* Take the lock of the file, against other processes and the other threads of
- * this one. */
+/* Take the lock of the file, against other processes and against other threads
+ * of this process. */
 static enum hf_file_flock_answer
 lock_file(struct hf_file_token_counter *counter, const char *path,
           enum hf_file_flock_wait wait, const atomic_bool *cancelled,
@@ -66,9 +66,9 @@ static void unlock_file(struct hf_file_token_counter *counter)
     pthread_mutex_unlock(&counter->threads);
 }
 
-/* Write the page before it is mapped, because a store to a hole on a full disk,
- * or beyond the end, is a SIGBUS.  (Not with fallocate(), which ext2 and ext3
- * do not have.) */
+/* Write the page before it is mapped, because a store into a hole on a full
+ * disk, or beyond the end, causes SIGBUS.  fallocate() is not used, because
+ * ext2 and ext3 do not have it. */
 static hf_status fill_page(struct hf_file_token_counter *counter,
                            const char *path, struct hf_error *error)
 {
@@ -78,7 +78,7 @@ static hf_status fill_page(struct hf_file_token_counter *counter,
     if (wrote == (ssize_t)sizeof(zeros))
         return HF_OK;
     if (wrote >= 0)
-        errno = ENOSPC; /* a part was written, which sets none */
+        errno = ENOSPC; /* a partial write sets no errno */
     return hf_file_error_set_errno(error, "write", path);
 }
 
@@ -91,9 +91,9 @@ static hf_status get_page(struct hf_file_token_counter *counter,
                                  : hf_file_error_set_errno(error, "map", path);
 }
 
-/* Reserve a block above ${above}.  If the floor cannot be written, and nobody
- * has named a directory for it, go on without a floor and note why.  But fail
- * if descriptors or memory are missing, because that passes and there may be a
+/* Reserve a block above ${above}.  If the floor cannot be written, and its
+ * directory was not named by the user, go on without a floor and note why.  But
+ * fail if descriptors or memory run out, because that passes and there may be a
  * floor. */
 static hf_status reserve_block(struct hf_file_token_counter *counter,
                                uint64_t above, uint64_t *start,
@@ -117,9 +117,9 @@ static hf_status reserve_block(struct hf_file_token_counter *counter,
     return HF_OK;
 }
 
-/* Refuse a page of a later version, and one that was made for the other way of
- * access, unless it is of an earlier boot: no process of that time lives.  If
- * the boot is unknown, it may be this one. */
+/* Refuse a page of a later version.  Also refuse a page for the other way of
+ * access, unless it is of an earlier boot, from which no process is left.  If
+ * the boot is not known, it may be this one. */
 static hf_status check_version(const struct hf_file_token_counter *counter,
                                const char *path,
                                const struct hf_ticket_id *boot,
@@ -148,7 +148,7 @@ static hf_status check_version(const struct hf_file_token_counter *counter,
                         path);
 }
 
-/* Make the page good for this boot.  We have the lock of the file. */
+/* Make the page valid for this boot.  The caller holds the lock of the file. */
 static hf_status init_page(struct hf_file_token_counter *counter,
                            const char *path, const struct hf_ticket_id *boot,
                            struct hf_error *error)
@@ -170,11 +170,11 @@ static hf_status init_page(struct hf_file_token_counter *counter,
         atomic_store(&page->value, 0);
         atomic_store(&page->limit, 0);
     }
-    /* In a damaged page the hints may be anything. */
+    /* in a damaged page the hints may be anything */
     for (size_t i = 0; i < HF_TOKEN_COUNTER_HEADS; i++)
         atomic_store(&page->heads[i], 0);
-    /* Never lower them: without a boot id this runs while others take numbers.
-     */
+    /* Never lower them, because without a boot id this runs while others take
+     * numbers. */
     raise_to(&page->limit, start + HF_TOKEN_COUNTER_BLOCK);
     raise_to(&page->value, start);
     page->version = counter->access;
@@ -184,9 +184,10 @@ static hf_status init_page(struct hf_file_token_counter *counter,
     return HF_OK;
 }
 
-/* Read the page, and complete it unless another process has done so.  What a
- * list takes for the last rename becomes a value that no ticket has, and that
- * was not there before: the file may have been truncated after a rename. */
+/* Read a copied page, and make it valid unless another process has done so.
+ * The file may have been truncated after a rename.  So .renamed becomes a value
+ * that is the number of no ticket and was not there before; a list that is
+ * being read then is read again. */
 static hf_status init_copied(struct hf_file_token_counter *counter,
                              const char *path, const struct hf_ticket_id *boot,
                              struct hf_error *error)
@@ -205,7 +206,7 @@ static hf_status init_copied(struct hf_file_token_counter *counter,
     return hf_file_token_counter_page_store_all(page, counter->fd, path, error);
 }
 
-/* Complete and map the file, and make its page good for this boot, unless
+/* Complete and map the file, and make its page valid for this boot, unless
  * another process has done so. */
 static hf_status init_mapped(struct hf_file_token_counter *counter,
                              const char *path, const struct hf_ticket_id *boot,
@@ -226,7 +227,7 @@ static hf_status init_mapped(struct hf_file_token_counter *counter,
     return answer;
 }
 
-/* Take the lock of the file and make its page good for this boot. */
+/* Take the lock of the file and make its page valid for this boot. */
 static hf_status init(struct hf_file_token_counter *counter, const char *path,
                       const struct hf_ticket_id *boot, struct hf_error *error)
 {
@@ -242,14 +243,14 @@ static hf_status init(struct hf_file_token_counter *counter, const char *path,
     return answer;
 }
 
-/* Are all numbers that are reserved taken? */
+/* Returns whether all reserved numbers are taken. */
 static bool is_used_up(const struct hf_file_token_counter_page *page)
 {
     return atomic_load(&page->value) >= atomic_load(&page->limit);
 }
 
-/* Get the page of the open file, and make it good for this boot if it is not.
- */
+/* Get the page of the open file, and make it valid for this boot if it is
+ * not. */
 static hf_status open_page(struct hf_file_token_counter *counter,
                            const char *path, const struct stat *status,
                            struct hf_error *error)
@@ -312,8 +313,8 @@ bool hf_file_token_counter_is_current(
              (status.st_mode & (S_IWGRP | S_IWOTH)) == 0));
 }
 
-/* Take the next ${number} of the page.  False if it would be beyond the limit,
- * or if the floor was not looked at for too long. */
+/* Take the next number of the page into ${number}.  Returns false if it would
+ * be beyond the limit, or if the floor was not looked at for too long. */
 static bool next(struct hf_file_token_counter *counter, uint64_t *number)
 {
     struct hf_file_token_counter_page *page = counter->page;
@@ -321,8 +322,8 @@ static bool next(struct hf_file_token_counter *counter, uint64_t *number)
 
     if (hf_file_flock_now_ms() >= atomic_load(&counter->look_again_ms))
         return false;
-    /* The exchange fails if another process took a number meanwhile, so that
-     * none beyond the limit is ever taken.  The limit only rises. */
+    /* The exchange fails if another process took a number meanwhile, so no
+     * number beyond the limit is ever taken.  The limit only rises. */
     do {
         if (last >= atomic_load(&page->limit))
             return false;
@@ -331,15 +332,16 @@ static bool next(struct hf_file_token_counter *counter, uint64_t *number)
     return true;
 }
 
-/* Is the page that was read a counter still?  Others may have truncated the
- * file, or written anything. */
+/* Returns whether the page that was read is no longer a counter.  Others may
+ * have truncated the file or written anything into it. */
 static bool is_damaged(const struct hf_file_token_counter *counter)
 {
     return !hf_file_token_counter_page_is_sound(counter->page) ||
            counter->page->version != counter->access;
 }
 
-/* We have the lock of the file.  The number counts only when it is written. */
+/* Take a number while the caller holds the lock of the file.  It counts only
+ * when it is written. */
 static enum hf_file_token_counter_answer
 take_locked(struct hf_file_token_counter *counter, const char *path,
             uint64_t *number, struct hf_error *error)
@@ -388,11 +390,11 @@ hf_file_token_counter_take(struct hf_file_token_counter *counter,
     return answer;
 }
 
-/* A cleaner of temporary files has removed the floor: make it again, above all
- * numbers that may be in use.  That reserves a block as well and raises the
- * limit.  If it cannot be made, numbers go on below the limit that there is, as
- * they do where there never was a floor; it is a failure only with
- * .state_required. */
+/* Make the floor again, which a program that cleans up temporary files has
+ * removed, above all numbers that may be in use.  That also reserves a block
+ * and raises the limit.  If it cannot be made, numbers go on up to the present
+ * limit, as if there had never been a floor; with .state_required this is a
+ * failure. */
 static hf_status make_floor_again(struct hf_file_token_counter *counter,
                                   struct hf_error *error)
 {
@@ -407,9 +409,9 @@ static hf_status make_floor_again(struct hf_file_token_counter *counter,
     return counter->state_required ? status : HF_OK;
 }
 
-/* Reserve a block if the last one is used up.  If the floor ${is_gone} and is
- * still gone then, make it again; that reserves a block as well and raises the
- * limit, and fails only with .state_required.  We have the lock of the file. */
+/* Reserve a block if the last one is used up.  ${is_gone}: the floor was gone;
+ * if it is still gone now, make it again (make_floor_again()).  The caller
+ * holds the lock of the file. */
 static hf_status reserve_in_page(struct hf_file_token_counter *counter,
                                  bool is_gone, struct hf_error *error)
 {
@@ -429,7 +431,7 @@ static hf_status reserve_in_page(struct hf_file_token_counter *counter,
     return status;
 }
 
-/* The same, with the page read before and written after it if it is copied. */
+/* The same; a copied page is read before and written afterwards. */
 static hf_status reserve_locked(struct hf_file_token_counter *counter,
                                 const char *path, bool is_gone,
                                 struct hf_error *error)

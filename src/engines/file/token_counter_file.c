@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The page is mapped, or read and written.  The file is checked when it is
- * opened: who owns it, and that it is a counter.
+ * See token_counter_file.h.  The file is checked when it is opened: who owns
+ * it, and that it is a counter.
  */
 #include "engines/file/token_counter_file.h"
 
@@ -19,15 +19,17 @@
 
 /* -------------------------------------------------------------- the page -- */
 
-/* No counter reaches this: 2^63 numbers at a million a second last three
- * hundred thousand years.  A greater value is that of a damaged file. */
+/* No counter reaches this value: 2^63 numbers, at a million a second, last
+ * three hundred thousand years.  A greater value means that the file is
+ * damaged. */
 #define VALUE_MAX (UINT64_MAX / 2)
 
-/* What a copied page shares with the file under its lock. */
+/* The size of the part of a copied page that is shared by the file, under its
+ * lock. */
 #define SHARED_BYTES offsetof(struct hf_file_token_counter_page, renames)
 #define RENAMED_AT ((off_t)offsetof(struct hf_file_token_counter_page, renamed))
 
-/* How often .renamed is read again because it was half written. */
+/* How often .renamed is read again because it was only half written. */
 #define READS 64
 
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "the counter is shared memory");
@@ -132,10 +134,10 @@ static hf_status set_renamed(int fd, uint64_t number, const char *path,
     return write_at(fd, renamed, sizeof(renamed), RENAMED_AT, path, error);
 }
 
-/* Writes exclude each other, and each goes from its first byte to its last.  So
- * a reader that meets one halfway has one whole word of the new number, or of
- * the old one, and something else in the other.  0 if the file is too short, or
- * if it is written without end. */
+/* Read .renamed.  Writes exclude each other, and each goes from its first byte
+ * to its last.  So if a reader meets a write halfway, the two words differ.
+ * Returns 0 if the file is too short, or if it is being written again and
+ * again. */
 static uint64_t read_renamed(int fd)
 {
     uint64_t renamed[2];
@@ -200,9 +202,9 @@ hf_file_token_counter_futex(struct hf_file_token_counter *counter,
 
 #define FILE_FLAGS (O_RDWR | O_NOFOLLOW | O_NONBLOCK)
 
-/* Open the file, or make it.  First without O_CREAT: with it,
- * fs.protected_regular would refuse the counter of another user in a sticky
- * directory. */
+/* Open the file, or make it.  It is first opened without O_CREAT, because with
+ * O_CREAT fs.protected_regular would refuse the counter of another user in a
+ * sticky directory. */
 static int open_or_make(int root, const char *name, mode_t mode, bool *made)
 {
     int fd = hf_file_sys_openat(root, name, FILE_FLAGS, 0);
@@ -218,9 +220,9 @@ static int open_or_make(int root, const char *name, mode_t mode, bool *made)
     return fd;
 }
 
-/* Is the file a counter, or one that is being made?  Its first words say so:
- * zeros until it is complete.  In a shared root others may have moved a file of
- * ours to this name, and it must not be overwritten. */
+/* Check that the file is a counter, or one that is being made: its first words
+ * are zeros until it is complete.  In a shared root others may have moved a
+ * file of ours to this name, which must not be overwritten. */
 static hf_status check_content(const struct hf_file_token_counter *counter,
                                const struct stat *status, const char *path,
                                struct hf_error *error)
@@ -245,8 +247,8 @@ static hf_status check_content(const struct hf_file_token_counter *counter,
                         path, HF_TOKEN_COUNTER_BYTES);
 }
 
-/* Give the file that we have just made the mode that the umask has taken from
- * it. */
+/* Give the file that we have just made the mode ${mode}, some bits of which the
+ * umask has removed. */
 static hf_status set_mode(struct hf_file_token_counter *counter,
                           const char *path, mode_t mode, struct hf_error *error)
 {

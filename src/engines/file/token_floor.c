@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The token floor: a number in a small file, which is replaced under the lock
- * of its directory and synced before it counts.
+ * See token_floor.h.  The number is in a small file, which is replaced under
+ * the lock of its directory and synced before it counts.
  */
 #include "engines/file/token_floor.h"
 
@@ -31,7 +31,7 @@ void hf_file_token_floor_default(char dir[HF_TOKEN_FLOOR_DIR_BYTES])
 }
 
 /* Sync the parent of the directory ${dir}, which has no floor yet: perhaps
- * ${dir} was made just now, and its own name is not on the disk. */
+ * ${dir} was just made, and its own name is not on the disk yet. */
 static hf_status sync_parent(int dir, const char *path, struct hf_error *error)
 {
     int parent = hf_file_sys_openat(dir, "..", O_RDONLY | O_DIRECTORY, 0);
@@ -45,9 +45,9 @@ static hf_status sync_parent(int dir, const char *path, struct hf_error *error)
     return status;
 }
 
-/* Read the floor: 0 if there is none, or none that makes sense.  One that
- * cannot be read just now is an error, because it must not be taken for none.
- */
+/* Read the floor.  ${value} is 0 if there is none, or if it makes no sense.  If
+ * it cannot be read now, that is an error, because it must not be taken for
+ * missing. */
 static hf_status read_floor(int dir, const char *path, uint64_t *value,
                             struct hf_error *error)
 {
@@ -65,8 +65,8 @@ static hf_status read_floor(int dir, const char *path, uint64_t *value,
     return status;
 }
 
-/* Raise the floor by ${count} above the greater of itself and ${start}, which
- * becomes that maximum.  We have the lock of the directory. */
+/* Set ${start} to the greater of ${start} and the floor, and write a floor that
+ * is ${count} above that.  The caller holds the lock of the directory. */
 static hf_status reserve_locked(int fd, const char *dir, uint64_t count,
                                 uint64_t *start, struct hf_error *error)
 {
@@ -93,8 +93,9 @@ hf_status hf_file_token_floor_reserve(const char *dir, uint64_t above,
     status = hf_file_state_dir_open(dir, true, &fd, error);
     if (status != HF_OK)
         return status;
-    /* The lock ends with the descriptor.  A child that is forked meanwhile may
-     * keep it until its exec or exit, so others wait with a timeout. */
+    /* The lock ends when the descriptor is closed.  A child that is forked
+     * meanwhile may keep the lock until its exec or exit, so others wait with a
+     * timeout. */
     if (hf_file_flock_lock(fd, dir, HF_FLOCK_WAIT_TIMEOUT, NULL, NULL, error) ==
         HF_FLOCK_TAKEN)
         status = reserve_locked(fd, dir, count, start, error);
@@ -104,8 +105,8 @@ hf_status hf_file_token_floor_reserve(const char *dir, uint64_t above,
     return status;
 }
 
-/* The directory is touched as well as the floor, because cleaners go by the
- * times of directories too. */
+/* The directory is touched, too, because programs that clean up look at the
+ * times of directories as well. */
 hf_status hf_file_token_floor_keep(const char *dir)
 {
     const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The watches: a list of each kind, the list of each own ticket, and the tree
- * of those of others' tickets in the order of the queues, so that a ticket of
- * this session finds whether one ahead of it is watched.
+ * See watch.h.  The watches are in a list for each kind, those of own tickets
+ * also in a list for each ticket, and those of other sessions' tickets in a
+ * tree in the order of the queues.  The tree shows whether a ticket ahead of
+ * one of ours is watched.
  */
 #include "engines/file/watch.h"
 
@@ -19,22 +20,22 @@
 
 /* ----------------------------------------------------------- by position -- */
 
-/* A place in the tree of the watches of others' tickets. */
+/* A key in the tree of watches of other sessions' tickets. */
 struct position_key {
     const char *dir_name;
     struct hf_ticket ticket;
     uint64_t number;
 };
 
-/* The watch of a node; NULL stays NULL. */
+/* Returns the watch of a node, or NULL for NULL. */
 static struct hf_file_watch *of_position(const struct hf_tree_node *node)
 {
     return container_of_or_null(node, struct hf_file_watch,
                                 as.other.by_position);
 }
 
-/* By directory, in each by ticket as in its queue, and watches of one ticket by
- * number. */
+/* Compares by directory, then by the position of the ticket in its queue, then
+ * by the number of the watch. */
 static int compare(const void *a, const struct hf_tree_node *node)
 {
     const struct hf_file_watch *watch =
@@ -166,7 +167,7 @@ struct hf_file_watch *hf_file_watch_new(struct hf_engine *engine,
     return watch;
 }
 
-/* Give up what a watch of an own ticket uses. */
+/* Release what a watch of an own ticket uses. */
 static void end_own(struct hf_file_watch *watch)
 {
     struct hf_file_own_watch *own = &watch->as.own;
@@ -179,7 +180,7 @@ static void end_own(struct hf_file_watch *watch)
     hf_file_watch_cancel_arm(watch);
 }
 
-/* The same for a watch of another's ticket. */
+/* The same for a watch of another session's ticket. */
 static void end_other(struct hf_file_watch *watch)
 {
     struct position_key key;
@@ -245,8 +246,9 @@ void hf_file_watch_answer(struct hf_file_watch *watch)
                                                    : HF_EVENT_QUEUE_CHANGED);
 }
 
-/* Searches from the start after each answer, because the core may forget any
- * watch in it.  A watch that is made meanwhile is not marked. */
+/* Starts again at the first watch after each answer, because the core may
+ * forget any watch when it gets the answer.  A watch that is made meanwhile is
+ * not marked. */
 void hf_file_watches_answer_changed(struct hf_engine *engine,
                                     enum hf_file_watch_kind kind)
 {
@@ -255,7 +257,8 @@ void hf_file_watches_answer_changed(struct hf_engine *engine,
     while (watch != NULL) {
         if (watch->state == HF_FILE_WATCH_CHANGED) {
             hf_file_watch_answer(watch);
-            watch = engine->watches[kind]; /* the core may have ended others */
+            /* because the core may have ended others */
+            watch = engine->watches[kind];
         } else {
             watch = watch->next;
         }

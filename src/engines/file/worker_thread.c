@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The worker thread takes jobs from one queue, gives each a turn, and puts
- * those that are done into another, which it reports to the loop.
+ * See worker_thread.h.  The thread takes jobs from one queue and gives each a
+ * turn.  It puts those that are done into another queue, which it reports to
+ * the loop.
  */
 #include "engines/file/worker_thread.h"
 
@@ -16,7 +17,7 @@
 #include "thread/descriptor_guard.h"
 #include "thread/thread.h"
 
-/* How often one job opens the root directory anew because it was replaced. */
+/* How often one job opens the root directory again because it was replaced. */
 #define REPLACED_MAX 8
 
 /* Jobs, linked by .next. */
@@ -28,14 +29,15 @@ struct job_queue {
 struct hf_file_worker_shared {
     pthread_mutex_t lock;
     pthread_cond_t has_work; /* .todo has a job, or .stopping is set */
-    unsigned references;     /* the engine's and the thread's */
-    bool stopping;           /* set by the engine: the thread ends */
-    struct job_queue todo; /* the thread takes the first and may put it back */
-    struct job_queue done; /* the engine takes all */
-    uv_async_t *async;     /* used under .lock, so never after the stop */
+    unsigned references;     /* held by the engine and by the thread */
+    bool stopping;           /* the engine has set this to end the thread */
+    /* the thread takes the first job, and may put it back at the end */
+    struct job_queue todo;
+    struct job_queue done; /* the engine takes all of these */
+    uv_async_t *async;     /* used only under .lock and before the stop */
 };
 
-/* Append ${job}, and take the first; NULL: there is none. */
+/* push() appends ${job}; pop() takes the first job, NULL: there is none. */
 static void push(struct job_queue *queue, struct hf_file_job *job)
 {
     job->next = NULL;
@@ -101,8 +103,8 @@ void hf_file_job_free(struct hf_file_job *job)
     hf_free(job);
 }
 
-/* Open the root directory anew.  False, with the error of the job, if it
- * cannot be opened. */
+/* Open the root directory again.  Returns false, with the error in the job, if
+ * it cannot be opened. */
 static bool reopen_root_dir(struct hf_file_job *job)
 {
     struct hf_file_root_dir *new_root_dir;
@@ -116,7 +118,7 @@ static bool reopen_root_dir(struct hf_file_job *job)
     return true;
 }
 
-/* ${job} could not get the lock of its directory in time. */
+/* Fail ${job}, because it did not get the lock of its directory in time. */
 static void fail_timed_out(struct hf_file_job *job)
 {
     char path[HF_PATH_BYTES];
@@ -127,8 +129,8 @@ static void fail_timed_out(struct hf_file_job *job)
     job->answer = HF_LOCKED_SECTION_FAILED;
 }
 
-/* The root directory was removed or replaced: have the next turn use the one
- * that is there now. */
+/* Open the root directory again for the next turn, because it was removed or
+ * replaced. */
 static void reopen_and_retry(struct hf_file_job *job)
 {
     if (job->reopened++ < REPLACED_MAX) {
@@ -142,7 +144,7 @@ static void reopen_and_retry(struct hf_file_job *job)
     job->answer = HF_LOCKED_SECTION_FAILED;
 }
 
-/* Run ${job} for one turn; false if it needs another. */
+/* Run ${job} for one turn.  Returns false if it needs another turn. */
 static bool run_turn(struct hf_file_job *job)
 {
     if (job->give_up_at_ms == 0)
@@ -158,7 +160,7 @@ static bool run_turn(struct hf_file_job *job)
            job->answer == HF_LOCKED_SECTION_FAILED;
 }
 
-/* Give back one of the two references; the last one frees ${shared}. */
+/* Drop one of the two references; the last one frees ${shared}. */
 static void unref(struct hf_file_worker_shared *shared)
 {
     unsigned left;
@@ -174,8 +176,8 @@ static void unref(struct hf_file_worker_shared *shared)
     hf_free(shared);
 }
 
-/* Take the first job, run it for a turn outside the lock, and put it among
- * those that are done or behind those that wait. */
+/* The thread: take the first job, run it for one turn without the lock, and put
+ * it into .done, or back into .todo. */
 static void *thread_main(void *arg)
 {
     struct hf_file_worker_shared *shared = arg;
@@ -201,7 +203,7 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
-/* 0, or an errno. */
+/* Make .shared of ${worker} and its handle.  Returns 0 or an errno. */
 static int make_shared(struct hf_file_worker *worker, uv_loop_t *loop,
                        uv_async_cb on_done, void *data)
 {
