@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each kind of request asks of the servers, and when the answers decide
- * it. A change is done when a majority has done it. */
+/* What each kind of request asks of the servers, and when their answers decide
+ * it.  A change counts as done when a majority of the servers has done it. */
 #include <assert.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "engines/quorum/quorum_answer.h"
 
-/* Have enough servers done it?  If they cannot any more, the request fails
- * here, which may free it. */
+/* Returns whether a majority has done what ${request} asks.  If a majority
+ * cannot do it any more, fails the request, which may free it. */
 static bool has_enough(struct hf_quorum *quorum,
                        struct hf_quorum_request *request)
 {
@@ -21,7 +21,7 @@ static bool has_enough(struct hf_quorum *quorum,
     return false;
 }
 
-/* Begin a round with the call of the request itself. */
+/* Begin a round: send the call of the request as it is to all servers. */
 static void send_to_all(struct hf_quorum *quorum,
                         struct hf_quorum_request *request, uint64_t number)
 {
@@ -34,8 +34,9 @@ static void send_to_all(struct hf_quorum *quorum,
 
 /* ----------------------------------------------------------------- renew -- */
 
-/* Name our tickets with their numbers, so that servers commit what they have
- * only as proposed.  False if memory runs out. */
+/* Begin a RENEW.  It names our tickets with their numbers, so that servers
+ * commit tickets that they have only as proposed.  Returns false if memory runs
+ * out. */
 static bool renew_begin(struct hf_quorum *quorum,
                         struct hf_quorum_request *request)
 {
@@ -62,9 +63,9 @@ static bool renew_begin(struct hf_quorum *quorum,
     return true;
 }
 
-/* Note where our tickets are missing.  They are put in again once a majority
- * has renewed all.  The answer says nothing about tickets that this RENEW,
- * which may be a piece, did not name. */
+/* Note which of our tickets ${server} lacks.  They are repaired when a majority
+ * has renewed all.  The answer says nothing about tickets that this RENEW did
+ * not name, because it may be one piece of a renewal. */
 static void update_missing(struct hf_quorum *quorum,
                            const struct hf_quorum_request *request,
                            size_t server, const struct hf_store_answer *answer)
@@ -85,7 +86,7 @@ static void update_missing(struct hf_quorum *quorum,
     }
 }
 
-/* Have fewer than a majority renewed the ticket, so far? */
+/* Returns whether fewer than a majority have renewed the ticket so far. */
 static bool lacks_majority(const struct hf_quorum *quorum,
                            const struct hf_quorum_request *request,
                            const struct hf_quorum_merged_ticket *row)
@@ -99,7 +100,8 @@ static bool lacks_majority(const struct hf_quorum *quorum,
            hf_quorum_majority(quorum);
 }
 
-/* Is the ticket missing at so many servers that no majority can renew it? */
+/* Returns whether so many servers lack the ticket that no majority can renew
+ * it. */
 static bool cannot_reach_majority(const struct hf_quorum *quorum,
                                   const struct hf_quorum_merged_ticket *row)
 {
@@ -107,7 +109,8 @@ static bool cannot_reach_majority(const struct hf_quorum *quorum,
            quorum->config.servers - hf_quorum_majority(quorum);
 }
 
-/* Is it open for any of the tickets whether a majority can renew it? */
+/* Returns whether it is not known yet for some ticket if a majority renews
+ * it. */
 static bool has_undecided_loss(const struct hf_quorum *quorum,
                                const struct hf_quorum_request *request)
 {
@@ -119,8 +122,8 @@ static bool has_undecided_loss(const struct hf_quorum *quorum,
     return false;
 }
 
-/* Answer the RENEW: tickets that no majority has are missing; the others are
- * repaired where they are missing. */
+/* Answer the RENEW.  Tickets that no majority has are answered as missing; the
+ * others are repaired at the servers that lack them. */
 static void renewed(struct hf_quorum *quorum, struct hf_quorum_request *request)
 {
     struct hf_quorum_answer answer;
@@ -146,8 +149,8 @@ static void renewed(struct hf_quorum *quorum, struct hf_quorum_request *request)
     hf_quorum_answer_end(&answer);
 }
 
-/* Answer, or wait for more servers, or fail if it stays open whether a ticket
- * was renewed. */
+/* Answer the RENEW, or wait for more servers; or fail, if it cannot be found
+ * out whether a majority has renewed a ticket. */
 static void decide_renew(struct hf_quorum *quorum,
                          struct hf_quorum_request *request)
 {
@@ -172,11 +175,13 @@ static void answer_found(struct hf_quorum *quorum,
     hf_quorum_request_answer(quorum, request, &answer);
 }
 
-/* A removal, a REVOKE or a DESCRIBE is answered when a majority has done it, so
- * a server that has not received it yet may still find the ticket.  A ticket
- * counts as found unless the answers show that no majority has it.  The other
- * servers get a grace period to answer, except for the removal of our own
- * ticket: then the answer does not matter to anybody. */
+/* Decide a REMOVE, REVOKE or DESCRIBE.  It is answered when a majority has done
+ * it, so a server that has not received it yet may still have the ticket.
+ *
+ * The ticket counts as found unless the answers show that no majority has it.
+ * If that is not clear yet, the other servers get a grace period to answer.
+ * For our own ticket (${is_own}) there is none, because nobody needs that
+ * answer. */
 static void decide_found(struct hf_quorum *quorum,
                          struct hf_quorum_request *request, bool is_own)
 {
@@ -193,7 +198,8 @@ static void decide_found(struct hf_quorum *quorum,
     answer_found(quorum, request, found);
 }
 
-/* A ticket of ours is forgotten when a majority has removed it. */
+/* Decide a REMOVE.  A ticket of ours is forgotten when a majority has removed
+ * it. */
 static void decide_remove(struct hf_quorum *quorum,
                           struct hf_quorum_request *request)
 {
@@ -207,9 +213,9 @@ static void decide_remove(struct hf_quorum *quorum,
     decide_found(quorum, request, ticket != NULL);
 }
 
-/* What one server has done cannot be undone by another.  The change is
- * complete when a majority has done it: after a downgrade every reader's list
- * shows that there is no writer any more, and a success is read from a
+/* Decide a DOWNGRADE or WRITE_SUCCESS, which no server can undo.  It is
+ * complete when a majority has done it: after a downgrade, every reader's list
+ * shows that there is no writer any more; and a success is read from a
  * majority. */
 static void decide_by_majority(struct hf_quorum *quorum,
                                struct hf_quorum_request *request)
@@ -230,8 +236,9 @@ static void decide_by_majority(struct hf_quorum *quorum,
         answer_found(quorum, request, false);
 }
 
-/* First ask for .revoked at all servers, then set it to one more, so that all
- * have the same number for this request. */
+/* Decide a REVOKE.  The first round asks all servers for .revoked, the second
+ * sets it to one more, so that all servers get the same value for this
+ * request. */
 static void decide_revoke(struct hf_quorum *quorum,
                           struct hf_quorum_request *request)
 {
@@ -253,7 +260,7 @@ static void decide_revoke(struct hf_quorum *quorum,
     }
 }
 
-/* The first round only reads .revoked. */
+/* Begin a REVOKE: the first round only reads .revoked. */
 static void revoke_begin(struct hf_quorum *quorum,
                          struct hf_quorum_request *request)
 {
@@ -266,9 +273,9 @@ static void revoke_begin(struct hf_quorum *quorum,
     hf_quorum_request_send_all(quorum, request, &call, &args);
 }
 
-/* The success with the greatest token is the last one, at any server.  Each
- * server wrote it at another time, by its own clock, so of the ages that the
- * servers answer the least counts. */
+/* Add the success that one server has.  The one with the greatest token is the
+ * last one.  Each server wrote it at another time, by its own clock, so the
+ * least of their ages counts. */
 static void merge_success(struct hf_quorum_request *request,
                           const struct hf_success *success)
 {
@@ -287,7 +294,7 @@ static void decide_read_success(struct hf_quorum *quorum,
         hf_quorum_request_answer(quorum, request, &answer);
 }
 
-/* From here on repairs leave the ticket out. */
+/* Begin a REMOVE.  From now on repairs leave the ticket out. */
 static void remove_begin(struct hf_quorum *quorum,
                          struct hf_quorum_request *request)
 {
@@ -299,7 +306,7 @@ static void remove_begin(struct hf_quorum *quorum,
     send_to_all(quorum, request, 0);
 }
 
-/* From here on repairs put it in as a read ticket. */
+/* Begin a DOWNGRADE.  From now on repairs add the ticket as a read ticket. */
 static void downgrade_begin(struct hf_quorum *quorum,
                             struct hf_quorum_request *request)
 {
@@ -311,7 +318,8 @@ static void downgrade_begin(struct hf_quorum *quorum,
     send_to_all(quorum, request, 0);
 }
 
-/* From here on repairs put it in with the new payload. */
+/* Begin a DESCRIBE.  From now on repairs add the ticket with the new
+ * payload. */
 static void describe_begin(struct hf_quorum *quorum,
                            struct hf_quorum_request *request)
 {
@@ -325,8 +333,8 @@ static void describe_begin(struct hf_quorum *quorum,
 
 /* --------------------------------------------------------------- examine -- */
 
-/* Wait until each server that was asked has answered or lost its link.  Why a
- * server is not linked is said by hf_quorum_look(), not here. */
+/* Decide an EXAMINE: wait until each server that was asked has answered or lost
+ * its link.  hf_quorum_look() has the reason why a server is not linked. */
 static void decide_examine(struct hf_quorum *quorum,
                            struct hf_quorum_request *request)
 {
@@ -339,8 +347,9 @@ static void decide_examine(struct hf_quorum *quorum,
 
 /* ------------------------------------------------------------- all kinds -- */
 
-/* Flags have no session and never expire.  A server that was away while a flag
- * was cleared would still have it, so flags are not supported. */
+/* Returns whether a quorum supports ${call}.  Flags are not supported: they
+ * have no session and never expire, so a server that was away while a flag was
+ * cleared would still have it. */
 static bool is_supported(const struct hf_store_call *call)
 {
     const char *queue = call->queue;
@@ -411,8 +420,8 @@ void hf_quorum_operation_begin(struct hf_quorum *quorum,
     }
 }
 
-/* Add the answer of one server that did it.  Missing tickets and findings are
- * noted even if the answer does not count for the request. */
+/* Add the answer of a server that has done the call.  Missing tickets and
+ * findings are noted even if the answer does not count for the request. */
 static void add_answer(struct hf_quorum *quorum,
                        struct hf_quorum_request *request,
                        const struct hf_quorum_server_call *server_call,
@@ -441,8 +450,8 @@ static void add_answer(struct hf_quorum *quorum,
 void hf_quorum_operation_decide(struct hf_quorum *quorum,
                                 struct hf_quorum_request *request)
 {
-    /* What was merged may lack a ticket that is ahead.  The next tick takes the
-     * link down, and nothing is answered before that. */
+    /* The merged answers may lack a ticket that is ahead.  The next tick takes
+     * the link down, and nothing is answered before that. */
     if (quorum->out_of_memory)
         return;
     switch (request->kind) {

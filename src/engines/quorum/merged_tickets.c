@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A table of tickets in the order in which the servers' answers named them.  It
- * is searched linearly, because a queue is short. */
+/* See merged_tickets.h.  The rows are in the order in which the answers named
+ * their tickets, and are searched one after the other, because a queue is
+ * short. */
 #include "engines/quorum/merged_tickets.h"
 
 #include <stdlib.h>
@@ -22,7 +23,7 @@ hf_quorum_merged_find(const struct hf_quorum_merged *merged,
     return NULL;
 }
 
-/* A new row for ${ticket}; NULL if memory runs out. */
+/* Add a row for ${ticket}.  Returns NULL if memory runs out. */
 static struct hf_quorum_merged_ticket *add(struct hf_quorum_merged *merged,
                                            const struct hf_ticket *ticket)
 {
@@ -42,8 +43,8 @@ static struct hf_quorum_merged_ticket *add(struct hf_quorum_merged *merged,
     return rows;
 }
 
-/* A committed number is final unless a server has committed a greater one; of
- * the proposals the least counts. */
+/* Add the number that one server has.  Of committed numbers the greatest
+ * counts, of proposed ones the least. */
 static void merge_number(struct hf_quorum_merged_ticket *row, uint64_t number,
                          bool proposed)
 {
@@ -63,7 +64,8 @@ static bool merge_payload(struct hf_quorum_merged_ticket *row,
     return row->ticket.payload != NULL;
 }
 
-/* Merge what one server says of one ticket.  False if memory runs out. */
+/* Merge what one server, a bit in ${server}, has about a ticket.  Returns false
+ * if memory runs out. */
 static bool merge(struct hf_quorum_merged *merged, uint32_t server,
                   const struct hf_ticket *ticket,
                   const struct hf_store_lease *lease)
@@ -116,7 +118,8 @@ void hf_quorum_merged_clear(struct hf_quorum_merged *merged)
 
 /* ------------------------------------------------ what a majority has -- */
 
-/* Can a majority have this ticket, as far as the answers show? */
+/* Returns whether a majority can have this ticket, as far as the answers
+ * show. */
 static bool may_be_at_majority(const struct hf_quorum *quorum,
                                const struct hf_quorum_request *request,
                                const struct hf_quorum_merged_ticket *row)
@@ -124,8 +127,9 @@ static bool may_be_at_majority(const struct hf_quorum *quorum,
     return hf_quorum_may_hold(quorum, row->present_at, request->ok_servers);
 }
 
-/* Is it open whether a majority has the ticket, and does that matter?  If
- * .number of the request is not 0, only tickets with a lesser number do. */
+/* Returns whether it matters and is not known yet if a majority has the ticket.
+ * If .number of the request is not 0, only tickets with a lesser number
+ * matter. */
 static bool is_undecided(const struct hf_quorum *quorum,
                          const struct hf_quorum_request *request,
                          const struct hf_quorum_merged_ticket *row)
@@ -147,8 +151,8 @@ bool hf_quorum_merged_has_undecided(const struct hf_quorum *quorum,
     return false;
 }
 
-/* Fill in the row as the answer shows it.  False: the answer leaves it out,
- * because no majority can have the ticket, or its ENQUEUE failed. */
+/* Fill in the row for the answer.  Returns false if the answer leaves the
+ * ticket out, because no majority can have it or its ENQUEUE failed. */
 static bool prepare_row(const struct hf_quorum *quorum,
                         const struct hf_quorum_request *request,
                         struct hf_quorum_merged_ticket *row)
@@ -161,9 +165,9 @@ static bool prepare_row(const struct hf_quorum *quorum,
         (ticket != NULL && ticket->enqueue_failed))
         return false;
     row->ticket.sequence = hf_quorum_merged_number(row);
-    /* A ticket with our number counts as ahead of ours until one of the two is
-     * committed.  Therefore the others get the token 0, which
-     * hf_ticket_compare() puts first. */
+    /* If a ticket has the same number as ours, it counts as ahead of ours until
+     * one of the two is committed.  Therefore other tickets get the token 0,
+     * which hf_ticket_compare() puts first. */
     row->ticket.token = detailed ? row->committed : 0;
     if (ticket != NULL && ticket->number > 0)
         row->ticket.sequence = row->ticket.token = ticket->number;

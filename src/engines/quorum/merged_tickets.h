@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The answers of several servers about tickets, merged into one row for each
- * ticket, and which of the rows a majority has. */
+/* Merges the answers of several servers about tickets into one row for each
+ * ticket, and finds the rows that a majority has. */
 #ifndef HF_ENGINES_QUORUM_MERGED_TICKETS_H
 #define HF_ENGINES_QUORUM_MERGED_TICKETS_H
 
@@ -13,28 +13,30 @@
 struct hf_quorum;
 struct hf_quorum_request;
 
-/* What the servers say of one ticket. */
+/* What the servers have answered about one ticket. */
 struct hf_quorum_merged_ticket {
-    /* As in the first answer that has it, but READ if any answer says so, and
-     * with the first payload and time of creation that an answer knows.
-     * .payload belongs to the row. */
+    /* The ticket as in the first answer that has it; but its kind is READ if
+     * any answer says so, and .payload and .created_utc_ms are the first that
+     * an answer has.  .payload belongs to the row. */
     struct hf_ticket ticket;
     struct hf_store_lease lease;
-    uint32_t present_at; /* bit set of the servers that have it */
-    uint32_t missing_at; /* bit set of the servers that answered .missing */
-    /* greatest number that a server committed it with; 0: none did */
+    uint32_t present_at; /* bit set of the servers that have the ticket */
+    /* bit set of the servers that answered that it is missing */
+    uint32_t missing_at;
+    /* the greatest number with which a server committed it; 0: none did */
     uint64_t committed;
-    /* least number that it was proposed with; 0: it was not */
+    /* the least number with which it was proposed; 0: it was not */
     uint64_t least_proposed;
 };
 
 /* The merged answers of one round. */
 struct hf_quorum_merged {
-    /* In no order. */
+    /* one for each ticket, in no order */
     struct hf_quorum_merged_ticket *rows;
     size_t count;
-    size_t room;        /* rows that fit */
-    bool out_of_memory; /* an answer is not merged in full */
+    size_t room; /* rows that fit */
+    /* memory ran out, so an answer is not merged completely */
+    bool out_of_memory;
 };
 
 /* Merge the tickets of ${answer}, which ${server} sent. */
@@ -46,25 +48,26 @@ struct hf_quorum_merged_ticket *
 hf_quorum_merged_find(const struct hf_quorum_merged *merged,
                       const struct hf_ticket_id *id);
 
-/* The number that gives the ticket its place in a queue. */
+/* Returns the number that gives the ticket its position in the queue. */
 uint64_t hf_quorum_merged_number(const struct hf_quorum_merged_ticket *row);
 
-/* Is it undecided whether a majority has one of the tickets that ${request} is
- * about: did only some of the servers show it?  If .number of ${request} is
- * not 0, only tickets with a lesser number matter. */
+/* Returns whether it is not known yet if a majority has one of the tickets that
+ * ${request} is about, because only some of the servers have shown it.  If
+ * .number of ${request} is not 0, only tickets with a lesser number matter. */
 bool hf_quorum_merged_has_undecided(const struct hf_quorum *quorum,
                                     const struct hf_quorum_request *request);
 
-/* The answer to ${request} shows the tickets that a majority has, or may have,
- * except those of ours whose ENQUEUE failed: fill in their rows, and move them
- * to the front in the order of the queue.  Returns how many they are.  Sets
- * .merged.out_of_memory if a row could not be filled in: they are no answer
- * then. */
+/* Prepare the answer to ${request}: select the tickets that a majority has or
+ * may have, except tickets of ours whose ENQUEUE failed.  Fills in their rows
+ * and moves them to the front, in the order of the queue.  Returns how many
+ * there are.  If a row could not be filled in, sets .merged.out_of_memory, and
+ * the rows must not be used. */
 size_t hf_quorum_merged_select(const struct hf_quorum *quorum,
                                struct hf_quorum_request *request);
 
-/* The nearest ticket that the one at ${at} of the selected ${rows} waits for,
- * if it is only proposed; else NULL.  A reader waits for writers alone. */
+/* Returns the nearest ticket that the one at ${at} of the selected ${rows}
+ * waits for, if it is only proposed; else NULL.  A reader waits for writers
+ * only. */
 const struct hf_quorum_merged_ticket *
 hf_quorum_merged_uncommitted_ahead(const struct hf_quorum_merged_ticket *rows,
                                    size_t at);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The links to the servers, and the timers.  Each server has a link with its
- * own backoff; the quorum is up while a majority of the servers counts. */
+ * own backoff.  The quorum is up while the answers of a majority of servers
+ * count. */
 #include "engines/quorum/quorum.h"
 
 #include <assert.h>
@@ -14,8 +15,8 @@
 #include "core/session.h"
 #include "engines/quorum/quorum_private.h"
 
-/* Backoff of one server's link, while the leased client wants a link to the
- * quorum. */
+/* Backoff of the link to one server, while the leased client wants the quorum
+ * to be connected. */
 static const struct hf_retry_policy reconnect_policy = {
     .base_ms = 100,
     .cap_ms = 2000,
@@ -23,16 +24,17 @@ static const struct hf_retry_policy reconnect_policy = {
     .elapsed_ms = HF_FOREVER,
 };
 
-/* Bounds of the timeout of an attempt. */
+/* Bounds of the timeout of an attempt to connect to one server. */
 #define ATTEMPT_TIMEOUT_MIN_MS UINT64_C(500)
 #define ATTEMPT_TIMEOUT_MAX_MS UINT64_C(2000)
 
-/* How long the quorum waits for the other servers after a majority is up.  The
- * more servers have a call, the more of them may fail later. */
+/* How long the quorum waits for the other servers when a majority is up.  If
+ * more servers get each call, more servers may fail later. */
 #define STRAGGLER_WAIT_MS 50
 
-/* A server reports in whole seconds how long it has served.  Its start and the
- * present are both rounded down, so it may report up to this much too long. */
+/* A server reports how long it has been running in whole seconds.  Its start
+ * and the present time are both rounded down, so it may report up to this much
+ * too long. */
 #define SERVED_ROUNDING_MS 1000
 
 struct hf_quorum *hf_quorum_new(const struct hf_quorum_config *config,
@@ -85,13 +87,14 @@ static void close_links(struct hf_quorum *quorum)
             quorum->ops.disconnect(quorum->servers_arg, i);
         quorum->servers[i].link = HF_QUORUM_WAITING;
     }
-    hf_quorum_requests_abort(quorum); /* the links had the calls until now */
+    /* only now, because the links had the calls until here */
+    hf_quorum_requests_abort(quorum);
     quorum->linked = quorum->up = quorum->out_of_memory = false;
     quorum->up_at_ms = HF_FOREVER;
 }
 
-/* The links ended while these tickets had no number, so they get none any
- * more. */
+/* Note that the tickets without a number get none, because the links have
+ * ended. */
 static void fail_uncommitted(struct hf_quorum *quorum)
 {
     struct hf_quorum_ticket *ticket;
@@ -147,7 +150,7 @@ void hf_quorum_go_down(struct hf_quorum *quorum, hf_status status,
 
 /* --------------------------------------------------- state of the quorum -- */
 
-/* Do the answers of this server count? */
+/* Returns whether the answers of this server count. */
 static bool counts(const struct hf_quorum *quorum,
                    const struct hf_quorum_server *server)
 {
@@ -164,7 +167,7 @@ static size_t count_usable(const struct hf_quorum *quorum)
     return count;
 }
 
-/* Why ${server} cannot be used, as a text. */
+/* Write why ${server} cannot be used. */
 static void describe(const struct hf_quorum *quorum,
                      const struct hf_quorum_server *server, char *text,
                      size_t bytes)
@@ -179,9 +182,9 @@ static void describe(const struct hf_quorum *quorum,
                        server->why[0] != '\0' ? server->why : "no answer yet");
 }
 
-/* Do so many servers fail with the status of ${one} that no majority can come
- * up? A server that refuses us does not speak for others that may soon be
- * up. */
+/* Returns whether at least a majority of the servers fail with the status of
+ * ${one}, so that no majority can come up.  If fewer servers refuse us, the
+ * others may soon be up. */
 static bool is_majority_reason(const struct hf_quorum *quorum,
                                const struct hf_quorum_server *one)
 {
@@ -197,8 +200,8 @@ static bool is_majority_reason(const struct hf_quorum *quorum,
            one->status != HF_EUNREACHABLE && same >= hf_quorum_majority(quorum);
 }
 
-/* Does ${a} explain better than ${b} why there is no majority?  Neither can be
- * used. */
+/* Returns whether ${a} explains better than ${b} why there is no majority.
+ * Neither can be used. */
 static bool explains_more(const struct hf_quorum *quorum,
                           const struct hf_quorum_server *a,
                           const struct hf_quorum_server *b)
@@ -245,8 +248,8 @@ static bool all_tried(const struct hf_quorum *quorum)
     return true;
 }
 
-/* A link came up or went down, or .up_at_ms has come: report up or down if
- * that changes the state. */
+/* Report up or down if the state of the quorum has changed.  Call this when a
+ * link came up or went down, or when .up_at_ms has come. */
 static void update_state(struct hf_quorum *quorum)
 {
     size_t count = count_usable(quorum);
@@ -267,13 +270,13 @@ static void update_state(struct hf_quorum *quorum)
         return;
     quorum->up = true;
     quorum->up_at_ms = HF_FOREVER;
-    /* The leased client takes our clock for the server's, because each server
-     * has its own. */
+    /* The leased client uses our clock as the server's clock, because each
+     * server has another one. */
     quorum->listener.up(quorum->listener.arg, quorum->now_ms, quorum->now_ms);
 }
 
-/* The link of one server ended: plan the next attempt, fail its calls, and see
- * whether a majority is left. */
+/* The link to one server has ended: plan the next attempt, fail its calls, and
+ * check whether a majority is left. */
 static void link_lost(struct hf_quorum *quorum, size_t index, hf_status status,
                       const char *why)
 {
@@ -296,11 +299,12 @@ static void link_lost(struct hf_quorum *quorum, size_t index, hf_status status,
 
 /* ------------------------------------------ called by the servers' links -- */
 
-/* The instant from which a server counts that has served for ${served_ms}; 0:
- * it counts already.  Every lease that it may have forgotten has run out by
- * then.  Our clock may be fast, so what is left is stretched.  If the server's
- * clock is fast, it has served for less than it says; that needs no allowance,
- * because a holder subtracts hf_margin_ms() of its lease for the clocks. */
+/* Returns the time from which a server counts that has been running for
+ * ${served_ms}, or 0 if it counts already.  All leases that it may have
+ * forgotten have run out by then.  Our clock may be fast, so the remaining time
+ * is stretched.  If the server's clock is fast, it has been running for less
+ * than it reports; that needs no allowance here, because a holder subtracts
+ * hf_margin_ms() of its lease for the clocks. */
 static uint64_t counts_at_ms(const struct hf_quorum *quorum, uint64_t served_ms)
 {
     uint64_t rejoin_ms =
@@ -348,8 +352,8 @@ void hf_quorum_server_answered(struct hf_quorum *quorum,
     struct hf_error why;
 
     quorum->now_ms = now_ms;
-    /* A call that a majority has decided belongs to its user again, so it
-     * cannot be checked any more. */
+    /* When a majority has decided a request, its call belongs to the leased
+     * client again, so the answer can no longer be checked against it. */
     if (answer->ok && server_call->request->user_call != NULL &&
         hf_store_answer_check(call, answer, &why) != HF_OK) {
         quorum->ops.disconnect(quorum->servers_arg, index);
@@ -359,9 +363,10 @@ void hf_quorum_server_answered(struct hf_quorum *quorum,
     hf_quorum_server_call_done(quorum, server_call, answer);
 }
 
-/* One server says that a ticket is gone: is that a ticket of ours that has no
- * number yet, or that a majority may still have?  A ticket of ours that no
- * majority can have any more is forgotten. */
+/* Returns whether the notice of one server that a ticket is gone must be held
+ * back: the ticket is ours, and has no number yet or may still be at a
+ * majority.  A ticket of ours that no majority can have any more is
+ * forgotten. */
 static bool keeps_majority(struct hf_quorum *quorum, size_t index,
                            const struct hf_store_notice *notice)
 {
@@ -425,11 +430,11 @@ static struct hf_quorum_request *find_due(const struct hf_quorum *quorum)
     return request;
 }
 
-/* The timer step of the requests: one whose grace period is over is answered
- * with what the servers have said so far, and one that a quorum does not
- * support is refused, here and not inside hf_quorum_call().  Each is answered,
- * so this ends.  If memory runs out, nothing more is answered and the rest stay
- * due: the next tick takes the link down. */
+/* Handle the requests that are due: a request whose grace period is over is
+ * answered with what the servers have answered so far, and an unsupported
+ * request is refused here, because hf_quorum_call() must not report from
+ * inside.  Each request that is due is answered, so the loop ends.  If memory
+ * runs out, nothing more is answered, and the next tick takes the link down. */
 static void tick_requests(struct hf_quorum *quorum)
 {
     struct hf_quorum_request *request;
@@ -464,8 +469,8 @@ static struct hf_quorum_ticket *find_recheck_due(const struct hf_quorum *quorum,
     return ticket;
 }
 
-/* Make the core list a queue again in which the ticket ahead of ours may have
- * been committed behind ours. */
+/* Send GONE for tickets ahead of ours that may have been committed behind ours,
+ * so that the core lists their queues again. */
 static void tick_rechecks(struct hf_quorum *quorum)
 {
     struct hf_quorum_ticket *ticket;
@@ -481,7 +486,7 @@ static void tick_rechecks(struct hf_quorum *quorum)
     }
 }
 
-/* The attempt to connect to one server took too long. */
+/* End an attempt to connect to one server that took too long. */
 static void time_out(struct hf_quorum *quorum, size_t index)
 {
     const char *awaited = NULL;
@@ -495,7 +500,8 @@ static void time_out(struct hf_quorum *quorum, size_t index)
     link_lost(quorum, index, HF_EUNREACHABLE, why);
 }
 
-/* The timeouts of one server: of an attempt, and of its oldest call. */
+/* Check the timeouts of one server: of an attempt to connect, and of its oldest
+ * call. */
 static void tick_server(struct hf_quorum *quorum, size_t index)
 {
     struct hf_quorum_server *server = &quorum->servers[index];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The answer to a list: the merged tickets that a majority has, or may have.  A
- * ticket that only some of the servers have shown is undecided, and a little
- * time is given to the others to show it. */
+/* The answer to a list: the merged tickets that a majority has or may have.  If
+ * only some of the servers have shown a ticket, the others get a short time to
+ * show it. */
 #include "engines/quorum/quorum_answer.h"
 
 #include "base/memory.h"
@@ -45,8 +45,8 @@ void hf_quorum_answer_end(struct hf_quorum_answer *answer)
 
 #define RECHECK_FIRST_MS 20
 
-/* Plan to list again soon, and then at growing intervals.  ${ahead} is NULL if
- * there is no need: no recheck is planned then. */
+/* Plan to list again soon, and then at growing intervals, because ${ahead} may
+ * be committed behind ${ticket}.  NULL: plan none. */
 static void plan_recheck(struct hf_quorum *quorum,
                          struct hf_quorum_ticket *ticket,
                          const struct hf_quorum_merged_ticket *ahead)
@@ -81,7 +81,7 @@ static void plan_rechecks(struct hf_quorum *quorum,
 
 /* ---------------------------------------------------------------- answer -- */
 
-/* Answer with the merged tickets that are shown, in the order of the queue. */
+/* Answer with the selected tickets, in the order of the queue. */
 static void answer_rows(struct hf_quorum *quorum,
                         struct hf_quorum_request *request)
 {
@@ -89,8 +89,8 @@ static void answer_rows(struct hf_quorum *quorum,
     struct hf_quorum_answer answer;
     size_t count = hf_quorum_merged_select(quorum, request);
 
-    /* A row without its payload is no answer: the next tick takes the link
-     * down. */
+    /* a row may lack its payload, so do not answer: the next tick takes the
+     * link down */
     if (request->merged.out_of_memory) {
         quorum->out_of_memory = true;
         return;

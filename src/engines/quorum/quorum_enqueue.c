@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a ticket gets its number: proposed at all servers, then committed with
- * the greatest number of a majority (quorum.h).  And how it is put in again at
- * servers that have lost it. */
+/* How a ticket gets its number: it is proposed at all servers, then committed
+ * with the greatest number of a majority (quorum.h).  And how it is repaired:
+ * added again at servers that have lost it. */
 #include <assert.h>
 
 #include "engines/quorum/quorum_answer.h"
 
-/* If a server has committed another ticket with our number, we try a greater
- * one, in COMMIT_ROUNDS_MAX rounds in all.  The step is random up to
- * STRIDE_MAX, so that two clients that want the same number soon differ. */
+/* If a server has committed another ticket with our number, a greater number is
+ * tried, in at most COMMIT_ROUNDS_MAX rounds in all.  It is greater by a random
+ * step of up to STRIDE_MAX, so that two clients which want the same number soon
+ * differ. */
 #define COMMIT_ROUNDS_MAX 16
 #define STRIDE_MAX 64
 
@@ -24,9 +25,9 @@ static void send_commit(struct hf_quorum *quorum,
     hf_quorum_request_send_all(quorum, request, &call, &args);
 }
 
-/* Begin, or begin again, with proposals.  A server that has not got the ticket
- * proposes a number greater than all before, any other one the number that the
- * ticket has there. */
+/* Begin an enqueue with proposals, or begin it again.  A server that does not
+ * have the ticket proposes a number greater than all before; any other server
+ * answers the number that the ticket has there. */
 static void send_propose(struct hf_quorum *quorum,
                          struct hf_quorum_request *request,
                          struct hf_quorum_ticket *ticket)
@@ -39,9 +40,9 @@ static void send_propose(struct hf_quorum *quorum,
     hf_quorum_request_send_all(quorum, request, &call, &args);
 }
 
-/* The ticket of the request.  It may have been forgotten since the last answer,
- * because it was removed or reported gone; then it starts anew.  NULL if memory
- * runs out. */
+/* Returns the ticket of the request.  If it was forgotten since the last
+ * answer, because it was removed or reported as gone, it is added again without
+ * a number.  Returns NULL if memory runs out. */
 static struct hf_quorum_ticket *
 get_ticket(struct hf_quorum *quorum, const struct hf_quorum_request *request)
 {
@@ -62,15 +63,16 @@ void hf_quorum_enqueue_begin(struct hf_quorum *quorum,
         return;
     ticket->enqueue_failed = ticket->removing = false;
     request->number = ticket->number;
-    /* it has its number already; find out whether it is still there */
+    /* a ticket with a number was committed; find out whether it is still
+     * there */
     if (request->number > 0)
         send_commit(quorum, request);
     else
         send_propose(quorum, request, ticket);
 }
 
-/* Returns the ticket ${id} in ${answer}, and sets ${*proposed} if it is only
- * proposed; NULL: it is not there. */
+/* Returns the ticket ${id} in ${answer}, or NULL.  Sets ${*proposed} to whether
+ * it is only proposed. */
 static const struct hf_ticket *find_ticket(const struct hf_store_answer *answer,
                                            const struct hf_ticket_id *id,
                                            bool *proposed)
@@ -83,7 +85,7 @@ static const struct hf_ticket *find_ticket(const struct hf_store_answer *answer,
     return NULL;
 }
 
-/* A server answered COMMIT with its queue. */
+/* Add the answer of a server to COMMIT, which is its queue. */
 static void add_commit_answer(struct hf_quorum_request *request,
                               const struct hf_quorum_server_call *server_call,
                               const struct hf_store_answer *answer)
@@ -93,7 +95,7 @@ static void add_commit_answer(struct hf_quorum_request *request,
         find_ticket(answer, &request->ticket, &proposed);
 
     if (ticket == NULL)
-        return; /* the server lost it, or never had it */
+        return; /* the server has lost the ticket, or never had it */
     if (proposed || ticket->sequence != request->number)
         request->number_taken = true;
     else
@@ -124,7 +126,7 @@ void hf_quorum_enqueue_add_answer(
         request->number = ticket->sequence;
 }
 
-/* The ENQUEUE failed.  If a server may have done it, the ticket stays in our
+/* Fail the ENQUEUE.  If a server may have done it, the ticket stays in our
  * table, so that no list shows it. */
 static void fail(struct hf_quorum *quorum, struct hf_quorum_request *request,
                  struct hf_quorum_ticket *ticket)
@@ -136,9 +138,9 @@ static void fail(struct hf_quorum *quorum, struct hf_quorum_request *request,
     hf_quorum_request_fail(quorum, request);
 }
 
-/* Answer if a majority has committed, or wait while one still can.  Else try
- * another number; or, if the ticket had a number before, propose it again; or
- * fail. */
+/* Answer the ENQUEUE if a majority has committed, or wait while a majority
+ * still can.  Otherwise try another number; or, if the ticket had its number
+ * before, propose it again; or fail. */
 static void decide_commit(struct hf_quorum *quorum,
                           struct hf_quorum_request *request,
                           struct hf_quorum_ticket *ticket)
@@ -182,7 +184,7 @@ void hf_quorum_enqueue_decide(struct hf_quorum *quorum,
 
 /* ---------------------------------------------------------------- repair -- */
 
-/* Put the ticket in at one server, as committed. */
+/* Add the ticket at one server that lacks it, as committed. */
 static void repair_at(struct hf_quorum *quorum,
                       struct hf_quorum_request *request, size_t server,
                       struct hf_quorum_ticket *ticket)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests under way.  A request is sent to every server that is linked, in one
- * or more rounds.  It is answered when the answers of enough servers decide it.
- * Later answers are used where they help, for instance to repair. */
+ * or more rounds, and is answered when the answers of enough servers decide it.
+ * Later answers are still used where they help, for instance for repairs. */
 #include <assert.h>
 #include <stdio.h>
 
@@ -9,19 +9,19 @@
 #include "base/time_math.h"
 #include "engines/quorum/quorum_private.h"
 
-/* Bounds of the timeout of a call of one server, which loses its link then.
- * It is shorter than the leased client's own timeout, because the latter ends
- * all links. */
+/* Bounds of the timeout of a call at one server; after that, the link to the
+ * server is ended.  This is shorter than the leased client's own timeout, which
+ * would end all links. */
 #define CALL_TIMEOUT_MIN_MS UINT64_C(250)
 #define CALL_TIMEOUT_MAX_MS UINT64_C(5000)
 
-/* Bounds of the grace period: how long to wait for more answers when a
- * majority has answered but something is undecided.  It is longer than servers
- * usually differ in answering, and short enough for a handoff. */
+/* Bounds of the grace period: how long to wait for more answers when a majority
+ * has answered but something is not known yet.  It is longer than the usual
+ * differences between servers, and short enough for a handoff. */
 #define GRACE_MIN_MS UINT64_C(10)
 #define GRACE_MAX_MS UINT64_C(200)
 
-/* The ${of}th part of a ttl, within bounds. */
+/* Returns a share of the ttl, ttl / ${of}, within bounds. */
 static uint64_t share_ms(const struct hf_quorum *quorum, uint64_t of,
                          uint64_t min_ms, uint64_t max_ms)
 {
@@ -59,7 +59,8 @@ static void request_free(struct hf_quorum_request *request)
     hf_free(request);
 }
 
-/* Unlink the request and free it, now or after the callback that is running. */
+/* Unlink the request and free it; if its answer is being reported, it is freed
+ * after that. */
 static void request_end(struct hf_quorum *quorum,
                         struct hf_quorum_request *request)
 {
@@ -111,8 +112,8 @@ static void unlink_call(struct hf_quorum_server *server,
         server->last = server_call->previous;
 }
 
-/* The latest instant, by the clock of ${server}, at which a call that is sent
- * now may write. */
+/* Returns the latest time, by the clock of ${server}, at which a call that is
+ * sent now may write. */
 static uint64_t not_after_ms(const struct hf_quorum *quorum,
                              const struct hf_quorum_server *server)
 {
@@ -169,7 +170,7 @@ void hf_quorum_request_send_all(struct hf_quorum *quorum,
     }
 }
 
-/* Keep the first failure of the round, for the answer. */
+/* Keep a failure, unless there was one in this round; it becomes the answer. */
 static void set_failure(struct hf_quorum_request *request,
                         enum hf_failure failure, hf_status status,
                         const char *text)
@@ -182,8 +183,8 @@ static void set_failure(struct hf_quorum_request *request,
     (void)snprintf(request->text, sizeof request->text, "%s", text);
 }
 
-/* Keep the failure that ${answer} of one server reports.  NULL: the link of
- * the server ended, so it is unknown whether the server did it. */
+/* Keep the failure in ${answer} of one server.  NULL: its link ended, so it is
+ * not known whether the server has done it. */
 static void add_failure(struct hf_quorum *quorum,
                         struct hf_quorum_server_call *server_call,
                         const struct hf_store_answer *answer)
@@ -256,8 +257,8 @@ void hf_quorum_request_answer(struct hf_quorum *quorum,
            request->state == HF_QUORUM_REQUEST_UNSUPPORTED);
     assert(user_call != NULL);
     request->user_call = NULL;
-    /* The leased client takes our clock for the server's, because each server
-     * has its own. */
+    /* The leased client uses our clock as the server's clock, because each
+     * server has another one. */
     answer->server_ms = quorum->now_ms;
     request->state = HF_QUORUM_REQUEST_ANSWERING;
     quorum->listener.answered(quorum->listener.arg, user_call, answer,

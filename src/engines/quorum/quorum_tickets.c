@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A hash table with chains.  Ids are random, so one byte of the id is the
- * hash. */
+/* See quorum_tickets.h.  A hash table with chains. */
 #include "engines/quorum/quorum_tickets.h"
 
 #include <string.h>
 
 #include "base/memory.h"
 
-/* Ids are random. */
+/* Ids are random, so one byte of the id is the hash. */
 static size_t bucket_of(const struct hf_ticket_id *id)
 {
     return id->bytes[0] % HF_QUORUM_TICKET_BUCKETS;
@@ -31,7 +30,8 @@ static void ticket_free(struct hf_quorum_ticket *ticket)
     hf_free(ticket);
 }
 
-/* A ticket for ${call} without a number.  NULL if memory runs out. */
+/* Make a ticket for ${call}, without a number.  Returns NULL if memory runs
+ * out. */
 static struct hf_quorum_ticket *ticket_new(const struct hf_store_call *call)
 {
     struct hf_quorum_ticket *ticket = hf_alloc(sizeof *ticket);
