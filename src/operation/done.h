@@ -10,18 +10,18 @@
 #include "monitor/monitor.h"
 
 /* Call .fn of ${done} with ${result}, and then its .drop; either may be NULL.
- * In .fn hf_last_error() says the failure, if ${result} is one.  Only from the
- * .run of a callback, or from .ended of the monitor.  With the lock, which is
- * released meanwhile. */
+ * If ${result} is a failure, hf_last_error() has its text inside of .fn.  May
+ * be called only from .run of a callback or from .ended of the monitor, with
+ * the lock, which is released meanwhile. */
 void hf_done_call(struct hf_monitor *monitor, const struct hf_done *done,
                   const struct hf_result *result);
 
-/* Call .drop of ${done}, which may be NULL.  If nothing was begun, that is all
- * that is called.  Without the lock. */
+/* Call .drop of ${done}, which may be NULL.  If an operation was not begun,
+ * nothing else of ${done} is called.  Call this without the lock. */
 void hf_done_drop(const struct hf_done *done);
 
-/* HF_EINVAL with ${error} if ${done} has no function: "the ${result} would be
- * lost". */
+/* Returns HF_EINVAL and sets ${error} if ${done} has no function, because the
+ * ${result} of the operation would be lost. */
 hf_status hf_done_check(const struct hf_done *done, const char *result,
                         struct hf_error *error);
 

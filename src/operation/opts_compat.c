@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copying a struct of options of any version.
+ * See opts_compat.h.
  */
 #include "operation/opts_compat.h"
 
@@ -16,12 +16,12 @@
 
 #include "base/error.h"
 
-/* The first byte behind ${field}. */
+/* The offset of the first byte behind ${field}. */
 #define END_OF(type, field)                                                    \
     (offsetof(struct type, field) + sizeof(((struct type *)0)->field))
 
-/* Set the ${size} bytes of ${opts}, which may be another version's, to the
- * defaults of ${type}. */
+/* Set the ${size} bytes of ${opts} to the defaults of ${type}.  ${size} may be
+ * that of another version. */
 static void set_defaults(const struct hf_opts_type *type, void *opts,
                          size_t size)
 {
@@ -30,7 +30,8 @@ static void set_defaults(const struct hf_opts_type *type, void *opts,
     memcpy(opts, &size, size < sizeof(size) ? size : sizeof(size));
 }
 
-/* The type of the options of one noun, and the call that makes defaults. */
+/* Defines the type of one struct of options, and the public function that sets
+ * its defaults. */
 #define DEFINE(noun, NOUN, field)                                              \
     static const struct hf_##noun##_opts noun##_defaults =                     \
         HF_##NOUN##_OPTS_INIT;                                                 \
@@ -50,7 +51,7 @@ static void set_defaults(const struct hf_opts_type *type, void *opts,
     }
 HF_OPTS_TABLE(DEFINE)
 
-/* Are the bytes from ${from} to before ${to} all zero? */
+/* Returns whether the bytes from ${from} up to, but without, ${to} are zero. */
 static bool is_zero(const unsigned char *bytes, size_t from, size_t to)
 {
     while (from < to && bytes[from] == 0)
@@ -58,8 +59,8 @@ static bool is_zero(const unsigned char *bytes, size_t from, size_t to)
     return from >= to;
 }
 
-/* ${opts} begins as the defaults, so that fields a program does not know have
- * their defaults. */
+/* ${opts} is set to the defaults first, so that fields that the program does
+ * not know have these. */
 hf_status hf_opts_copy(const struct hf_opts_type *type, const void *given,
                        void *opts, struct hf_error *error)
 {

@@ -2,15 +2,15 @@
 /*
  * Structs of options of programs that were compiled with another version.
  *
- * A struct of options begins with its .size and only grows at its end.  So the
- * size says which fields a program knows, and the others get their defaults.  A
- * program that is newer than the library may set fields that the library does
- * not know; as long as these are zero it asks for nothing that the library
- * cannot do.  The idea is that of copy_struct_from_user() of Linux, which
- * clone3() and openat2() use.
+ * A struct of options begins with its .size and only grows at its end.  So
+ * .size shows which fields the program knows; the other fields get their
+ * defaults.  A program that is newer than the library may set fields that the
+ * library does not know.  As long as these are zero, the program asks for
+ * nothing that the library cannot do.  The idea is that of
+ * copy_struct_from_user() of Linux, which clone3() and openat2() use.
  *
- * A struct grows by a uint64_t, or by fields that begin with one.  Such a field
- * never lies in the padding at the end of the struct of an earlier release,
+ * A struct grows by a uint64_t, or by fields that begin with one.  So a new
+ * field is never in the padding at the end of an earlier release's struct,
  * which programs do not set.  The default of a new field is 0, because a
  * program that does not use it must work with a library that does not have it.
  */
@@ -21,12 +21,12 @@
 #include <holdfast/zookeeper_cache.h>
 #include <holdfast/zookeeper_registration.h>
 
-/* More than any struct of options will ever have: a greater .size is no size,
- * because the program did not set it. */
+/* A .size above this was not set by the program; no struct of options is that
+ * large. */
 #define HF_OPTS_BYTES_MAX 4096
 
-/* The structs, and the last field of each in 0.1.0, whose end is the least size
- * that is accepted.  X(noun, NOUN, field) */
+/* The structs, and the last field of each in version 0.1.0.  A .size that ends
+ * before this field is refused.  X(noun, NOUN, field) */
 #define HF_OPTS_TABLE(X)                                                       \
     X(client, CLIENT, loss_at)                                                 \
     X(lock, LOCK, limit)                                                       \
@@ -40,24 +40,25 @@
     X(zookeeper_cache, ZOOKEEPER_CACHE, without_data)                          \
     X(zookeeper_registration, ZOOKEEPER_REGISTRATION, acl_count)
 
-/* One struct of options, as this version has it. */
+/* A struct of options as it is in this version. */
 struct hf_opts_type {
-    /* The macro that sets .size, for the text of an error. */
+    /* name of the macro that sets .size, for error texts */
     const char *initialiser;
     size_t first_bytes;   /* the size in the first release */
     size_t bytes;         /* the size in this version */
-    const void *defaults; /* a whole struct */
+    const void *defaults; /* a complete struct */
 };
 
-/* hf_client_opts_type and so on. */
+/* Declares hf_client_opts_type and so on. */
 #define HF_OPTS_DECLARE_(noun, NOUN, field)                                    \
     extern const struct hf_opts_type hf_##noun##_opts_type;
 HF_OPTS_TABLE(HF_OPTS_DECLARE_)
 #undef HF_OPTS_DECLARE_
 
-/* Set ${opts}, a whole struct of ${type}, to what ${given} says (NULL:
- * nothing), and the rest to the defaults.  Whatever the status, ${opts} has the
- * callbacks whose .drop must be called: none, if ${given} cannot be read.
+/* Set ${opts}, a complete struct of ${type}, to the fields of ${given} and to
+ * the defaults for the others; NULL: all defaults.  Even after a failure
+ * ${opts} has the callbacks whose .drop must be called; it has none if ${given}
+ * could not be read.
  *   Fails     HF_EINVAL if .size is less than in the first release, or too
  *             great to be a size; HF_EUNSUPPORTED if it is greater than here
  *             and a field that this version does not know is not zero. */

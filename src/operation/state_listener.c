@@ -13,8 +13,8 @@
 
 /* ------------------------------------------------------------ notifying -- */
 
-/* Call .fn of ${listener} with ${state}, unless it was removed.  Releases the
- * lock meanwhile.  False in the child of a fork. */
+/* Call .fn of ${listener} with ${state}, unless the listener was removed.
+ * Releases the lock meanwhile.  Returns false in the child of a fork. */
 static bool call_listener(struct hf_listener *listener, enum hf_state state)
 {
     struct hf_monitor *monitor = listener->listeners->monitor;
@@ -25,9 +25,10 @@ static bool call_listener(struct hf_listener *listener, enum hf_state state)
     return hf_user_callback_leave(&listener->user, monitor);
 }
 
-/* The .run of its callback.  If the listener was removed while its function
- * ran, the thread that removed it waits and frees it.  It is freed here if that
- * thread may not wait: in any callback, or on the thread of a borrowed loop. */
+/* The .run of a listener's callback.  If the listener was removed while its
+ * function ran, the thread that removed it waits and frees it.  If that thread
+ * may not wait, because it is in a callback or runs a borrowed loop, the
+ * listener is freed here. */
 static void run_listener(void *arg)
 {
     struct hf_listener *listener = arg;
@@ -43,8 +44,8 @@ static void run_listener(void *arg)
         hf_free(listener);
 }
 
-/* A LOST is remembered for each listener, because a later state may replace it
- * before the callback runs. */
+/* Queue the callbacks of all listeners.  Each listener remembers a LOST,
+ * because a later state may replace it before the callback runs. */
 static void queue_callbacks(struct hf_state_listeners *listeners,
                             enum hf_state state)
 {
@@ -53,7 +54,7 @@ static void queue_callbacks(struct hf_state_listeners *listeners,
     for (struct hf_listener *l = listeners->first; l != NULL; l = l->next) {
         if (state == HF_STATE_LOST) {
             l->lost_pending = true;
-            /* it is queued again, behind the callbacks of what is lost with the
+            /* queued again, behind the callbacks of what is lost with the
              * session */
             hf_callback_queue_remove(&monitor->callback_queue, &l->callback);
         }
@@ -100,8 +101,8 @@ void hf_state_listeners_init(struct hf_state_listeners *listeners,
     listeners->first = &listeners->of_options;
 }
 
-/* No callback is queued any more; that of the options is part of the handle and
- * not freed. */
+/* No callback is queued any more.  The listener of the options is a part of the
+ * handle, so it is not freed. */
 void hf_state_listeners_drop(struct hf_state_listeners *listeners)
 {
     struct hf_listener *listener;
@@ -130,8 +131,8 @@ void hf_state_listeners_abandon(struct hf_state_listeners *listeners)
     listeners->first = NULL;
 }
 
-/* The pointer in the list that points to ${listener}; if that is NULL, the one
- * at the end. */
+/* Returns the pointer in the list that points to ${listener}; for NULL, the
+ * last one. */
 static struct hf_listener **find_link(struct hf_state_listeners *listeners,
                                       const struct hf_listener *listener)
 {
@@ -165,7 +166,7 @@ static hf_status add_listener(struct hf_state_listeners *listeners,
     return HF_OK;
 }
 
-/* On failure ${on_state} is only dropped. */
+/* On failure only .drop of ${on_state} is called. */
 hf_status hf_state_listeners_add(struct hf_state_listeners *listeners,
                                  const char *api_name,
                                  struct hf_on_state on_state,
@@ -194,7 +195,7 @@ void hf_state_listeners_remove(struct hf_state_listeners *listeners,
     bool runs_here;
 
     if (listener == NULL || hf_monitor_enter(monitor, NULL) != HF_OK)
-        return; /* in the child of a fork: it stays allocated */
+        return; /* in the child of a fork, where the listener stays allocated */
     *find_link(listeners, listener) = listener->next;
     hf_callback_queue_remove(&monitor->callback_queue, &listener->callback);
     hf_user_callback_retire(&listener->user);
@@ -202,7 +203,7 @@ void hf_state_listeners_remove(struct hf_state_listeners *listeners,
     runs_here = listener->user.state == HF_USER_CALLBACK_RETIRED_RUNNING;
     hf_monitor_leave(monitor);
     if (runs_here)
-        return; /* run_listener() frees it, and calls .drop */
+        return; /* run_listener() frees the listener and calls .drop */
     hf_user_drop_call(&drop);
     hf_free(listener);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state of a session, as its user sees it: the last one, and the listeners
- * that are notified of each.  A handle that has a session embeds one of these;
- * nothing here knows the handle, only its monitor.
+ * The state of a session as its user sees it: the last state, and the listeners
+ * that are notified of each state.  A handle that has a session embeds a struct
+ * hf_state_listeners, which knows only the handle's monitor.
  *
- * Each listener has a callback of its own, so a slow one does not delay the
- * others more than its turn takes.  The callback reports the state that is true
- * when it runs, and before that a LOST that was not reported yet.
+ * Each listener has a callback of its own, so a slow listener delays the others
+ * only while it runs.  The callback reports the state at the time when it runs,
+ * and before that a LOST that was not reported yet.
  */
 #ifndef HF_OPERATION_STATE_LISTENER_H
 #define HF_OPERATION_STATE_LISTENER_H
@@ -18,64 +18,71 @@
 
 struct hf_state_listeners;
 
-/* All fields under the monitor's lock. */
+/* A listener.  All members are used with the monitor's lock. */
 struct hf_listener {
     struct hf_state_listeners *listeners; /* set once */
-    struct hf_on_state on_state; /* .fn is NULL: only .drop is called */
+    /* .fn may be NULL; then only .drop is called */
+    struct hf_on_state on_state;
     struct hf_callback callback;
-    struct hf_user_callback user; /* around .on_state.fn */
+    struct hf_user_callback user; /* guards the calls of .on_state.fn */
     bool lost_pending;            /* a LOST was not reported yet */
     struct hf_listener *next;     /* in the list, until it is removed */
 };
 
-/* All fields under the monitor's lock, where nothing else is said. */
+/* The state and listeners of a session.  Members are used with the monitor's
+ * lock, unless noted otherwise. */
 struct hf_state_listeners {
     struct hf_monitor *monitor; /* set once */
-    /* All of them, in the order in which they were added. */
+    /* All listeners, in the order in which they were added. */
     struct hf_listener *first;
-    struct hf_listener of_options; /* the one of the handle's options */
-    bool unlogged; /* another handle on the session logs its states */
+    /* the listener in the options of the handle */
+    struct hf_listener of_options;
+    /* the states are not logged, because another handle on the session logs
+     * them */
+    bool unlogged;
     /* The state of the last hf_state_listeners_notify(), whose callbacks may
-     * not have run yet.  Written with the lock; any thread reads it. */
+     * not have run yet.  Written with the lock, read by any thread. */
     _Atomic unsigned state;
 };
 
-/* Initialise ${listeners}, which are zeroed: the state is CONNECTING, and
- * ${on_state}, that of the handle's options, is the first listener.  Before
+/* Initialise ${listeners}, which are zeroed: the state is CONNECTING, and the
+ * first listener is ${on_state} of the handle's options.  Call this before
  * another thread knows the handle; ${monitor} need not be initialised yet. */
 void hf_state_listeners_init(struct hf_state_listeners *listeners,
                              struct hf_monitor *monitor,
                              struct hf_on_state on_state);
 
-/* The session is ${state} now: publish it, log it unless .unlogged, and queue
- * the callbacks.  With the lock. */
+/* Publish the new state of the session, log it unless .unlogged is set, and
+ * queue the callbacks.  Call this with the lock. */
 void hf_state_listeners_notify(struct hf_state_listeners *listeners,
                                enum hf_state state);
 
-/* At the end of the handle: call .drop of each and free it.  With the lock,
- * which is released meanwhile. */
+/* Call .drop of each listener and free the listeners, at the end of the handle.
+ * Call this with the lock, which is released meanwhile. */
 void hf_state_listeners_drop(struct hf_state_listeners *listeners);
 
-/* The open has failed: the listener of the options is not notified any more.
- * Its .drop is not called, because it still belongs to the caller.  With the
- * lock. */
+/* Forget the listener of the options without a call of its .drop, because the
+ * open has failed and the listener still belongs to the caller.  Call this with
+ * the lock. */
 void hf_state_listeners_abandon(struct hf_state_listeners *listeners);
 
 /* --------------------------------------------------------- public calls -- */
 
-/* What the public calls of a handle consist of.  All without the lock. */
+/* The functions behind the public functions of a handle.  All are called
+ * without the lock. */
 
-/* The last state that was published.  Any thread. */
+/* Returns the last state that was published.  May be called by any thread. */
 enum hf_state
 hf_state_listeners_state(const struct hf_state_listeners *listeners);
 
-/* Add a listener, as hf_client_add_listener(), for the call ${api_name}. */
+/* Add a listener, as for hf_client_add_listener().  ${api_name} is the name of
+ * the public function. */
 hf_status hf_state_listeners_add(struct hf_state_listeners *listeners,
                                  const char *api_name,
                                  struct hf_on_state on_state,
                                  struct hf_listener **listener);
 
-/* Remove ${listener}, as hf_client_remove_listener(). */
+/* Remove ${listener}, as for hf_client_remove_listener(). */
 void hf_state_listeners_remove(struct hf_state_listeners *listeners,
                                struct hf_listener *listener);
 

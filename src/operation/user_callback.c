@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The states of a function of the user, and who calls its .drop. */
+/* See user_callback.h. */
 #include "operation/user_callback.h"
 
 #include <assert.h>
@@ -16,7 +16,7 @@ bool hf_user_callback_is_running(const struct hf_user_callback *callback)
            callback->state == HF_USER_CALLBACK_RETIRED_RUNNING;
 }
 
-/* .drop is called at most once. */
+/* Take .drop out of ${callback}, so that it is called at most once. */
 static struct hf_user_drop take_drop(struct hf_user_callback *callback)
 {
     const struct hf_user_drop drop = callback->drop;
@@ -36,8 +36,9 @@ bool hf_user_callback_enter(struct hf_user_callback *callback,
     return true;
 }
 
-/* Call .drop, which the free has left to this thread.  The function counts as
- * running meanwhile, so a free that begins to wait now waits for .drop too. */
+/* Call .drop, because the thread that freed the object has left that to this
+ * one.  The function still counts as running, so if another free begins to wait
+ * now, it waits for .drop, too. */
 static void drop_after_call(struct hf_user_callback *callback,
                             struct hf_monitor *monitor)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Beginning an operation of a user, waiting for it, asking its user, cancelling
- * it, and reporting its end.
+ * See user_op.h.
  */
 #include "operation/user_op.h"
 
@@ -20,7 +19,7 @@ void hf_user_op_dereference(struct hf_user_op *op)
         op->ops->destroy(op);
 }
 
-/* Take the end out of ${op}, for its user. */
+/* Get the result of ${op}, which has ended, for its user. */
 static void take(struct hf_user_op *op, struct hf_result *result,
                  struct hf_error *why)
 {
@@ -30,8 +29,9 @@ static void take(struct hf_user_op *op, struct hf_result *result,
     op->ops->take(op, result, why);
 }
 
-/* The .run of the callback.  The completion is emptied first, because the
- * function of the user may begin the next operation of the object. */
+/* The .run of the callback that reports the end.  .completion is emptied first,
+ * because the function of the user may begin the next operation of the
+ * object. */
 static void run_done(void *arg)
 {
     struct hf_user_op *op = arg;
@@ -45,7 +45,7 @@ static void run_done(void *arg)
     hf_user_op_dereference(op);
 }
 
-/* It was a step of another operation: go on with that. */
+/* Report the end of ${op}, a step of another operation, to that operation. */
 static void end_step(struct hf_user_op *op)
 {
     struct hf_done done = op->completion.done;
@@ -67,7 +67,7 @@ void hf_user_op_end(struct hf_user_op *op, hf_status status)
     op->status = status;
     op->completion.waiter = NULL;
     op->asks = false;
-    if (asks) /* its thread is awake already */
+    if (asks) /* its thread was woken already */
         waiter->status = status;
     else if (waiter != NULL)
         hf_waiter_answer(op->handle.monitor, waiter, status);
@@ -76,12 +76,12 @@ void hf_user_op_end(struct hf_user_op *op, hf_status status)
     else if (done->fn != NULL || done->drop != NULL)
         hf_monitor_queue(op->handle.monitor, &op->callback);
     else
-        hf_user_op_dereference(op); /* nobody wants the end, or not any more */
+        hf_user_op_dereference(op); /* nobody wants the end */
 }
 
 /* --------------------------------------------------------------- asking -- */
 
-/* The .run of a question. */
+/* The .run of a callback that calls .ask. */
 static void run_ask(void *arg)
 {
     struct hf_user_op *op = arg;
@@ -101,7 +101,7 @@ void hf_user_op_ask(struct hf_user_op *op, struct hf_callback *callback)
         op->asks = true;
         hf_waiter_answer(op->handle.monitor, waiter, HF_OK);
     } else {
-        op->references++; /* of the callback */
+        op->references++; /* held by the callback */
         *callback = (struct hf_callback){.run = run_ask, .arg = op};
         hf_monitor_queue(op->handle.monitor, callback);
     }
@@ -171,7 +171,8 @@ hf_status hf_user_op_run(struct hf_user_call *call, struct hf_result *result)
                  : hf_monitor_enter(call->monitor, call->api_name);
     if (status != HF_OK)
         return status;
-    /* begin_call() of the file of the public call: grant_acquire.c, ... */
+    /* This is begin_call() in the file of the public function, for instance
+     * grant_acquire.c. */
     if (may_block == HF_OK)
         op = call->begin(call, &completion, &error);
     status = error.status;
@@ -239,10 +240,11 @@ void hf_op_free(struct hf_op *handle)
     if (handle == NULL)
         return;
     monitor = handle->monitor;
+    /* in the child of a fork, where the operation stays allocated */
     if (hf_monitor_enter(monitor, NULL) != HF_OK)
-        return; /* in the child of a fork: it stays allocated */
-    /* Keep the monitor until the lock is released, because the operation may be
-     * the last that refers to it. */
+        return;
+    /* Keep the monitor until the lock is released, because the operation may
+     * have its last reference. */
     hf_monitor_reference(monitor);
     hf_user_op_dereference(container_of(handle, struct hf_user_op, handle));
     hf_monitor_leave(monitor);

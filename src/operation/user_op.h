@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An operation of a user, from the call that begins it until its end was
- * reported.  It is embedded in the object that carries it out.  The object
- * begins it, and ends it once; everything that users of different operations
- * have in common is here: a call that waits or a callback, the handle by which
- * the operation is cancelled, and how long the object lives.
+ * reported.  It is embedded in the object that carries it out, which begins it
+ * and ends it once.  What all operations have in common is here: the call that
+ * waits, or the callback; the handle by which the operation is cancelled; and
+ * how long the object lives.
  *
- * An operation is kept alive by references: those of the object itself, that of
- * the completion until the end was reported, and that of the user's handle.
+ * References keep an operation alive: those of the object itself, one of the
+ * completion until the end was reported, and one of the user's handle.
  *
- * A call that blocks is the call that starts, and a wait: hf_user_op_run() and
+ * A public function that blocks begins the operation and waits; one that does
+ * not block begins it with a callback.  So hf_user_op_run() and
  * hf_user_op_start() differ only in the completion.
  */
 #ifndef HF_OPERATION_USER_OP_H
@@ -23,108 +24,112 @@
 
 struct hf_user_op;
 
-/* What the object does for its operation.  All with the lock. */
+/* The functions of the object that carries out an operation.  All are called
+ * with the lock. */
 struct hf_user_op_ops {
-    /* The user does not want it any more.  Also called after the end. */
+    /* The user has cancelled the operation.  Also called after its end. */
     void (*cancel)(struct hf_user_op *op);
-    /* The end is reported: give what it brought to ${result}, whose .status is
-     * set, and set ${why} unless this status is HF_OK. */
+    /* The end is being reported: set ${result}, whose .status is set, to what
+     * the operation brought, and set ${why} unless that status is HF_OK. */
     void (*take)(struct hf_user_op *op, struct hf_result *result,
                  struct hf_error *why);
-    /* Call the function of the user that hf_user_op_ask() is about, with the
-     * lock released meanwhile.  NULL: the object asks nothing. */
+    /* Call the function of the user that hf_user_op_ask() asked for, with the
+     * lock released meanwhile.  NULL if the object asks nothing. */
     void (*ask)(struct hf_user_op *op);
-    /* The last reference is gone: free the object. */
+    /* Free the object, because the last reference was dropped. */
     void (*destroy)(struct hf_user_op *op);
 };
 
-/* The handle by which a user cancels it. */
+/* The handle by which a user cancels an operation. */
 struct hf_op {
-    struct hf_monitor *monitor; /* whose lock guards the operation; set once */
+    struct hf_monitor *monitor; /* its lock guards the operation; set once */
 };
 
-/* The receiver of the end.  Zeroed: there is none. */
+/* Who gets the end of an operation.  Zeroed: nobody. */
 struct hf_completion {
-    struct hf_waiter *waiter; /* the call that waits, or NULL */
-    struct hf_done done;      /* or the callback, if it has a function */
-    /* The operation is a step of another one of ours: .done.fn is called where
-     * the end is carried out, with the lock, and not by a callback.  It may
-     * begin the next step. */
+    struct hf_waiter *waiter; /* the call that waits for the end, or NULL */
+    /* the callback that gets the end, if it has a function */
+    struct hf_done done;
+    /* The operation is a step of another operation.  .done.fn is called with
+     * the lock at the place where the operation ends, and not by a callback.
+     * It may begin the next step. */
     bool is_step;
 };
 
-/* All fields under the monitor's lock. */
+/* An operation.  All members are used with the monitor's lock. */
 struct hf_user_op {
     const struct hf_user_op_ops *ops;
-    struct hf_op handle; /* the user's */
+    struct hf_op handle; /* the user's handle */
     unsigned references;
-    hf_status status; /* how it ended */
+    hf_status status; /* status with which it ended */
     struct hf_completion completion;
-    bool asks; /* the call that waits was answered because of a question */
+    bool asks; /* the call that waits was woken in order to call .ask */
     struct hf_callback callback; /* reports the end */
 };
 
-/* All with the lock, where nothing else is said. */
+/* The functions below are called with the lock, unless noted otherwise. */
 
-/* Initialise ${op}, an operation of ${monitor}, with ${references} of the
- * object. */
+/* Initialise ${op}, an operation guarded by ${monitor}.  ${references} is how
+ * many references the object itself holds. */
 void hf_user_op_init(struct hf_user_op *op, const struct hf_user_op_ops *ops,
                      struct hf_monitor *monitor, unsigned references);
 
 /* Drop a reference; the last one destroys the object. */
 void hf_user_op_dereference(struct hf_user_op *op);
 
-/* ${op} begins: ${completion} gets its end, and keeps ${op} alive until then.
- * An object may begin anew once the end was reported. */
+/* Begin ${op}.  ${completion} gets its end, and keeps ${op} alive until then.
+ * When the end was reported, the object may begin it again. */
 void hf_user_op_begin(struct hf_user_op *op,
                       const struct hf_completion *completion);
 
-/* ${op} has ended with ${status}: answer the call that waits or the operation
+/* End ${op} with ${status}: wake the call that waits, continue the operation
  * that ${op} is a step of, or queue the callback. */
 void hf_user_op_end(struct hf_user_op *op, hf_status status);
 
 /* Have .ask called before the end: on the thread of the call that waits, or
- * where callbacks run.  ${callback} is the object's, for this alone; zeroed
- * before the first time, and not queued. */
+ * where callbacks run.  ${callback} belongs to the object and is used for
+ * nothing else.  It must not be queued, and must be zeroed before the first
+ * time. */
 void hf_user_op_ask(struct hf_user_op *op, struct hf_callback *callback);
 
 /* Wait for the end of ${op}, whose completion has ${waiter}.  Sets ${result} to
  * what it brought, and ${error} to why it failed.  If this thread cannot wait,
- * .done of ${waiter} is false: the operation goes on, and its end is not
- * reported.  HF_EFORKED in the child of a fork that .ask has made, which must
- * not touch the operation. */
+ * .done of ${waiter} stays false: the operation goes on, and its end is not
+ * reported.  Returns HF_EFORKED in the child of a fork that .ask has made,
+ * which must not touch the operation. */
 hf_status hf_user_op_await(struct hf_user_op *op, struct hf_waiter *waiter,
                            struct hf_result *result, struct hf_error *error);
 
-/* A call of the user that begins an operation, embedded in a struct with its
- * arguments. */
+/* A call of a public function that begins an operation, embedded in a struct
+ * with its arguments. */
 struct hf_user_call {
-    const char *api_name; /* which errors name; a static text */
+    const char *api_name; /* name of the function for errors; a static text */
     struct hf_monitor *monitor;
-    /* Begin it for ${completion}, and return the operation, with a reference
-     * for the caller.  If it was refused: NULL, with the reason in ${error};
-     * ${completion} then still is the caller's. */
+    /* Begin the operation for ${completion}.  Returns it with a reference for
+     * the caller.  If it is refused, returns NULL with the reason in ${error},
+     * and ${completion} still belongs to the caller. */
     struct hf_user_op *(*begin)(struct hf_user_call *call,
                                 const struct hf_completion *completion,
                                 struct hf_error *error);
-    /* The call does not wait for ${op} any more.  ${ended} is false if this
-     * thread could not wait: then the operation goes on.  The pointer is NULL
-     * if nothing is to be done. */
+    /* Called when the call stops to wait for ${op}.  ${ended} is false if this
+     * thread could not wait, so that the operation goes on.  The pointer may be
+     * NULL. */
     void (*leave)(struct hf_user_call *call, struct hf_user_op *op, bool ended);
     /* A call that waits may be answered without any descriptor, so it enters by
      * hf_monitor_enter_guarded(). */
     bool may_need_no_descriptor;
-    /* A call that does not wait leaves the monitor by this; NULL: by
-     * hf_monitor_leave(). */
+    /* Leaves the monitor after a call that does not wait.  NULL:
+     * hf_monitor_leave() does. */
     void (*leave_monitor)(struct hf_user_call *call);
 };
 
-/* Begin ${call} and wait for its end; ${result} is set.  A call that may not
- * block is refused before it is begun.  Without the lock. */
+/* Begin ${call} and wait for its end; sets ${result}.  If this thread may not
+ * block, the call is refused before it is begun.  Called without the lock. */
 hf_status hf_user_op_run(struct hf_user_call *call, struct hf_result *result);
 
-/* Begin ${call} and have ${done} called; if it was refused, only its .drop.
- * Sets ${handle}, which may be NULL.  Without the lock. */
+/* Begin ${call} and have ${done} called at its end.  If it is refused, only
+ * .drop of ${done} is called.  Sets ${handle}, which may be NULL.  Called
+ * without the lock. */
 hf_status hf_user_op_start(struct hf_user_call *call, struct hf_done done,
                            struct hf_op **handle);
 
