@@ -36,7 +36,7 @@ bool hf_descriptor_guard_open(struct hf_descriptor_guard *guard)
     return true;
 }
 
-/* Both ends have one inode, so it is enough to look at one.  If the kernel
+/* Both ends have the same inode, so it is enough to look at one.  If the kernel
  * cannot answer, that says nothing about the descriptor. */
 bool hf_descriptor_guard_is_intact(const struct hf_descriptor_guard *guard)
 {

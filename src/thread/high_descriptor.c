@@ -10,7 +10,7 @@
 
 #define LEAST 3
 
-/* Held while descriptors are reserved. */
+/* Held from hf_low_descriptors_reserve() to hf_low_descriptors_release(). */
 static pthread_mutex_t reserving = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t fork_handler = PTHREAD_ONCE_INIT;
 
@@ -27,10 +27,10 @@ int hf_high_descriptor(int fd)
     return moved;
 }
 
-/* A child may open a client of its own, so it must not find ${reserving} locked
- * by a thread that it does not have.  A fork does not lock ${reserving}: a
- * thread that reserves has the lock of a monitor, and a fork has all of
- * these. */
+/* Unlock ${reserving} in a child, which may open a client of its own, but does
+ * not have the thread that locked it.  The handler before the fork does not
+ * lock it: a thread that reserves holds the lock of a monitor, and a fork takes
+ * all of these locks. */
 static void in_child(void)
 {
     reserving = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
@@ -42,8 +42,8 @@ static void add_fork_handler(void)
 }
 
 /* A placeholder can be neither read nor written, so a thread that prints
- * meanwhile gets EBADF as before.  If there is no descriptor for it, the
- * other library gets none either. */
+ * meanwhile gets EBADF as before.  If there is no descriptor for a placeholder,
+ * there is none for the other library either. */
 void hf_low_descriptors_reserve(struct hf_low_descriptors *reserved)
 {
     *reserved = (struct hf_low_descriptors){.reserved = {false}};
@@ -54,8 +54,8 @@ void hf_low_descriptors_reserve(struct hf_low_descriptors *reserved)
 
         if (fcntl(fd, F_GETFD) >= 0)
             continue;
-        /* The lowest number that is free is this one, unless another thread of
-         * the program has just taken it. */
+        /* This is the lowest free number, unless another thread of the program
+         * has just taken it. */
         opened = open("/dev/null", O_PATH | O_CLOEXEC);
         if (opened == fd)
             reserved->reserved[fd] = true;

@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Descriptors of the library are never 0, 1 or 2.
+ * Keeps descriptors of the library away from the numbers 0, 1 and 2.
  *
  * A program may run with some of these closed.  The kernel gives the lowest
- * free number to whatever is opened next, so a socket or a file of ours would
- * get it, and everybody who prints would write into that: a log line into the
- * counter of tokens, for instance.  The idea is that of gnulib's fd-safer.
+ * free number to what is opened next.  If that were a socket or a file of ours,
+ * everything that the program prints would be written into it: for instance a
+ * log line into the counter of tokens.  The idea is that of gnulib's fd-safer.
  */
 #ifndef HF_THREAD_HIGH_DESCRIPTOR_H
 #define HF_THREAD_HIGH_DESCRIPTOR_H
 
 #include <stdbool.h>
 
-/* Give ${fd}, which was just opened and is close-on-exec, a number above 2.
- * Returns that number, which is ${fd} itself if it is above 2. -1 with errno:
- * there is none, and ${fd} is closed.  -1 stays -1. */
+/* Give ${fd}, which was just opened and is close-on-exec, a number above 2, and
+ * return that number; it is ${fd} itself if that is above 2.  If there is no
+ * such number, closes ${fd} and returns -1 with errno.  For -1 returns -1. */
 int hf_high_descriptor(int fd);
 
-/* For libraries that open descriptors themselves.  Those of 0 to 2 that are
- * closed are occupied from hf_low_descriptors_reserve() to
- * hf_low_descriptors_release(), so that the libraries get other numbers.  Only
- * one thread at a time does this, because another one would take the reserved
- * numbers for open ones.  So nothing that waits may stand in between. */
+/* For libraries that open descriptors themselves.  From
+ * hf_low_descriptors_reserve() to hf_low_descriptors_release(), those of the
+ * numbers 0 to 2 that are closed are occupied, so that the libraries get other
+ * numbers.  Only one thread at a time does this, because another one would take
+ * the occupied numbers for open ones.  So nothing may wait between the two
+ * calls. */
 struct hf_low_descriptors {
     bool reserved[3];
 };

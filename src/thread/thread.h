@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads of the library's own.  They block all signals, so that none of them
- * receives a signal that is meant for the program. */
+/* Threads of the library.  They block all signals, so that they receive no
+ * signal that is meant for the program. */
 #ifndef HF_THREAD_THREAD_H
 #define HF_THREAD_THREAD_H
 
