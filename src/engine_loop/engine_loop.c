@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A timerfd, polled by the loop, and an idle handle. */
+/* See engine_loop.h.  A timerfd, which the loop polls, and an idle handle. */
 #include "engine_loop/engine_loop.h"
 
 #include <assert.h>
@@ -10,9 +10,9 @@
 #include "base/error.h"
 #include "thread/high_descriptor.h"
 
-/* Have the timer expire at ${at_ms} of the host's clock.  If it is set to an
- * earlier instant it stays: an early timer does no harm, and that saves a
- * system call. */
+/* Set the timer to ${at_ms} of the host's clock.  If it is set to an earlier
+ * time, it stays, which saves a system call; a timer that is early does no
+ * harm. */
 static void arm_timer(struct hf_engine_loop *loop, uint64_t at_ms)
 {
     const struct hf_engine_host *host = loop->user.host;
@@ -25,14 +25,14 @@ static void arm_timer(struct hf_engine_loop *loop, uint64_t at_ms)
         return;
     loop->armed_at_ms = at_ms;
     when.it_value.tv_sec = (time_t)(at_ms / 1000);
-    /* One nanosecond more, because zero would disarm it. */
+    /* one nanosecond more, because zero would disarm the timer */
     when.it_value.tv_nsec = (long)(at_ms % 1000) * 1000000L + 1;
     rc = timerfd_settime(loop->timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
     assert(rc == 0);
     (void)rc;
 }
 
-/* Run the engine, and arm the timer for when it wants to be woken.  .run is
+/* Run the engine, and set the timer to when it wants to be woken.  .run is
  * drive() of zookeeper_io/zk_io.c or of etcd_io/etcd_io.c, or end_turn() of
  * engines/leased/leased_engine.c. */
 static void run(struct hf_engine_loop *loop)
@@ -52,7 +52,7 @@ void hf_engine_loop_leave(struct hf_engine_loop *loop)
     loop->callbacks--;
 }
 
-/* Requests have come from outside a callback. */
+/* Requests were made outside of a callback: run the engine. */
 static void on_idle(uv_idle_t *idle)
 {
     struct hf_engine_loop *loop = idle->data;
@@ -81,7 +81,7 @@ static void on_timer(uv_poll_t *timer, int status, int events)
 
     (void)status;
     (void)events;
-    /* The timer may have been armed again since the loop polled it. */
+    /* the timer may have been set again since the loop polled it */
     if (read(loop->timer_fd, &expirations, sizeof expirations) < 0)
         return;
     loop->armed_at_ms = HF_FOREVER;
@@ -128,7 +128,7 @@ void hf_engine_loop_start(struct hf_engine_loop *loop)
     run(loop);
 }
 
-/* The last handle to be closed ends it. */
+/* When the last handle is closed, call .closed. */
 static void on_closed(uv_handle_t *handle)
 {
     struct hf_engine_loop *loop = handle->data;
