@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls as SQL: each is one prepared statement, and so one transaction. */
+/* Sends calls as SQL.  Each call is one prepared statement, and so one
+ * transaction. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +25,7 @@ static void add_text(struct parameters *p, const char *text)
     p->values[p->count++] = text;
 }
 
-/* A number that bigint cannot hold means for ever. */
+/* Add a number.  If bigint cannot hold it, it means "for ever". */
 static void add_number(struct parameters *p, uint64_t number)
 {
     if (number > INT64_MAX)
@@ -40,7 +41,8 @@ static void add_bytes(struct parameters *p, const char *text)
     add_text(p, text);
 }
 
-/* Send the statement and a Sync, which ends its transaction. */
+/* Send the statement and a Sync, which ends its transaction.  Returns false on
+ * failure. */
 static bool send_call(PGconn *conn, const char *statement,
                       const struct parameters *p)
 {
@@ -49,8 +51,8 @@ static bool send_call(PGconn *conn, const char *statement,
            PQpipelineSync(conn) == 1;
 }
 
-/* The ids of all sets as an array literal, "{uuid,uuid}"; to be freed.  NULL if
- * memory runs out. */
+/* Returns the ids of all sets as an array literal, "{uuid,uuid}", which the
+ * caller frees; NULL if memory runs out. */
 static char *format_ticket_sets(const struct hf_store_ticket_set *sets,
                                 size_t set_count)
 {
@@ -83,7 +85,7 @@ static char *format_tickets(const struct hf_ticket_id *tickets, size_t count)
     return format_ticket_sets(&set, 1);
 }
 
-/* EXISTS: which of these tickets are in the queue. */
+/* Send EXISTS: which of these tickets are in the queue? */
 static bool send_exists(PGconn *conn, const struct hf_store_call *call)
 {
     struct parameters p = {.count = 0};
@@ -99,7 +101,7 @@ static bool send_exists(PGconn *conn, const struct hf_store_call *call)
     return sent;
 }
 
-/* A partial list: what the ticket waits for. */
+/* Send a partial list: which tickets does the call's ticket wait for? */
 static bool send_ahead(PGconn *conn, const struct hf_store_call *call,
                        const char *ticket)
 {
@@ -111,7 +113,8 @@ static bool send_ahead(PGconn *conn, const struct hf_store_call *call,
     return send_call(conn, "hf_list_ahead", &p);
 }
 
-/* A LIST: partial, with a queue watch, with some of the texts, or plain. */
+/* Send a LIST.  It is partial, watches the queue, has some of the payloads, or
+ * is plain. */
 static bool send_list(PGconn *conn, const struct hf_store_call *call,
                       const char *ticket)
 {
@@ -141,7 +144,7 @@ static bool send_list(PGconn *conn, const struct hf_store_call *call,
     return send_call(conn, "hf_list", &p);
 }
 
-/* ENQUEUE, which finds the ticket if it is there already. */
+/* Send ENQUEUE, which also finds a ticket that is there already. */
 static bool send_enqueue(PGconn *conn, const struct hf_store_call *call,
                          const char *ticket)
 {
@@ -158,8 +161,8 @@ static bool send_enqueue(PGconn *conn, const struct hf_store_call *call,
     return send_call(conn, "hf_enqueue", &p);
 }
 
-/* REMOVE DOWNGRADE REVOKE.  A REMOVE also sends who evicts the ticket, or
- * NULL. */
+/* Send REMOVE, DOWNGRADE or REVOKE.  A REMOVE also has who evicts the ticket,
+ * or NULL. */
 static bool send_ticket_call(PGconn *conn, const struct hf_store_call *call,
                              const char *statement, const char *ticket)
 {
@@ -177,7 +180,7 @@ static bool send_ticket_call(PGconn *conn, const struct hf_store_call *call,
     return send_call(conn, statement, &p);
 }
 
-/* DESCRIBE: a new payload. */
+/* Send DESCRIBE, with the new payload. */
 static bool send_describe(PGconn *conn, const struct hf_store_call *call,
                           const char *ticket)
 {
@@ -212,7 +215,7 @@ static bool send_write_success(PGconn *conn, const struct hf_store_call *call,
     return send_call(conn, "hf_write_success", &p);
 }
 
-/* SET_FLAG CLEAR_FLAG */
+/* Send SET_FLAG or CLEAR_FLAG. */
 static bool send_flag(PGconn *conn, const struct hf_store_call *call,
                       const char *ticket)
 {
@@ -227,7 +230,7 @@ static bool send_flag(PGconn *conn, const struct hf_store_call *call,
     return send_call(conn, sets ? "hf_set_flag" : "hf_clear_flag", &p);
 }
 
-/* NEW_GENERATION of a double barrier. */
+/* Send NEW_GENERATION of a double barrier. */
 static bool send_new_generation(PGconn *conn, const struct hf_store_call *call,
                                 const char *ticket)
 {
@@ -243,7 +246,7 @@ static bool send_new_generation(PGconn *conn, const struct hf_store_call *call,
     return send_call(conn, "hf_new_generation", &p);
 }
 
-/* RENEW, and remove orphaned tickets with it. */
+/* Send RENEW, and have it remove the orphaned tickets (.orphans). */
 static bool send_renew(struct hf_store *store, const struct hf_store_call *call)
 {
     struct parameters p = {.count = 0};
@@ -264,8 +267,8 @@ static bool send_renew(struct hf_store *store, const struct hf_store_call *call)
     return sent;
 }
 
-/* CLOSE_SESSION: remove the tickets of this piece; if it is the last one,
- * remove all that is left of the session. */
+/* Send CLOSE_SESSION: remove the tickets of this piece; the last piece removes
+ * all that is left of the session. */
 static bool send_close_session(PGconn *conn, const struct hf_store_call *call)
 {
     struct parameters p = {.count = 0};
@@ -286,12 +289,12 @@ static bool send_close_session(PGconn *conn, const struct hf_store_call *call)
 }
 
 /* How many rows a NAMES looks at.  A statement that takes long would delay
- * renewals and could end the connection, and so cost the program its locks. */
+ * renewals, and could end the connection and so cost the program its locks. */
 #define NAMES_ROWS 1024
 
-/* NAMES: the page behind the cursor, which is the last name of the page
- * before.  Without a cursor it is the page behind a text that sorts before all
- * names that are wanted. */
+/* Send NAMES for the page behind the cursor, which is the last name of the page
+ * before.  If there is no cursor, for the page behind a text that sorts before
+ * all wanted names. */
 static bool send_names(PGconn *conn, const struct hf_store_call *call)
 {
     const struct hf_names_request *names = call->names;
@@ -299,8 +302,8 @@ static bool send_names(PGconn *conn, const struct hf_store_call *call)
     char end[HF_NAME_BYTES + 2];
     size_t bytes = strlen(call->prefix);
 
-    /* ${end} sorts behind all names that are wanted: '0' is the character
-     * behind '/', and a name has no byte 0xff. */
+    /* ${end} sorts behind all wanted names: '0' is the character behind '/',
+     * and a name has no byte 0xff. */
     (void)snprintf(end, sizeof end, "%.*s%s", HF_NAME_BYTES, call->prefix,
                    bytes > 0 ? "0" : "\xff");
     add_bytes(&p, names->cursor_bytes > 0 ? names->cursor : call->prefix);

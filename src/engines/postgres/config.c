@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads the URL into keywords for libpq and a list of hosts.  The hosts are
- * kept apart, because we look their names up and try them one at a time. */
+ * kept apart, because this engine looks up their names itself and tries them
+ * one after the other. */
 #include "engines/postgres/config.h"
 
 #include <libpq-fe.h>
@@ -65,10 +66,11 @@ static const char *find_setting(const struct hf_pg_config *config,
     return NULL;
 }
 
-/* A pooler by transaction would lose LISTEN, and so the notices. */
+/* The values of pooler=.  A pooler that pools by transaction would lose LISTEN,
+ * and so the notices. */
 static const char *const poolers[] = {"session", NULL};
 
-/* schema_owner=: the config keeps a copy, because the URL does not stay. */
+/* Read schema_owner=, into a copy, because the URL is freed. */
 static hf_status read_schema_owner(const struct hf_url_option_row *row,
                                    const char *text, void *field,
                                    struct hf_error *error)
@@ -82,7 +84,8 @@ static hf_status read_schema_owner(const struct hf_url_option_row *row,
     return config->schema_owner != NULL ? HF_OK : no_room(error);
 }
 
-/* The engine always looks for a server that accepts writes. */
+/* Check target_session_attrs=.  The engine always looks for a server that
+ * accepts writes. */
 static hf_status check_target(const struct hf_url_option_row *row,
                               const char *target, void *field,
                               struct hf_error *error)
@@ -97,16 +100,16 @@ static hf_status check_target(const struct hf_url_option_row *row,
                         "a server that can be written to");
 }
 
-/* Give a keyword to libpq, which reads its value. */
+/* Pass an option on to libpq, which reads its value. */
 static hf_status pass_on(const struct hf_url_option_row *row, const char *text,
                          void *field, struct hf_error *error)
 {
     return add_setting(field, row->key, text, error);
 }
 
-/* Options that would change the kind of connection (replication, options,
- * client_encoding) are left out, and so are timeouts, because libpq does not
- * control these here. */
+/* The options of the URL.  Some options of libpq are left out: those that would
+ * change the kind of connection (replication, options, client_encoding), and
+ * timeouts, because libpq does not control these here. */
 static const struct hf_url_option_row rows[] = {
     {.key = "ttl",
      .read = hf_url_read_duration,
@@ -123,9 +126,9 @@ static const struct hf_url_option_row rows[] = {
     {.key = "schema_owner",
      .read = read_schema_owner,
      .help = "the role that owns the schema holdfast and is trusted"},
-    {.key = HF_RECONNECT_OPTION}, /* hf_reconnect_choose() */
+    {.key = HF_RECONNECT_OPTION}, /* read by hf_reconnect_choose() */
     {.key = "target_session_attrs", .read = check_target},
-    {.key = "host"}, /* these three: parse_hosts() */
+    {.key = "host"}, /* these three are read by parse_hosts() */
     {.key = "hostaddr"},
     {.key = "port"},
     {.key = "dbname", .read = pass_on},
@@ -170,7 +173,7 @@ static hf_status add_url_part(struct hf_pg_config *config,
     return add_setting(config, keyword, value, error);
 }
 
-/* All of the URL but its servers. */
+/* Read all of the URL except its servers. */
 static hf_status parse_settings(struct hf_pg_config *config,
                                 const struct hf_url *url,
                                 struct hf_error *error)
@@ -205,8 +208,8 @@ static bool is_port(const char *text)
            (digits == 0 || (number >= 1 && number <= 65535));
 }
 
-/* Append a host, with empty texts.  NULL, with ${error}, if there are too
- * many. */
+/* Append a host with empty texts.  If there are too many, sets ${error} and
+ * returns NULL. */
 static struct hf_pg_host *add_host(struct hf_pg_config *config,
                                    struct hf_error *error)
 {
@@ -279,8 +282,8 @@ static hf_status parse_authority(struct hf_pg_config *config,
     return status;
 }
 
-/* Copy item ${number}, counted from 0, of a list with commas.  "" if the list
- * is shorter; NULL if there is no room. */
+/* Copy item ${number}, counted from 0, of a list with commas.  Returns "" if
+ * the list is shorter, and NULL if there is no room. */
 static const char *list_item(struct hf_pg_config *config, const char *list,
                              size_t number)
 {
@@ -302,7 +305,8 @@ static size_t count_items(const char *list)
     return count;
 }
 
-/* Add servers from libpq's lists: one port for each server, or one for all. */
+/* Add the servers in libpq's lists.  There is one port for each server, or one
+ * for all. */
 static hf_status parse_lists(struct hf_pg_config *config, const char *names,
                              const char *addresses, const char *ports,
                              struct hf_error *error)
@@ -339,8 +343,8 @@ static const char *or_empty(const char *text)
 }
 
 /* Add the servers that libpq would take from the environment (PGHOST,
- * PGSERVICE). We look names up ourselves, because libpq would block for
- * them. */
+ * PGSERVICE).  Their names are looked up here, because libpq would block for
+ * that. */
 static hf_status parse_defaults(struct hf_pg_config *config,
                                 struct hf_error *error)
 {
@@ -365,9 +369,9 @@ static hf_status parse_defaults(struct hf_pg_config *config,
     return status;
 }
 
-/* Add the servers from the authority of the URL, or its options, or the
- * environment.  With service= none is added, because libpq reads them from a
- * file. */
+/* Add the servers from the authority of the URL, or from its options, or from
+ * the environment.  With service= none is added, because libpq reads the
+ * servers from a file. */
 static hf_status parse_hosts(struct hf_pg_config *config,
                              const struct hf_url *url, struct hf_error *error)
 {
@@ -395,8 +399,8 @@ static hf_status parse_hosts(struct hf_pg_config *config,
 
 /* ------------------------------------------------- set-user-id programs -- */
 
-/* Files that libpq looks for in $HOME, which the caller can set, if no keyword
- * names them. */
+/* The files that libpq looks for in $HOME if no keyword names them.  The caller
+ * of a program can set $HOME. */
 static const struct {
     const char *keyword, *file;
 } home_files[] = {
@@ -407,9 +411,9 @@ static const struct {
     {"sslcrl", ".postgresql/root.crl"},
 };
 
-/* In a set-user-id program have libpq use nothing that its caller can choose.
- * Variables are removed, because libpq takes some of them, such as PGHOSTADDR,
- * whatever the URL says, and has no value that stands for none. */
+/* In a set-user-id program, keep libpq from using anything that the caller can
+ * choose.  Variables are removed, because libpq uses some of them, such as
+ * PGHOSTADDR, whatever the URL says, and no value of them stands for none. */
 static hf_status exclude_caller(struct hf_pg_config *config,
                                 const struct hf_url *url,
                                 struct hf_error *error)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the schemas of a server differ from ours.  Both are sets of lines, and a
- * change adds a line, removes one, or does both. */
+/* Compares the schemas of a server with ours.  Both are described by sets of
+ * lines; a change of a schema adds a line, removes one, or does both. */
 #include <stdio.h>
 #include <string.h>
 
 #include "engines/postgres/pg_private.h"
 #include "engines/postgres/schema.h"
 
-/* How much of a line a message shows. */
+/* The longest part of a line that a message quotes. */
 #define SHOWN_BYTES 100
 
 static const char *next_line(const char *line)
@@ -27,7 +27,8 @@ static bool has_line(const char *lines, const char *line)
     return false;
 }
 
-/* Is the first of ${lines} about a function, or what functions return? */
+/* Returns whether the first of ${lines} is about a function or a type that
+ * functions return. */
 static bool is_of_functions(const char *lines)
 {
     const char *name = strstr(lines, HF_PG_FUNCTIONS ".");
@@ -35,8 +36,8 @@ static bool is_of_functions(const char *lines)
     return name != NULL && name < lines + strcspn(lines, "\n");
 }
 
-/* The first of ${lines} that is not in ${others}; lines about functions count
- * only if ${functions}.  NULL: there is none. */
+/* Returns the first of ${lines} that is not in ${others}; NULL: there is none.
+ * Unless ${functions} is set, lines about functions do not count. */
 static const char *first_missing(const char *lines, const char *others,
                                  bool functions)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the server says of itself, and what its connection shows, as findings.
- * What the server says is made by sql/examine.sql. */
+/* Makes findings about the server: those of sql/examine.sql, and what the
+ * connection shows. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,7 +33,8 @@ void hf_pg_server_format(const PGconn *conn, char *text, size_t bytes)
 
 /* ------------------------------------------------- what the client knows -- */
 
-/* Is the certificate of the server compared with one that we trust? */
+/* Returns whether the server's certificate is compared with one that we
+ * trust. */
 static bool checks_certificate(PGconn *conn)
 {
     PQconninfoOption *options = PQconninfo(conn);
@@ -80,8 +81,8 @@ static void add_connection(const struct hf_store *store, const char *subject,
                    "only when it changes the connection");
 }
 
-/* The other servers of the URL are not examined: only their timelines are
- * known, from successor.c. */
+/* Add that the other servers of the URL were not examined.  Only their
+ * timelines are known (successor.c). */
 static void add_others(const struct hf_store *store, const char *subject,
                        struct hf_finding_list *list)
 {
@@ -95,7 +96,8 @@ static void add_others(const struct hf_store *store, const char *subject,
                        store->config.host_count, subject);
 }
 
-/* Two servers of the URL that take writes, as the last look has seen them. */
+/* Add each pair of servers of the URL that both take writes, as the last look
+ * has seen them. */
 static void add_primaries(const struct hf_store *store,
                           struct hf_finding_list *list)
 {
@@ -122,8 +124,8 @@ static void add_primaries(const struct hf_store *store,
 
 /* --------------------------------------------- what the server has found -- */
 
-/* Add the finding of examine.sql whose id, text and advice are in ${text},
- * separated by 0x1f.  Writes to ${text}.  A malformed one is ignored. */
+/* Add a finding of examine.sql.  ${text}, which is changed, has its id, text
+ * and advice, separated by 0x1f.  If it is malformed, it is ignored. */
 static void add_row(struct hf_finding_list *list, const char *subject,
                     uint64_t severity, char *text)
 {

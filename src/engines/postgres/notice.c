@@ -9,7 +9,7 @@
 
 #include "engines/postgres/pg_private.h"
 
-/* the longest name, and the NUL */
+/* Room for the longest name, and the NUL. */
 #define NAME_BYTES 1100
 
 static int digit(char c)
@@ -19,7 +19,7 @@ static int digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Decode ${hex} to ${name}.  False if it is not a name. */
+/* Decode ${hex} to ${name}.  Returns false if it is no name. */
 static bool read_name(const char *hex, char name[NAME_BYTES])
 {
     size_t bytes = strlen(hex) / 2;
@@ -70,9 +70,8 @@ static bool read_number(const char **text, uint32_t *number)
     return true;
 }
 
-/* Read TEXT into ${notice}.  A TEXT that cannot be understood is left out,
- * because the ticket is gone all the same.  False if there is no space behind
- * it. */
+/* Read TEXT into ${notice}.  If TEXT cannot be decoded, it is ignored, because
+ * the ticket is gone all the same.  Returns false if no space follows. */
 static bool read_evicted_by(const char **text, struct hf_store_notice *notice)
 {
     size_t digits = strcspn(*text, " ");
@@ -82,8 +81,8 @@ static bool read_evicted_by(const char **text, struct hf_store_notice *notice)
     return *(*text)++ == ' ';
 }
 
-/* Parse a notification into ${notice}; its queue's name goes to ${name}.  False
- * if it is malformed. */
+/* Parse a notification into ${notice}, whose queue name is written to ${name}.
+ * Returns false if it is malformed. */
 static bool parse(const char *text, struct hf_store_notice *notice,
                   char name[NAME_BYTES])
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A connection to a server, from the name to the end.  libpq would block to
- * look a name up, so it gets an address.  libpq encrypts by itself, so it has
- * its own socket, which may be another one after each step of connecting. */
+/* A connection to a server, from the lookup of its name to its end.  libpq
+ * would block to look up a name, so it gets an address.  libpq encrypts by
+ * itself, so the socket is libpq's, and it may be another socket after each
+ * step of connecting. */
 #include <arpa/inet.h>
 #include <assert.h>
 #include <fcntl.h>
@@ -36,8 +37,9 @@ static void stop_polling(struct hf_store *store)
     store->socket_poll = NULL;
 }
 
-/* PQfinish() sends a Terminate message, and what is still buffered before that.
- * Neither must arrive, so libpq gets an unconnected socket for it, and ours is
+/* Close the connection so that nothing more is sent.  PQfinish() sends a
+ * Terminate message, and before that what is still buffered.  Neither may
+ * arrive, so libpq gets an unconnected socket in place of its own, which is
  * reset. */
 static void close_abruptly(PGconn *conn)
 {
@@ -86,14 +88,14 @@ static bool is_socket(const char *name)
     return name[0] == '\0' || name[0] == '/' || name[0] == '@';
 }
 
-/* Must a name be looked up to connect there? */
+/* Returns whether a name must be looked up to connect to ${host}. */
 static bool needs_lookup(const struct hf_pg_host *host)
 {
     return host->address[0] == '\0' && !is_socket(host->name);
 }
 
-/* The next attempt takes the next host.  A later attempt at this host takes
- * its next address. */
+/* Go to the next host for the next attempt.  A later attempt at the present
+ * host uses its next address. */
 static void next_host(struct hf_store *store)
 {
     const struct hf_pg_host *host = &store->config.hosts[store->host_index];
@@ -105,7 +107,7 @@ static void next_host(struct hf_store *store)
     store->host_index = (store->host_index + 1) % store->config.host_count;
 }
 
-/* End the connection and report it.  If it was not UP, the next attempt goes
+/* End the connection and report that.  If it was not UP, the next attempt goes
  * to the next host. */
 static void report_down(struct hf_store *store, hf_status status,
                         const char *why)
@@ -156,7 +158,8 @@ static void fail_later(struct hf_store *store, hf_status status,
 
 static void on_ready(uv_poll_t *poll, int status, int events);
 
-/* False if the loop takes no more descriptors, or memory runs out. */
+/* Make a poll handle for ${fd}.  Returns false if the loop takes no more
+ * descriptors, or memory runs out. */
 static bool start_polling(struct hf_store *store, int fd)
 {
     struct hf_pg_socket_poll *socket_poll = hf_alloc(sizeof *socket_poll);
@@ -175,8 +178,8 @@ static bool start_polling(struct hf_store *store, int fd)
     return true;
 }
 
-/* Called before libpq may close its socket and open another one with the same
- * number. */
+/* Stop polling.  Called before libpq may close its socket and open another one
+ * with the same number. */
 static void pause_polling(struct hf_store *store)
 {
     if (store->socket_poll == NULL)
@@ -185,8 +188,8 @@ static void pause_polling(struct hf_store *store)
     store->socket_poll->events = 0;
 }
 
-/* Poll for ${events}.  A restart costs two system calls, so it is left out if
- * nothing changes, which is usual. */
+/* Poll for ${events}.  Usually nothing changes; then nothing is done, because a
+ * restart costs two system calls. */
 static bool poll_for(struct hf_store *store, int events)
 {
     int fd = PQsocket(store->conn);
@@ -207,13 +210,13 @@ void hf_pg_flush_and_poll(struct hf_store *store)
 {
     int left = PQflush(store->conn);
 
-    /* a failure shows when the loop reads */
+    /* a failure will show when the loop reads */
     (void)poll_for(store, UV_READABLE | (left == 1 ? UV_WRITABLE : 0));
 }
 
 /* ------------------------------------------------------------ connecting -- */
 
-/* Let libpq connect further, and poll for what it waits for. */
+/* Let libpq do the next step of connecting, and poll for what it waits for. */
 static void connect_step(struct hf_store *store)
 {
     struct hf_low_descriptors reserved;
@@ -222,7 +225,7 @@ static void connect_step(struct hf_store *store)
     hf_status status;
 
     pause_polling(store);
-    /* libpq opens its sockets here and in start(). */
+    /* libpq opens its sockets here and in start() */
     hf_low_descriptors_reserve(&reserved);
     polling = PQconnectPoll(store->conn);
     hf_low_descriptors_release(&reserved);
@@ -240,8 +243,8 @@ static void connect_step(struct hf_store *store)
     }
 }
 
-/* How many bytes a message of the protocol takes besides its content, how many
- * the end of an answer takes, and how many a record of TLS. */
+/* How many bytes are received besides the content: for a message of the
+ * protocol, for the end of an answer, and for a record of TLS. */
 #define MESSAGE_BYTES 8
 #define ANSWER_BYTES 32
 #define RECORD_BYTES 64
@@ -253,7 +256,7 @@ static void discount(struct hf_store *store, size_t bytes)
     store->kept_bytes -= bytes < store->kept_bytes ? bytes : store->kept_bytes;
 }
 
-/* The bytes that the fields of an error or of a notice take. */
+/* Returns how many bytes the fields of an error or of a notice take. */
 static size_t bytes_of_message(const PGresult *result)
 {
     static const char codes[] = "SVCMDHPpqWstcdnFLR";
@@ -287,9 +290,9 @@ void hf_pg_count_notification(struct hf_store *store, const PGnotify *notice)
                         strlen(notice->extra) + 1);
 }
 
-/* The socket is ready.  Each answer of the server restarts the timeout of the
- * attempt, because an attempt takes several answers, which are slow if the
- * server is far away. */
+/* The socket is ready while the connection is being made.  Each answer of the
+ * server restarts the timeout of the attempt, because an attempt takes several
+ * answers, which are slow if the server is far away. */
 static void connect_further(struct hf_store *store, int events)
 {
     if ((events & UV_READABLE) != 0)
@@ -298,8 +301,8 @@ static void connect_further(struct hf_store *store, int events)
     connect_step(store);
 }
 
-/* Add the bytes that libpq is about to read, TLS overhead included.  Bytes
- * that arrive between the two calls are counted in part only.  Returns NULL if
+/* Count the bytes that libpq is about to read, TLS overhead included.  Bytes
+ * that arrive between the two calls are counted only in part.  Returns NULL if
  * the bounds are kept, else the text of the error. */
 static const char *count_input(struct hf_store *store)
 {
@@ -318,7 +321,7 @@ static const char *count_input(struct hf_store *store)
     return NULL;
 }
 
-/* The socket is ready: continue with what the state is about. */
+/* The socket is ready: continue with the work of the present state. */
 static void on_ready(uv_poll_t *poll, int status, int events)
 {
     struct hf_pg_socket_poll *socket_poll = poll->data;
@@ -327,7 +330,7 @@ static void on_ready(uv_poll_t *poll, int status, int events)
     uint64_t number = store->number;
     const char *excess;
 
-    /* Reading will show the failure, but the loop does not poll any more. */
+    /* Reading will show the failure, but the loop has stopped to poll. */
     if (status != 0)
         socket_poll->events = 0;
     hf_leased_engine_enter(engine);
@@ -358,8 +361,8 @@ static void add(struct keywords *keywords, const char *key, const char *value)
     keywords->values[keywords->count++] = value;
 }
 
-/* libpq uses the last value of a keyword.  So our defaults come first, then the
- * user's settings, then what the connection must be. */
+/* Set the keywords.  libpq uses the last value of a keyword, so our defaults
+ * come first, then the user's settings, then what the connection must be. */
 static void set_keywords(const struct hf_store *store,
                          struct keywords *keywords, const char *seconds,
                          const char *ms)
@@ -375,7 +378,8 @@ static void set_keywords(const struct hf_store *store,
     for (size_t i = 0; i < config->setting_count; i++)
         add(keywords, config->settings[i].keyword, config->settings[i].value);
     add(keywords, "client_encoding", "UTF8");
-    add(keywords, "target_session_attrs", "any"); /* we check that ourselves */
+    /* this engine checks that itself */
+    add(keywords, "target_session_attrs", "any");
 }
 
 void hf_pg_set_unsure(struct hf_store *store, const PGresult *message)
@@ -384,9 +388,10 @@ void hf_pg_set_unsure(struct hf_store *store, const PGresult *message)
         hf_pg_format_error(message, store->unsure_why);
 }
 
-/* Without a receiver libpq prints these messages.  A server says why it closes
- * the connection (FATAL).  With a WARNING it says that it did not wait for a
- * standby, so the commit is unsure. */
+/* Receives the messages that the server sends unasked; otherwise libpq would
+ * print them.  A FATAL message says why the server closes the connection.  A
+ * WARNING may say that the server did not wait for a standby, so that it is
+ * unsure whether the commit is durable. */
 static void on_server_message(void *arg, const PGresult *result)
 {
     struct hf_store *store = arg;
@@ -406,12 +411,12 @@ void hf_pg_set_message_receiver(struct hf_store *store)
 {
     store->server_message[0] = '\0';
     (void)PQsetNoticeReceiver(store->conn, on_server_message, store);
-    /* for the SQLSTATEs */
+    /* so that messages have their SQLSTATEs */
     (void)PQsetErrorVerbosity(store->conn, PQERRORS_VERBOSE);
 }
 
-/* Begin to connect to ${host} at ${address}.  ${host} NULL: libpq knows
- * where. */
+/* Begin to connect to ${host} at ${address}.  If ${host} is NULL, libpq finds
+ * the server. */
 static void start(struct hf_store *store, const struct hf_pg_host *host,
                   const char *address)
 {

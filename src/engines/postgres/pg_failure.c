@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What errors of servers and of libpq mean.  Texts are translated, so the
- * SQLSTATE says what a server means. */
+/* Classifies errors of servers and of libpq.  The texts of a server may be
+ * translated, so its SQLSTATE is used. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,18 +9,21 @@
 
 #define STATE_BYTES 5
 
-/* By SQLSTATE, or by its first characters; the first two are its class. */
+/* Failures by SQLSTATE, or by its first characters, of which two make a class.
+ * The first entry that fits counts. */
 static const struct {
     const char *state;
     struct hf_pg_failure failure;
 } failures[] = {
-    {"25006", {HF_FAILURE_RETRY, HF_EUNREACHABLE, true}}, /* now a standby */
-    {"28", {HF_FAILURE_FATAL, HF_EDENIED, true}},         /* password or user */
-    {"3D000", {HF_FAILURE_FATAL, HF_EURL, true}},         /* no such database */
-    {"42501", {HF_FAILURE_FATAL, HF_EDENIED, false}},     /* privileges */
-    /* The schema was removed or changed meanwhile. */
+    /* the server has become a standby */
+    {"25006", {HF_FAILURE_RETRY, HF_EUNREACHABLE, true}},
+    {"28", {HF_FAILURE_FATAL, HF_EDENIED, true}}, /* password or user */
+    {"3D000", {HF_FAILURE_FATAL, HF_EURL, true}}, /* no such database */
+    /* the role lacks a privilege */
+    {"42501", {HF_FAILURE_FATAL, HF_EDENIED, false}},
+    /* The schema was dropped or changed meanwhile. */
     {"0A000", {HF_FAILURE_RETRY, HF_EUNREACHABLE, true}},
-    /* somebody has a statement of that name: a pooler by transaction */
+    /* a statement of that name exists, so a pooler pools by transaction */
     {"42P05", {HF_FAILURE_RETRY, HF_EUNSUPPORTED, true}},
     {"3F", {HF_FAILURE_RETRY, HF_EUNREACHABLE, true}},
     {"42", {HF_FAILURE_RETRY, HF_EUNSUPPORTED, true}},
@@ -59,10 +62,10 @@ hf_status hf_pg_connection_status(const char *state)
 }
 
 /* A commit that was not replicated comes with a WARNING (01000, 57P01), and
- * there may be other such warnings.  So a warning is harmless only if it is
- * known to be.  The two here come with every transaction of a database that
- * must be vacuumed soon.  Their SQLSTATEs are not distinct and their texts are
- * translated, so the server's source file decides. */
+ * there may be more such warnings.  So a warning is harmless only if it is
+ * known to be.  The two that are known here come with every transaction of a
+ * database that must be vacuumed soon.  Their SQLSTATEs are not distinct and
+ * their texts may be translated, so the server's source file is compared. */
 bool hf_pg_is_harmless(const PGresult *warning)
 {
     const char *file = PQresultErrorField(warning, PG_DIAG_SOURCE_FILE);
@@ -79,7 +82,7 @@ void hf_pg_one_line(char *to, size_t room, const char *from)
         to[at] = (char)(iscntrl((unsigned char)from[at]) ? ' ' : from[at]);
         at++;
     }
-    /* not inside a character */
+    /* do not cut inside of a character */
     if (from[at] != '\0' && from[at] != '\n')
         while (at > 0 && ((unsigned char)from[at] & 0xC0) == 0x80)
             at--;
@@ -102,8 +105,8 @@ void hf_pg_format_error(const PGresult *result, char text[HF_PG_TEXT_BYTES])
         (void)snprintf(text, HF_PG_TEXT_BYTES, "%s", line);
 }
 
-/* Find the SQLSTATE in "FATAL:  28P01: text", in any language; NULL if there is
- * none. */
+/* Returns the SQLSTATE in "FATAL:  28P01: text", in any language; NULL if there
+ * is none. */
 static const char *find_state(const char *message)
 {
     for (; (message = strstr(message, ":  ")) != NULL; message++) {
@@ -116,8 +119,8 @@ static const char *find_state(const char *message)
     return NULL;
 }
 
-/* ${message} without the server's address, which the reader knows.  The path of
- * a socket stays, because its directory may be libpq's default. */
+/* Returns ${message} without the server's address, which the reader knows.  The
+ * path of a socket stays, because its directory may be libpq's default. */
 static const char *after_address(const char *message)
 {
     static const char before[] = "connection to server ";
@@ -131,11 +134,11 @@ static const char *after_address(const char *message)
                                                    : at + strlen(failed);
 }
 
-/* Failures of libpq whose meaning is known, with advice.  libpq has no codes
- * for them, so its English texts are compared.  With another language they are
- * retried like the rest.  The first that fits counts. */
+/* Known failures of libpq, with advice.  libpq has no codes for them, so its
+ * English texts are compared; in another language they are tried again like
+ * unknown failures.  The first entry that fits counts. */
 static const struct libpq_failure {
-    const char *part; /* of the first line of libpq's message */
+    const char *part; /* a part of the first line of libpq's message */
     hf_status status;
     const char *advice;
 } libpq_failures[] = {
@@ -201,8 +204,9 @@ const char *hf_pg_cause(size_t index)
     return index - states < texts ? libpq_failures[index - states].part : NULL;
 }
 
-/* A port that speaks only TLS, or another program, may close the connection
- * without an answer to the startup message. */
+/* Returns advice if the server closed the connection without an answer to the
+ * startup message.  That may be a port that speaks only TLS, or another
+ * program. */
 static const char *advice_on_closed(const struct hf_store *store,
                                     const char *line)
 {
@@ -215,7 +219,8 @@ static const char *advice_on_closed(const struct hf_store *store,
                : "";
 }
 
-/* Why the connection failed, from a message of libpq itself. */
+/* Write to ${text} why the connection failed, from a message of libpq.  Returns
+ * the status. */
 static hf_status why_of_libpq(const struct hf_store *store, const char *message,
                               char text[HF_PG_TEXT_BYTES])
 {
@@ -225,8 +230,8 @@ static hf_status why_of_libpq(const struct hf_store *store, const char *message,
     hf_pg_one_line(line, sizeof line, after_address(message));
     if (line[0] == '\0')
         (void)snprintf(line, sizeof line, "the connection ended");
-    /* Later lines are not searched, because they may only follow from the
-     * first: without memory libpq cannot read its options either. */
+    /* Later lines are not searched, because they may only be consequences of
+     * the first: if memory runs out, libpq cannot read its options either. */
     found = find_libpq_failure(line);
     (void)snprintf(text, HF_PG_TEXT_BYTES, "%s%s", line,
                    found != NULL ? found->advice
@@ -234,12 +239,12 @@ static hf_status why_of_libpq(const struct hf_store *store, const char *message,
     return hf_pg_libpq_status(line);
 }
 
-/* Advice for a refusal whose SQLSTATE says too little.  Only English texts are
- * known. */
+/* Returns advice for a refusal whose SQLSTATE says too little.  Only English
+ * texts are known. */
 static const char *advice_on(const char *state, const char *message)
 {
     bool unencrypted = strstr(message, ", no encryption") != NULL ||
-                       /* before PostgreSQL 13 */
+                       /* the text before PostgreSQL 13 */
                        strstr(message, ", SSL off") != NULL;
 
     return strncmp(state, "28000", STATE_BYTES) == 0 && unencrypted
@@ -247,8 +252,8 @@ static const char *advice_on(const char *state, const char *message)
                : "";
 }
 
-/* Looks for a reason in this order: a password is missing, the SQLSTATE, what
- * the server said before it closed, libpq's own text. */
+/* Looks for a reason in this order: a missing password; the SQLSTATE; what the
+ * server sent before it closed the connection; libpq's own text. */
 hf_status hf_pg_connection_error(const struct hf_store *store,
                                  char text[HF_PG_TEXT_BYTES])
 {

@@ -32,9 +32,9 @@ static void call(struct hf_store *store, struct hf_store_call *made)
     else
         store->first = made;
     store->last = made;
-    /* If the call was not sent in full, the connection cannot be used.  That
-     * must not be reported from here, so the socket is shut down and reading
-     * shows it. */
+    /* If the call was not sent completely, the connection cannot be used any
+     * more.  That must not be reported from here, so the socket is shut down,
+     * and the next read will show it. */
     if (!hf_pg_call_send(store, made))
         (void)shutdown(PQsocket(store->conn), SHUT_RDWR);
 }
@@ -51,16 +51,16 @@ static struct hf_store_call *unlink_first(struct hf_store *store)
     return first;
 }
 
-/* Is it an error of libpq itself, for instance because memory ran out?  Then it
- * is unknown which call the next results belong to. */
+/* Returns whether it is an error of libpq itself, for instance because memory
+ * ran out.  Then it is not known to which call the next results belong. */
 static bool is_of_libpq(const PGresult *result)
 {
     return PQresultStatus(result) == PGRES_FATAL_ERROR &&
            PQresultErrorField(result, PG_DIAG_SQLSTATE) == NULL;
 }
 
-/* Keep the result of the first call's statement.  An error behind it says why
- * its transaction was not committed. */
+/* Keep the result of the first call's statement.  If an error follows, it is
+ * the reason why the transaction was not committed. */
 static void keep_statement_result(struct hf_store *store, PGresult *result)
 {
     bool first = store->statement_result == NULL;
@@ -82,7 +82,7 @@ static void keep_statement_result(struct hf_store *store, PGresult *result)
     PQclear(result);
 }
 
-/* The transaction of the first call has ended, so its answer is final. */
+/* Answer the first call.  Its transaction has ended, so the answer is final. */
 static void end_call(struct hf_store *store)
 {
     PGresult *result = store->statement_result;
@@ -102,7 +102,8 @@ static void end_call(struct hf_store *store)
     PQclear(result);
 }
 
-/* False if the connection has ended or changed. */
+/* Handle the notices that have come.  Returns false if the connection has ended
+ * or changed. */
 static bool handle_notices(struct hf_store *store)
 {
     uint64_t number = store->number;
@@ -118,19 +119,21 @@ static bool handle_notices(struct hf_store *store)
     return true;
 }
 
-/* Do notices that have come say more than the answer to ${call}?  They name the
- * first ticket of the queue, which then needs no list.  After any other call
- * they are handled behind the answer, because that begins the watches.  libpq
- * may have taken some from between the answer to the next call and its SYNC:
- * these are early, which at worst has an eviction reported with the next
- * renewal only. */
+/* Returns whether notices are to be handled before the answer to ${call}: they
+ * name the first ticket of the queue, which then needs no list.  With any other
+ * call they are handled after the answer, because the answer begins the
+ * watches.
+ *
+ * libpq may have read some notices from between the answer to the next call and
+ * its SYNC.  These are early; at worst, an eviction is then reported only by
+ * the next renewal. */
 static bool notices_say_more(const struct hf_store_call *call)
 {
     return call != NULL &&
            (call->kind == HF_STORE_EXISTS || call->kind == HF_STORE_REMOVE);
 }
 
-/* Takes ownership of ${result}.  False if the connection has ended or
+/* Handle ${result} and free it.  Returns false if the connection has ended or
  * changed. */
 static bool handle_result(struct hf_store *store, PGresult *result)
 {
@@ -147,8 +150,8 @@ static bool handle_result(struct hf_store *store, PGresult *result)
     return store->number == number;
 }
 
-/* Handle all results that were read, because nothing would call us for the
- * rest.  One NULL ends the results of a call; a second NULL in a row says that
+/* Handle all results that were read, because no event would follow for the
+ * rest.  One NULL ends the results of a call; a second NULL in a row means that
  * there are no more. */
 static bool handle_results(struct hf_store *store)
 {
@@ -161,7 +164,7 @@ static bool handle_results(struct hf_store *store)
         ends = result == NULL ? ends + 1 : 0;
         if (result == NULL)
             continue;
-        store->unread_bytes = 0; /* the bound is for one answer */
+        store->unread_bytes = 0; /* because the bound is for one answer */
         hf_pg_count_result(store, result);
         same = handle_result(store, result);
     }
@@ -174,7 +177,7 @@ void hf_pg_calls_read(struct hf_store *store)
     hf_status status;
     bool ended = PQconsumeInput(store->conn) == 0;
 
-    /* What came before the end of the connection counts. */
+    /* What came before the end of the connection still counts. */
     if (!handle_results(store) || !handle_notices(store))
         return;
     if (!ended && PQstatus(store->conn) == CONNECTION_OK)
@@ -274,7 +277,7 @@ static const struct hf_store_ops ops = {
 
 /* ------------------------------------------------------------------ open -- */
 
-/* The store takes ownership of ${config}, which is freed if this fails. */
+/* Make the store, which owns ${config}; it is freed on failure, too. */
 static struct hf_store *new_store(struct hf_engine *engine,
                                   struct hf_pg_config *config)
 {
@@ -337,9 +340,10 @@ hf_status hf_pg_open(const struct hf_url *url,
     hf_status status;
 
     *engine = NULL;
-    /* A module has its own copy of hf_alloc() and the like.  Their allocator
-     * can be set only once, before anything was allocated; when the module is
-     * opened again this fails, and the allocator is the same anyway. */
+    /* A module has its own copy of hf_alloc() and its allocator.  The allocator
+     * can be set only once, before anything was allocated.  If the module is
+     * opened again, this call fails, which does no harm because the allocator
+     * is the same. */
     if (host->allocator != NULL)
         (void)!hf_set_allocator(host->allocator);
     memcpy(description, scheme, sizeof scheme);

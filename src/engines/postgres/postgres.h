@@ -8,7 +8,7 @@
 /* See HF_ENGINE_MODULE_SYMBOL. */
 extern const struct hf_engine_ops hf_engine_module;
 
-/* Its .open. */
+/* The .open of this table. */
 hf_status hf_pg_open(const struct hf_url *url,
                      const struct hf_engine_host *host,
                      struct hf_engine **engine, struct hf_error *error);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The result of a call, in binary format: rows of the type holdfast_4.answer.
- * The first row is the head; it may have the first ticket as well. */
+/* Reads the result of a call, in binary format: rows of the type
+ * holdfast_4.answer.  The first row is the head; it may also have the first
+ * ticket. */
 #include <assert.h>
 #include <endian.h>
 #include <inttypes.h>
@@ -50,7 +51,8 @@ static const struct {
     [CREATED_MS] = {TYPE_INT8, 8},    [MORE_AHEAD] = {TYPE_INT4, 4},
 };
 
-enum { LATE = 1 }; /* CODE of the head: the call came after not_after_ms */
+/* value of CODE in the head: the call came after not_after_ms */
+enum { LATE = 1 };
 
 /* ---------------------------------------------------------------- values -- */
 
@@ -78,7 +80,7 @@ static uint64_t number(const PGresult *result, int row, enum column column)
     return be64toh(eight);
 }
 
-/* Has every column of the row the right length? */
+/* Returns whether every column of the row has the right length. */
 static bool is_row(const PGresult *result, int row)
 {
     for (int i = 0; i < COLUMNS; i++) {
@@ -89,7 +91,7 @@ static bool is_row(const PGresult *result, int row)
     return has(result, row, row == 0 ? CODE : ID);
 }
 
-/* Has the result the form that our functions return? */
+/* Returns whether the result has the form that our functions return. */
 static bool is_well_formed(const PGresult *result)
 {
     bool fits = PQresultStatus(result) == PGRES_TUPLES_OK &&
@@ -105,7 +107,8 @@ static bool is_well_formed(const PGresult *result)
 
 /* --------------------------------------------------------------- tickets -- */
 
-/* A kind that only a later version knows blocks everybody, to be safe. */
+/* Returns the kind of a ticket.  A kind that only a later version knows blocks
+ * everybody, to be safe. */
 static enum hf_ticket_kind kind_of(uint64_t stored)
 {
     return hf_store_is_stored_kind(stored) ? (enum hf_ticket_kind)stored
@@ -146,18 +149,18 @@ static size_t count_tickets(const struct hf_store_call *call)
     return count;
 }
 
-/* The arrays of an answer, and the session's tickets at the server, sorted, in
- * one block of memory. */
+/* The arrays of an answer, and the ids of the session's tickets at the server
+ * (sorted), in one block of memory. */
 struct answer_memory {
     struct hf_ticket *tickets;
     struct hf_store_lease *leases;
     struct hf_ticket_id *own;
-    bool *known; /* for each of .own: is it in a ticket set? */
+    bool *known; /* for each of .own: whether it is in a ticket set */
     size_t own_count;
 };
 
-/* Allocate for ${room} tickets, and copy the session's tickets from the head.
- * False if memory runs out.  hf_free(.tickets) frees all. */
+/* Allocate memory for ${room} tickets, and copy the session's ids from the
+ * head.  Returns false if memory runs out.  hf_free(.tickets) frees all. */
 static bool alloc_memory(struct answer_memory *answer_memory,
                          const PGresult *result, size_t room)
 {
@@ -184,7 +187,8 @@ static bool alloc_memory(struct answer_memory *answer_memory,
     return true;
 }
 
-/* Is the ticket at the server?  If so, note that the client knows it. */
+/* Returns whether the ticket is at the server, and notes that the client knows
+ * it. */
 static bool find_known(struct answer_memory *answer_memory,
                        const struct hf_ticket_id *id)
 {
@@ -198,8 +202,8 @@ static bool find_known(struct answer_memory *answer_memory,
     return true;
 }
 
-/* Append the tickets of the sets that are not at the server to the first
- * ${count}, which were revoked.  Returns the new count. */
+/* Append the tickets of the sets that are not at the server, behind the first
+ * ${count} tickets, which are those to be released.  Returns the new count. */
 static size_t add_missing(const struct hf_store_call *call,
                           struct answer_memory *answer_memory, size_t count)
 {
@@ -217,8 +221,9 @@ static size_t add_missing(const struct hf_store_call *call,
     return count;
 }
 
-/* Keep the ids that the client does not know, for the next renewal to remove.
- * The client never uses such an id again, so a late removal does no harm. */
+/* Keep the ids that the client does not know, so that the next renewal removes
+ * them.  The client never uses such an id again, so a late removal does no
+ * harm. */
 static void store_orphans(struct hf_store *store,
                           const struct answer_memory *answer_memory)
 {
@@ -238,7 +243,7 @@ static void answer_call(struct hf_store *store, struct hf_store_call *call,
                        hf_leased_engine_now_ms(store->engine));
 }
 
-/* The call came after its not_after_ms and has done nothing. */
+/* Answer a call that came after its not_after_ms and has done nothing. */
 static void answer_late(struct hf_store *store, struct hf_store_call *call)
 {
     struct hf_store_answer answer = {
@@ -256,7 +261,8 @@ static bool only_reads(const struct hf_store_call *call)
     return !hf_store_call_writes(call);
 }
 
-/* The statement failed: answer, and end the connection if it cannot be used. */
+/* Answer a call whose statement failed, and end the connection if it cannot be
+ * used any more. */
 static void answer_error(struct hf_store *store, struct hf_store_call *call,
                          const PGresult *result)
 {
@@ -278,7 +284,8 @@ static void answer_error(struct hf_store *store, struct hf_store_call *call,
         hf_pg_down(store, failure.status, "%s", text);
 }
 
-/* A write whose commit is unknown may have been done.  A read is repeated. */
+/* Answer a call whose commit is not known.  A write may have been done; a read
+ * can be repeated. */
 static void answer_unsure(struct hf_store *store, struct hf_store_call *call,
                           const char *unsure_why)
 {
@@ -291,8 +298,8 @@ static void answer_unsure(struct hf_store *store, struct hf_store_call *call,
     answer_call(store, call, &answer);
 }
 
-/* The success is in the head, if there is one: its token in the column
- * SEQUENCE, and its time in CREATED_MS. */
+/* Read the success from the head, if there is one: its token is in the column
+ * SEQUENCE, its time in CREATED_MS. */
 static void read_success(const PGresult *result, uint64_t server_ms,
                          struct hf_success *success)
 {
@@ -333,8 +340,8 @@ static void answer_rows(struct hf_store *store, struct hf_store_call *call,
     answer_call(store, call, &answer);
 }
 
-/* Answer with the names of the rows.  .kind of a row says that there are
- * tickets, and .weight that there are participants.  False if memory runs
+/* Answer with the names of the rows.  .kind of a row shows that the name has
+ * tickets, .weight that it has participants.  Returns false if memory runs
  * out. */
 static bool answer_names(struct hf_store *store, struct hf_store_call *call,
                          const PGresult *result)
@@ -369,8 +376,8 @@ static bool answer_names(struct hf_store *store, struct hf_store_call *call,
     return !failed;
 }
 
-/* Answer with the findings of the rows, whose .kind is the severity.  False if
- * memory runs out. */
+/* Answer with the findings of the rows, whose .kind is the severity.  Returns
+ * false if memory runs out. */
 static bool answer_findings(struct hf_store *store, struct hf_store_call *call,
                             const PGresult *result)
 {
@@ -390,8 +397,8 @@ static bool answer_findings(struct hf_store *store, struct hf_store_call *call,
     return !failed;
 }
 
-/* Answer a NAMES or an EXAMINE, whose rows are no tickets.  False if memory
- * runs out. */
+/* Answer a NAMES or an EXAMINE, whose rows are no tickets.  Returns false if
+ * memory runs out. */
 static bool answer_other_rows(struct hf_store *store,
                               struct hf_store_call *call,
                               const PGresult *result)

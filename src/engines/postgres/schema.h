@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The texts of sql/, which become a part of the program when it is built. */
+/* The texts of sql/, which are built into the program. */
 #ifndef HF_ENGINES_POSTGRES_SCHEMA_H
 #define HF_ENGINES_POSTGRES_SCHEMA_H
 
@@ -7,26 +7,27 @@
  * schema of its own, so clients of several versions can share the tables. */
 #define HF_PG_FUNCTIONS "holdfast_4"
 
-/* For psql or for one PQsendQuery().  hf_pg_tables creates the schema of the
- * tables, hf_pg_functions that of the functions, and hf_pg_schema both. */
+/* SQL for psql or for one PQsendQuery().  hf_pg_tables creates the schema of
+ * the tables, hf_pg_functions the schema of the functions, and hf_pg_schema
+ * both. */
 extern const char hf_pg_schema[];
 extern const char hf_pg_tables[];
 extern const char hf_pg_functions[];
 
-/* Grants a role the rights to use both; for psql -v role=NAME. */
+/* SQL for psql -v role=NAME: grants the role the rights to use both schemas. */
 extern const char hf_pg_grant[];
 
-/* A query that returns one value: what lets others act as the users of the
- * schemas, or "".  The setting holdfast.schema_owner is the name of a role
+/* A query that returns one value: what lets others act as the owners of the
+ * schemas, or "".  The setting holdfast.schema_owner must be the name of a role
  * that is trusted, or "".  It runs before any other query that names something
  * in the schemas. */
 extern const char hf_pg_rights[];
 
-/* Prepares the statements of hf_pg_call_send() on a connection. */
+/* SQL that prepares the statements of hf_pg_call_send() on a connection. */
 extern const char hf_pg_prepare[];
 
-/* A query that returns what the server says of itself: a head and a row for
- * each finding. */
+/* A query that returns the findings of the server: a head, and a row for each
+ * finding. */
 extern const char hf_pg_examine[];
 
 /*

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Prepares a new connection: sets our parameters, checks that the server can be
  * used, creates a schema that is missing, checks what is there, and listens for
- * notices. Each step is one query of one or more statements; its last result
- * decides the next step. */
+ * notices.  Each step is one query of one or more statements; the last result
+ * of a step decides what the next step is. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,10 +24,11 @@
 
 /* --------------------------------------------------------------- queries -- */
 
-/* Set what a role or a database may have set differently.  Locks that others
- * hold must not delay renewals for long.  The planner knows too little about
- * tables that are nearly empty and full of dead rows.  So it must use an index,
- * which every query has, and make a generic plan once. */
+/* Make the query that sets the parameters which a role or a database may have
+ * set differently.  Locks that others hold must not delay renewals for long.
+ * The planner knows too little about tables that are nearly empty and full of
+ * dead rows, so it is made to use an index, which every query has, and to make
+ * a generic plan once. */
 static bool format_settings(const struct hf_store *store, char *query,
                             size_t room)
 {
@@ -86,8 +87,8 @@ static const char *missing_schema(enum hf_pg_missing missing)
     return "";
 }
 
-/* The query of the current step; some are put together in ${query}.  NULL: the
- * query cannot be put together for this server. */
+/* Returns the query of the present step; some are put together in ${query}.
+ * NULL: it could not be put together. */
 static const char *setup_query(const struct hf_store *store,
                                char query[QUERY_BYTES])
 {
@@ -95,8 +96,8 @@ static const char *setup_query(const struct hf_store *store,
     case HF_PG_STEP_SETTINGS:
         return format_settings(store, query, QUERY_BYTES) ? query : NULL;
     case HF_PG_STEP_LOCK:
-        /* Not to_regnamespace(), because its result may be cached from before
-         * the wait for the lock, unless a table is opened. */
+        /* to_regnamespace() is not used: its result may have been cached before
+         * the wait for the lock, unless a table is opened */
         return "BEGIN; SELECT pg_advisory_xact_lock(" SCHEMA_LOCK ");"
                "SELECT count(*) FILTER (WHERE nspname = 'holdfast'),"
                " count(*) FILTER (WHERE nspname = '" HF_PG_FUNCTIONS "')"
@@ -153,8 +154,9 @@ static bool is_zero(const PGresult *result, int column)
     return strcmp(PQgetvalue(result, 0, column), "0") == 0;
 }
 
-/* A pooler gives each client its own number for the connection, which is not
- * the server's process id. */
+/* Returns whether a pooler is in front of the server.  A pooler gives each
+ * client its own number for the connection, which is not the server's process
+ * id. */
 static bool is_pooled(const struct hf_store *store)
 {
     return store->backend != PQbackendPID(store->conn) &&
@@ -172,8 +174,8 @@ static void warn_once(struct hf_store *store)
     store->warned = true;
 }
 
-/* ${column} says what lets others act as the users of the schemas.  If that is
- * nothing, go on with CHECK. */
+/* Check what lets others act as the owners of the schemas, which is in
+ * ${column}.  If there is nothing, go on with CHECK. */
 static void check_rights(struct hf_store *store, const PGresult *result,
                          int column)
 {
@@ -186,7 +188,7 @@ static void check_rights(struct hf_store *store, const PGresult *result,
         begin_step(store, HF_PG_STEP_CHECK);
 }
 
-/* The first step has shown which server this is. */
+/* Check which server this is, by the result of the first step. */
 static void check_server(struct hf_store *store, const PGresult *result)
 {
     store->backend = (int)strtol(PQgetvalue(result, 0, 0), NULL, 10);
@@ -219,8 +221,8 @@ static void check_server(struct hf_store *store, const PGresult *result)
         begin_step(store, HF_PG_STEP_LOCK);
 }
 
-/* LOCK has counted the schemas, and no other client of holdfast creates one
- * until we commit. */
+/* Create what is missing, by the result of LOCK, which has counted the schemas.
+ * No other client of holdfast creates one until we commit. */
 static void create_missing(struct hf_store *store, const PGresult *result)
 {
     bool tables = is_zero(result, 0);
@@ -235,9 +237,9 @@ static void create_missing(struct hf_store *store, const PGresult *result)
                           : HF_PG_STEP_CREATE);
 }
 
-/* The tables are ours, and the schema with the functions of this version is
- * missing.  Its owner acts as every role that uses it, so only the role that
- * may own it for all of them creates it. */
+/* Create the schema with the functions of this version, which is missing, while
+ * the tables are there.  Its owner acts as every role that uses it, so only a
+ * role that may own it for all creates it. */
 static void add_functions(struct hf_store *store, bool may_create)
 {
     if (store->engine->host.list_only || !may_create)
@@ -255,7 +257,7 @@ static void add_functions(struct hf_store *store, bool may_create)
         begin_step(store, HF_PG_STEP_LOCK);
 }
 
-/* Are the tables of our version, and is nothing changed? */
+/* Check that the tables are of our version and that nothing was changed. */
 static void check_schema(struct hf_store *store, const PGresult *result)
 {
     long version = strtol(PQgetvalue(result, 0, 0), NULL, 10);
@@ -288,8 +290,8 @@ static void check_schema(struct hf_store *store, const PGresult *result)
         begin_step(store, HF_PG_STEP_LISTEN);
 }
 
-/* Has this role all rights that any call needs?  A client that only lists needs
- * few of them, and doctor reports which are missing. */
+/* Returns whether this role has all rights that calls need.  A client that only
+ * lists needs few of them, and "holdfast doctor" reports which are missing. */
 static bool has_rights(struct hf_store *store, const PGresult *result)
 {
     char missing[HF_PG_TEXT_BYTES];
@@ -314,7 +316,8 @@ static void report_up(struct hf_store *store)
                  hf_leased_engine_now_ms(engine));
 }
 
-/* The connection is ready for calls, in pipeline mode. */
+/* The connection is ready: go into pipeline mode, and report up after the first
+ * look. */
 static void go_up(struct hf_store *store, const PGresult *result)
 {
     if (!has_rights(store, result))
@@ -332,8 +335,8 @@ static void go_up(struct hf_store *store, const PGresult *result)
 static void finish_step(struct hf_store *store, const PGresult *result)
 {
     bool rows = PQresultStatus(result) == PGRES_TUPLES_OK;
-    /* Number of columns of the one row that a step returns; 0: not looked
-     * at. */
+    /* Number of columns of the one row that a step returns; 0: its result is
+     * not looked at. */
     static const int columns[HF_PG_STEPS] = {
         [HF_PG_STEP_SETTINGS] = 5, [HF_PG_STEP_LOCK] = 2,
         [HF_PG_STEP_COMMIT] = 1,   [HF_PG_STEP_CHECK] = 4,
@@ -373,7 +376,7 @@ static void finish_step(struct hf_store *store, const PGresult *result)
 
 /* ---------------------------------------------------------------- errors -- */
 
-/* What the user can do about an error, if that is known; else "". */
+/* Returns what the user can do about an error; "": not known. */
 static const char *advice(enum hf_pg_setup_step step, const char *state)
 {
     bool denied = state != NULL && strcmp(state, "42501") == 0;
@@ -396,7 +399,7 @@ static const char *advice(enum hf_pg_setup_step step, const char *state)
     return "";
 }
 
-/* A step failed. */
+/* End the connection, because a step failed. */
 static void refuse(struct hf_store *store, const PGresult *result)
 {
     const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
@@ -407,8 +410,8 @@ static void refuse(struct hf_store *store, const PGresult *result)
                advice(store->step, state));
 }
 
-/* None of our statements is a COPY.  libpq would return results of a COPY
- * without end. */
+/* Returns whether the result has an expected status.  None of our statements is
+ * a COPY, whose results libpq would return without end. */
 static bool is_expected(const PGresult *result)
 {
     ExecStatusType status = PQresultStatus(result);

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A look at the other servers of the URL, for one that was promoted in place of
+ * Looks at the other servers of the URL for one that was promoted in place of
  * ours.
  *
- * A standby that is promoted while its primary lives leaves two servers that
- * take writes, and nothing that the old one says shows it.  A client that is
- * connected there would go on holding its locks, while others get them at the
- * new one.  So a round of short connections asks each server of the URL for its
- * *timeline*, which every promotion raises: before the connection is used, and
- * then from time to time.  If another primary has a higher one than ours, our
- * connection ends and the next one goes there, where our tickets are found, or
- * are lost.  The highest timeline that was ever seen is remembered, so that a
- * primary that was replaced is left again when its successor is down.
+ * If a standby is promoted while its primary lives, two servers take writes,
+ * and nothing that the old primary says shows that.  A client of the old
+ * primary would go on holding its locks, while other clients get the same locks
+ * at the new primary.
  *
- * A server that the URL does not name, or that cannot be reached from here, is
- * not seen.  docs/safety.md says what that means.
+ * So short connections ask each server of the URL for its *timeline*, which
+ * every promotion raises.  This is done in rounds: one before our connection is
+ * used, and then one from time to time.  If another primary has a higher
+ * timeline than ours, our connection is ended and the next one goes there,
+ * where our tickets are found or are lost.  The highest timeline that was ever
+ * seen is remembered, so that a primary that was replaced is left again even if
+ * its successor is down.
+ *
+ * A new primary is not found if the URL does not name it, or if it cannot be
+ * reached from here.  docs/safety.md says what that means.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -28,15 +31,16 @@
 #include "base/time_math.h"
 #include "engines/postgres/pg_private.h"
 
-/* A round starts a process at each server. */
+/* The shortest time between two looks.  Each look starts a process at each
+ * server. */
 #define INTERVAL_MIN_MS UINT64_C(5000)
 
-/* The part of a ttl that a new connection waits for its first round, because a
- * server of the URL may be cut off and say nothing. */
+/* The share of a ttl that a new connection waits for its first look, because a
+ * server of the URL may be cut off and not answer. */
 #define FIRST_ROUND_SHARE 4
 
-/* The timeline is the first eight hexadecimal digits of the name of a file of
- * the log.  A standby has 0. */
+/* The timeline is the first eight hexadecimal digits of the name of a log file.
+ * A standby answers 0. */
 #define QUERY                                                                  \
     "SET search_path = pg_catalog, pg_temp;"                                   \
     "SELECT CASE WHEN pg_is_in_recovery() THEN '0'"                            \
@@ -52,8 +56,9 @@ static void plan(struct hf_pg_look *look)
                     hf_max_ms(look->ours->config.ttl_ms, INTERVAL_MIN_MS));
 }
 
-/* Note the highest timeline of this round.  What was known before is forgotten
- * if its host has another timeline now: somebody has made that server anew. */
+/* Note the highest timeline of this look.  The highest one so far is forgotten
+ * if its host has another timeline now, because that server was set up
+ * again. */
 static void update_highest(struct hf_pg_look *look)
 {
     const struct hf_pg_timeline *known = &look->hosts[look->highest_host];
@@ -68,7 +73,7 @@ static void update_highest(struct hf_pg_look *look)
     }
 }
 
-/* All servers were asked, or the time of the round is over. */
+/* End the look: all servers were asked, or its time is over. */
 static void end_round(struct hf_pg_look *look)
 {
     struct hf_store *ours = look->ours;
@@ -80,7 +85,8 @@ static void end_round(struct hf_pg_look *look)
     look->then = NULL;
     update_highest(look);
     host = look->highest_host;
-    /* 0: our server did not answer.  It is no standby, because we use it. */
+    /* 0 means that our server did not answer; it is no standby, because we use
+     * it */
     if (own == 0 || own >= look->highest) {
         if (then != NULL)
             then(ours);
@@ -101,8 +107,8 @@ static void end_round(struct hf_pg_look *look)
         hf_pg_host_port(&ours->config.hosts[host]), look->highest, own);
 }
 
-/* Ask the server with the index ${host}.  The round ends if there is no such
- * server, or if its time is over. */
+/* Ask the server with the index ${host}.  If there is no such server, or the
+ * time is over, ends the look. */
 static void ask_host(struct hf_pg_look *look, size_t host)
 {
     uint64_t now_ms = hf_leased_engine_now_ms(look->ours->engine);
@@ -119,11 +125,13 @@ static void ask_host(struct hf_pg_look *look, size_t host)
     hf_pg_connect(&look->connection, look->ours->session);
 }
 
-/* The server at hand has said ${timeline}. */
+/* The server that was asked has the timeline ${timeline}: note it and ask the
+ * next server. */
 static void answered(struct hf_pg_look *look, uint64_t timeline)
 {
     look->hosts[look->host] = (struct hf_pg_timeline){true, timeline};
-    look->connection.state = HF_PG_UP; /* so that it ends with a message */
+    /* so that the connection is ended with a message */
+    look->connection.state = HF_PG_UP;
     hf_pg_disconnect(&look->connection);
     ask_host(look, look->host + 1);
 }
@@ -143,8 +151,9 @@ static void on_connected(struct hf_store *connection)
         hf_pg_down(connection, HF_EUNREACHABLE, "not sent");
 }
 
-/* A server that answers something else, or does not let us ask, counts as one
- * that does not answer. */
+/* Handle the answer of the server that was asked.  A server that answers
+ * something else, or that refuses the query, counts as one that does not
+ * answer. */
 static void take_answer(struct hf_pg_look *look)
 {
     const PGresult *result = look->connection.result;
@@ -156,8 +165,8 @@ static void take_answer(struct hf_pg_look *look)
         hf_pg_down(&look->connection, HF_EUNREACHABLE, "no answer");
 }
 
-/* Take the results that are there; the last one counts, and a NULL ends them.
- */
+/* Read the results that are there.  The last one counts, and a NULL ends
+ * them. */
 static void on_input(struct hf_store *connection)
 {
     PGresult *result;
@@ -178,7 +187,8 @@ static void on_input(struct hf_store *connection)
     hf_pg_flush_and_poll(connection);
 }
 
-/* This server was not reached, and is closed. */
+/* The server that was asked was not reached, and its connection is closed: ask
+ * the next one. */
 static void on_down(struct hf_store *connection, hf_status status,
                     const char *why)
 {
@@ -192,7 +202,7 @@ static void on_down(struct hf_store *connection, hf_status status,
 
 /* ------------------------------------------------------ the store's part -- */
 
-/* A look for ${ours}; NULL if memory runs out. */
+/* Make the look of ${ours}.  Returns NULL if memory runs out. */
 static struct hf_pg_look *look_new(struct hf_store *ours)
 {
     struct hf_pg_look *look = hf_alloc(sizeof *look);
@@ -211,7 +221,7 @@ static struct hf_pg_look *look_new(struct hf_store *ours)
     return look;
 }
 
-/* Begin a round, which may take ${limit_ms}. */
+/* Begin to ask all servers, which may take ${limit_ms}. */
 static void begin_round(struct hf_pg_look *look, uint64_t limit_ms)
 {
     memset(look->hosts, 0, sizeof look->hosts);
@@ -225,7 +235,7 @@ void hf_pg_successor_watch(struct hf_store *store,
 {
     if (store->config.host_count > 1 && store->look == NULL)
         store->look = look_new(store);
-    if (store->look == NULL) { /* without memory there is no look */
+    if (store->look == NULL) { /* there is one server, or memory ran out */
         then(store);
         return;
     }
@@ -256,7 +266,7 @@ void hf_pg_successor_tick(struct hf_store *store)
     if (hf_leased_engine_now_ms(store->engine) <
         hf_pg_successor_wake_at_ms(store))
         return;
-    if (look->phase == HF_PG_LOOK_ASKING) { /* it does not answer */
+    if (look->phase == HF_PG_LOOK_ASKING) { /* the server did not answer */
         hf_pg_disconnect(&look->connection);
         ask_host(look, look->host + 1);
         return;
