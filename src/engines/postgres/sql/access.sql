@@ -1,11 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Which rights a role needs, and which roles have them.
 
--- The rights on tables and functions that the current role lacks, as a text; ''
--- if it has all.  PUBLIC may execute the functions of the server, but somebody may
--- have revoked that.  Then a call fails only on the path that needs the function:
--- an acquire works, and its release does not, because it has to notify.  So
--- this compares the server's functions with the words of our source.
+-- Returns the rights on tables and functions that the current role lacks, as a
+-- text; '' if it has all.  PUBLIC may execute the functions of the server, but
+-- somebody may have revoked that.  Then a call fails only on the path that
+-- needs the function: an acquire works, but its release does not, because it
+-- has to notify.  So this looks for the names of revoked functions in our
+-- source.
 CREATE FUNCTION holdfast_4.missing_rights()
 RETURNS text LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp AS $$
@@ -66,8 +67,8 @@ SET search_path = pg_catalog, pg_temp AS $$
       FROM missing
 $$;
 
--- The roles that may use the tables may use this version of the functions, too:
--- so a version that is added beside another one needs no grant of its own.
+-- The roles that may use the tables may use this version of the functions, too.
+-- So a version that is added beside another one needs no grant of its own.
 DO $$
 DECLARE
     role text;

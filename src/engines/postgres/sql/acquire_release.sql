@@ -12,8 +12,9 @@
 -- these do not if the connection has the right one, as a client's has.  Until
 -- they know that, they name everything by its schema, also operators and types.
 
--- Add a ticket behind all others, or find it if it is there.  Returns what it
--- has to wait for; for a lease or a participant, the queue.
+-- Add a ticket behind all others, or find it if it is already there.  Returns
+-- what it has to wait for; for a lease, the other kinds of tickets in the
+-- queue; for a participant, the participants.
 CREATE FUNCTION holdfast_4.enqueue(
     session_id uuid, ttl_ms bigint, not_after_ms bigint, queue_name bytea,
     ticket_id uuid, ticket_kind integer, ticket_weight integer,
@@ -139,8 +140,8 @@ END
 $$;
 
 -- Remove the ticket, whichever session owns it.  Ended tickets are left to
--- those that wait behind them.  evicted_by says to another owner who removes it,
--- or is NULL.
+-- those that wait behind them.  evicted_by is NULL, or it says who removes the
+-- ticket, which its owner is then notified of if it is another session.
 CREATE FUNCTION holdfast_4.remove(
     session_id uuid, not_after_ms bigint, queue_name bytea, ticket_id uuid,
     evicted_by bytea DEFAULT NULL)
@@ -235,8 +236,8 @@ BEGIN
 END
 $$;
 
--- What the ticket, of a reader or not, has to wait for; if it is not in the
--- queue, the first ticket.
+-- Returns what the ticket has to wait for, or the first ticket if this one is
+-- not in the queue.  reads says whether it is the ticket of a reader.
 CREATE FUNCTION holdfast_4.list_ahead(
     queue_name bytea, ticket_id uuid, reads boolean)
 RETURNS SETOF holdfast_4.answer LANGUAGE plpgsql VOLATILE AS $$
@@ -293,8 +294,8 @@ $$;
 
 -- ------------------------------------------------------ any search_path --
 
--- The same with any search_path: for people, and for a connection that has lost
--- its settings.
+-- The same functions with any search_path.  They are for people, and for a
+-- connection that has lost its settings.
 CREATE FUNCTION holdfast_4.enqueue_with_search_path(
     session_id uuid, ttl_ms bigint, not_after_ms bigint, queue_name bytea,
     ticket_id uuid, ticket_kind integer, ticket_weight integer,

@@ -6,9 +6,10 @@
 -- Each sets search_path for itself and for what it calls, so that no function,
 -- operator, type or table of another schema can replace one that is named here.
 
--- One row a ticket.  participants: true for participants and their flag, false
--- for the others, NULL for all.  The payload is filled in for the first ticket;
--- if detailed, for all.
+-- Returns the tickets of the queue, one row each.  If participants is true,
+-- only participants and their flag; if it is false, only the others; if it is
+-- NULL, all.  The payload is filled in for the first ticket only, or for all if
+-- detailed.
 CREATE FUNCTION holdfast_4.read_tickets(
     q bigint, detailed boolean, participants boolean)
 RETURNS SETOF holdfast_4.answer LANGUAGE plpgsql VOLATILE
@@ -30,9 +31,10 @@ BEGIN
 END
 $$;
 
--- The queue, or its participants.  It locks and writes nothing unless a
--- ticket's session has ended, or there are standbys that must have what this
--- returns.  A detailed list is for people, and no lock is granted by it.
+-- Returns the tickets of the queue, or only its participants.  It locks and
+-- writes nothing unless a ticket's session has ended, or there are standbys
+-- that must have what this returns.  A detailed list is for people, and no lock
+-- is granted by it.
 CREATE FUNCTION holdfast_4.list(
     queue_name bytea, detailed boolean, participants boolean)
 RETURNS SETOF holdfast_4.answer LANGUAGE plpgsql VOLATILE
@@ -55,9 +57,9 @@ BEGIN
 END
 $$;
 
--- The same, and the session is notified once when a ticket enters the queue or
--- leaves it, a write ticket becomes a read ticket or the flag of the
--- participants is set.
+-- Return the same as holdfast_4.list, and watch the queue for the session:  it
+-- is notified once when a ticket enters the queue or leaves it, when a write
+-- ticket becomes a read ticket, or when the flag of the participants is set.
 CREATE FUNCTION holdfast_4.list_and_watch(
     session_id uuid, ttl_ms bigint, not_after_ms bigint, queue_name bytea,
     participants boolean)
@@ -81,7 +83,7 @@ BEGIN
 END
 $$;
 
--- Those of the tickets that are in the queue.
+-- Returns those of the given tickets that are in the queue.
 CREATE FUNCTION holdfast_4.find_tickets(queue_name bytea, ticket_ids uuid[])
 RETURNS SETOF holdfast_4.answer LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp AS $$
@@ -111,8 +113,9 @@ BEGIN
 END
 $$;
 
--- Prolong the lease of the session, and so of its tickets.  The head has the
--- ids of its tickets; each ticket whose release was requested has a row.
+-- Prolong the lease of the session, and so of its tickets.  The head of the
+-- answer has the ids of all its tickets.  Each ticket whose release was
+-- requested has a row, too.
 CREATE FUNCTION holdfast_4.renew(
     session_id uuid, ttl_ms bigint, not_after_ms bigint)
 RETURNS SETOF holdfast_4.answer LANGUAGE plpgsql VOLATILE
@@ -142,8 +145,9 @@ BEGIN
 END
 $$;
 
--- The same, but first remove the orphans:  tickets of the session that its
--- client does not know any more, because their removal was lost.
+-- Do the same as holdfast_4.renew, but first remove the orphans.  These are
+-- tickets of the session that its client does not know any more, because the
+-- call that was to remove them was lost.
 CREATE FUNCTION holdfast_4.renew_and_remove(
     session_id uuid, ttl_ms bigint, not_after_ms bigint, orphans uuid[])
 RETURNS SETOF holdfast_4.answer LANGUAGE plpgsql VOLATILE
@@ -243,8 +247,8 @@ BEGIN
 END
 $$;
 
--- The success of the queue: one row, with its token as the sequence and its time
--- as created_ms; or none.
+-- Returns the success of the queue as one row, with its token as the sequence
+-- and its time as created_ms; no row if there is none.
 CREATE FUNCTION holdfast_4.read_success(queue_name bytea)
 RETURNS SETOF holdfast_4.answer LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp AS $$
@@ -262,8 +266,9 @@ BEGIN
 END
 $$;
 
--- If the ticket of the session is there, and the success of the queue has no
--- greater token: make this token and the present time the success.
+-- Make this token and the present time the success of the queue.  This is done
+-- only if the ticket of the session is in the queue, and the success that is
+-- there has no greater token.
 CREATE FUNCTION holdfast_4.write_success(
     session_id uuid, not_after_ms bigint, queue_name bytea, ticket_id uuid,
     success_token bigint)
@@ -297,7 +302,7 @@ BEGIN
 END
 $$;
 
--- Set the flag of that kind, unless it is set.
+-- Set the flag of that kind, unless it is set already.
 CREATE FUNCTION holdfast_4.set_flag(
     not_after_ms bigint, queue_name bytea, flag_kind integer, flag_id uuid)
 RETURNS SETOF holdfast_4.answer LANGUAGE plpgsql VOLATILE
@@ -320,8 +325,8 @@ BEGIN
 END
 $$;
 
--- Clear the flag of that kind; the participants' flag only if there is none of
--- them.
+-- Clear the flag of that kind.  The flag of the participants is cleared only if
+-- there are no participants.
 CREATE FUNCTION holdfast_4.clear_flag(
     not_after_ms bigint, queue_name bytea, flag_kind integer)
 RETURNS SETOF holdfast_4.answer LANGUAGE plpgsql VOLATILE
@@ -351,8 +356,9 @@ BEGIN
 END
 $$;
 
--- If the ticket, a participant, is there, and at least needed participants in
--- all, set their flag anew.
+-- Set the flag of the participants anew.  This is done only if the ticket,
+-- which is a participant, is in the queue, and at least needed participants in
+-- all.
 CREATE FUNCTION holdfast_4.new_generation(
     not_after_ms bigint, queue_name bytea, ticket_id uuid, needed integer,
     flag_id uuid)
@@ -382,7 +388,8 @@ BEGIN
 END
 $$;
 
--- Remove some tickets of the session, which is being closed in several calls.
+-- Remove some tickets of the session.  It is for a session with so many tickets
+-- that it is closed in several calls.
 CREATE FUNCTION holdfast_4.close_in_part(
     session_id uuid, not_after_ms bigint, ids uuid[])
 RETURNS SETOF holdfast_4.answer LANGUAGE plpgsql VOLATILE
@@ -398,7 +405,7 @@ BEGIN
 END
 $$;
 
--- Remove all tickets of the session, and the session.
+-- Remove all tickets of the session, and the session itself.
 CREATE FUNCTION holdfast_4.close_session(session_id uuid, not_after_ms bigint)
 RETURNS SETOF holdfast_4.answer LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp AS $$
