@@ -24,19 +24,35 @@
 
 /* ------------------------------------------------------------- signals -- */
 
-/* Has a signal asked the run or the election to end?  SIGTERM, SIGINT and
- * SIGQUIT do, even if the command has ended in another way, because it may have
- * cleaned up.  Another signal does only if the command died of it. */
-static bool is_asked_to_end(const struct hf_supervisor *supervisor)
+/* The signal that has asked the run or the election to end; 0: none.  SIGTERM,
+ * SIGINT and SIGQUIT do, even if the command has ended in another way, because
+ * it may have cleaned up.  Another signal does only if the command died of
+ * it. */
+static int asks_to_end(const struct hf_supervisor *supervisor)
 {
+    const struct hf_supervised_command *command = &supervisor->command;
+    int died_of = command->state == HF_COMMAND_ENDED
+                      ? command->exit_code - HF_EXIT_SIGNAL
+                      : 0;
+
     for (int number = 1; number < NSIG; number++)
         if (hf_signals_asks_to_end(number) &&
-            sigismember(&supervisor->command.passed, number) == 1)
-            return true;
-    return supervisor->command.state == HF_COMMAND_ENDED &&
-           supervisor->command.exit_code > HF_EXIT_SIGNAL &&
-           sigismember(&supervisor->command.passed,
-                       supervisor->command.exit_code - HF_EXIT_SIGNAL) == 1;
+            sigismember(&command->passed, number) == 1)
+            return number;
+    return died_of > 0 && sigismember(&command->passed, died_of) == 1 ? died_of
+                                                                      : 0;
+}
+
+/* A hook has ended, and the signal ${number} asks for the end.  Is that the end
+ * of all, as where nothing runs, because the hook says nothing else by its
+ * status? */
+static bool ends_by_signal(const struct hf_supervisor *supervisor, int number)
+{
+    const struct hf_supervised_command *command = &supervisor->command;
+
+    return command->role != HF_ROLE_COMMAND &&
+           (command->state != HF_COMMAND_ENDED || command->exit_code == 0 ||
+            command->exit_code == HF_EXIT_SIGNAL + number);
 }
 
 /* ----------------------------------------------------------- decisions -- */
@@ -172,16 +188,16 @@ static void report_on_resign(struct hf_supervisor *supervisor)
  * signal that came since then asks for the end. */
 static void decide_after_on_resign(struct hf_supervisor *supervisor)
 {
-    const struct hf_supervised_command *command = &supervisor->command;
     struct hf_run_outcome *outcome = &supervisor->run->page->outcome;
+    int number = asks_to_end(supervisor);
 
     report_on_resign(supervisor);
     if (supervisor->next == HF_SUPERVISOR_END)
         return;
-    if (is_asked_to_end(supervisor)) {
-        outcome->exit_code = command->state == HF_COMMAND_ENDED
-                                 ? command->exit_code
-                                 : HF_EXIT_SIGNAL + SIGKILL;
+    if (number != 0) {
+        if (ends_by_signal(supervisor, number))
+            outcome->cancelled = number;
+        outcome->exit_code = supervisor->command.exit_code;
         supervisor->outcome_is_set = true;
         supervisor->next = HF_SUPERVISOR_END;
         return;
@@ -221,7 +237,7 @@ static bool is_to_be_kept(const struct hf_supervisor *supervisor,
     return now_ms < until_ms && supervisor->command.state == HF_COMMAND_ENDED &&
            atomic_load(&supervisor->run->page->exec_error) == 0 &&
            !supervisor->lost && !supervisor->not_renewed &&
-           supervisor->by_request == NULL && !is_asked_to_end(supervisor);
+           supervisor->by_request == NULL && asks_to_end(supervisor) == 0;
 }
 
 static void decide_after_run(struct hf_supervisor *supervisor, uint64_t now_ms)
@@ -243,6 +259,19 @@ static void decide_after_run(struct hf_supervisor *supervisor, uint64_t now_ms)
     supervisor->next_at_ms = until_ms;
 }
 
+/* A signal asks for the end: the exit status is the command's, or that of
+ * --on-lead. */
+static void end_by_signal(struct hf_supervisor *supervisor)
+{
+    int number = asks_to_end(supervisor);
+
+    supervisor->by_request = NULL;
+    if (!ends_by_signal(supervisor, number))
+        return;
+    supervisor->cancelled = number;
+    hf_supervisor_forget_command(supervisor);
+}
+
 void hf_supervisor_decide_next(struct hf_supervisor *supervisor,
                                uint64_t now_ms)
 {
@@ -257,8 +286,8 @@ void hf_supervisor_decide_next(struct hf_supervisor *supervisor,
         decide_after_run(supervisor, now_ms);
         return;
     }
-    if (hf_supervisor_has_started(supervisor) && is_asked_to_end(supervisor))
-        supervisor->by_request = NULL; /* the exit status is the command's */
+    if (hf_supervisor_has_started(supervisor) && asks_to_end(supervisor) != 0)
+        end_by_signal(supervisor);
     else if (supervisor->lost || supervisor->not_renewed)
         decide_after_loss(supervisor, now_ms);
     else if (supervisor->by_request != NULL)

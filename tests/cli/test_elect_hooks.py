@@ -130,20 +130,10 @@ class Hooks(Logged, harness.Case):
                                    capture_output=True).stdout)
             if hook == "--on-lead":
                 self.logged("lead", of=[process])
-            else:
-                # It is idle, so it does not get the signal too early.
-                harness.signals_taken(process.pid)
-                self.wait_until_idle(process)
             process.terminate()
             self.assertEqual(self.finish(process)[0], -signal.SIGTERM)
             self.assertEqual(self.words(), words)
             os.unlink(self.log)
-
-    def wait_until_idle(self, process):
-        """Its supervisor sleeps, having done all that it can."""
-        supervisor = self.supervisor(process)
-        waiting.eventually("the supervisor to sleep", lambda:
-                           harness.state_of(supervisor) == "S")
 
     def test_a_candidate_that_waits_runs_nothing(self):
         first = self.elect("name", *self.command("1"))
@@ -246,6 +236,18 @@ class Hooks(Logged, harness.Case):
         process.terminate()
         self.assertEqual(self.finish(process)[0], 4)
         self.assertEqual(self.words(), ["lead", "resign"])
+
+    def test_a_signal_that_ends_it(self):
+        """And leaves nothing else to say: the election ends by it."""
+        for ends in ("exit 0", "trap - TERM; kill -TERM $$"):
+            process = self.elect(
+                "--on-lead", "trap '%s' TERM; %s; while :; do sleep 0.01; done"
+                % (ends, self.says("lead")), "name", *self.command())
+            self.logged("lead", of=[process])
+            process.terminate()
+            self.assertEqual(self.finish(process)[0], -signal.SIGTERM)
+            self.assertEqual(self.words(), ["lead"])
+            os.unlink(self.log)
 
     def test_a_request_while_it_runs(self):
         process = self.elect("--on-lead", SERVICE % self.says("lead"), "-R",
