@@ -257,20 +257,13 @@ void hf_supervisor_give_command_up(struct hf_supervisor *supervisor);
 /* Forget the command: nothing of this instance counts for the next one. */
 void hf_supervisor_forget_command(struct hf_supervisor *supervisor);
 
+/* What .command is called in messages: "the command", "--on-lead". */
+const char *hf_supervisor_command_name(const struct hf_supervisor *supervisor);
+
 /* Assert that what is known of the command fits its state. */
 void hf_supervisor_check_command(const struct hf_supervisor *supervisor);
 
 /* --------------------------------------------------------------- hooks -- */
-
-/* What .command is called in messages: "the command", "--on-lead". */
-const char *hf_supervisor_command_name(const struct hf_supervisor *supervisor);
-
-/* The words of what is run in ${role}, of a hook in ${hook}; the last one is
- * NULL. */
-#define HF_HOOK_WORDS 4
-char **hf_supervisor_words(const struct hf_supervisor *supervisor,
-                           enum hf_command_role role,
-                           char *hook[HF_HOOK_WORDS]);
 
 /* What is to be started now: --on-lead, or what it is for. */
 enum hf_command_role

@@ -232,15 +232,48 @@ static void leave_session(const struct hf_supervisor *supervisor, pid_t group)
         (void)setsid();
 }
 
+const char *hf_supervisor_command_name(const struct hf_supervisor *supervisor)
+{
+    switch (supervisor->command.role) {
+    case HF_ROLE_ON_LEAD:
+        return "--on-lead";
+    case HF_ROLE_ON_RESIGN:
+        return "--on-resign";
+    case HF_ROLE_COMMAND:
+        break;
+    }
+    return "the command";
+}
+
+#define HOOK_WORDS 4
+
+/* The words of what is run in ${role}, of a hook in ${hook}; the last one is
+ * NULL. */
+static char **words_of(const struct hf_supervisor *supervisor,
+                       enum hf_command_role role, char *hook[HOOK_WORDS])
+{
+    static char shell[] = "sh", option[] = "-c";
+    const struct hf_run_options *options = supervisor->run->options;
+
+    if (role == HF_ROLE_COMMAND)
+        return options->command;
+    hook[0] = shell;
+    hook[1] = option;
+    hook[2] = (char *)(role == HF_ROLE_ON_LEAD ? options->on_lead
+                                               : options->on_resign);
+    hook[3] = NULL;
+    return hook;
+}
+
 bool hf_supervisor_start_command(struct hf_supervisor *supervisor,
                                  enum hf_command_role role)
 {
     struct hf_ipc_message message = {.kind = HF_IPC_STARTED};
     const struct hf_run *run = supervisor->run;
-    char *hook[HF_HOOK_WORDS];
+    char *hook[HOOK_WORDS];
     /* The group of a launcher that is gone may be gone, too. */
     struct spawn spawn = {
-        .argv = hf_supervisor_words(supervisor, role, hook),
+        .argv = words_of(supervisor, role, hook),
         .launcher = run->launcher,
         .group = supervisor->launcher == HF_LAUNCHER_GONE ? 0 : run->group,
         .exec_error = &run->page->exec_error,

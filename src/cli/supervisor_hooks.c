@@ -20,37 +20,7 @@
 
 #include "base/time_math.h"
 
-/* ------------------------------------------------------------ what is run --
- */
-
-const char *hf_supervisor_command_name(const struct hf_supervisor *supervisor)
-{
-    switch (supervisor->command.role) {
-    case HF_ROLE_ON_LEAD:
-        return "--on-lead";
-    case HF_ROLE_ON_RESIGN:
-        return "--on-resign";
-    case HF_ROLE_COMMAND:
-        break;
-    }
-    return "the command";
-}
-
-char **hf_supervisor_words(const struct hf_supervisor *supervisor,
-                           enum hf_command_role role, char *hook[HF_HOOK_WORDS])
-{
-    static char shell[] = "sh", option[] = "-c";
-    const struct hf_run_options *options = supervisor->run->options;
-
-    if (role == HF_ROLE_COMMAND)
-        return options->command;
-    hook[0] = shell;
-    hook[1] = option;
-    hook[2] = (char *)(role == HF_ROLE_ON_LEAD ? options->on_lead
-                                               : options->on_resign);
-    hook[3] = NULL;
-    return hook;
-}
+/* ----------------------------------------------------------- what is run -- */
 
 enum hf_command_role
 hf_supervisor_next_role(const struct hf_supervisor *supervisor)

@@ -169,6 +169,9 @@ void hf_queue_watch_handle_effect(const struct hf_effect *effect);
 void hf_queue_watch_reference(struct hf_queue_watch *watch);
 void hf_queue_watch_dereference(struct hf_queue_watch *watch);
 
+/* Something is to be reported: queue the callback. */
+void hf_queue_watch_report(struct hf_queue_watch *watch);
+
 /* The only functions that change states.  A move that is not legal aborts. */
 void hf_queue_watch_move(struct hf_queue_watch *watch,
                          enum hf_queue_watch_state state);
@@ -202,9 +205,6 @@ void hf_queue_watch_list_failed(struct hf_listed_queue *queue);
 void hf_queue_watch_reported(struct hf_queue_watch *watch);
 
 /* ------------------------------------------- events (_events.c) -- */
-
-/* Something is to be reported: queue the callback.  With the lock. */
-void hf_queue_watch_report(struct hf_queue_watch *watch);
 
 /* The .run of the callback: hand out what is to be reported. */
 void hf_queue_watch_run_events(void *watch);

@@ -15,15 +15,6 @@
 /* Events that are handed out in a row: then callbacks of others run. */
 #define EVENTS_IN_A_ROW 64
 
-/* The callback keeps the watch alive while it is queued. */
-void hf_queue_watch_report(struct hf_queue_watch *watch)
-{
-    if (watch->callback.queued || hf_user_callback_is_retired(&watch->user))
-        return;
-    hf_queue_watch_reference(watch);
-    hf_monitor_queue(&watch->client->monitor, &watch->callback);
-}
-
 /* ------------------------------------------------- events about tickets -- */
 
 enum outcome {

@@ -134,6 +134,15 @@ void hf_queue_watch_dereference(struct hf_queue_watch *watch)
         hf_monitor_defer_free(&watch->client->monitor, &watch->deferred);
 }
 
+/* The callback keeps the watch alive while it is queued. */
+void hf_queue_watch_report(struct hf_queue_watch *watch)
+{
+    if (watch->callback.queued || hf_user_callback_is_retired(&watch->user))
+        return;
+    hf_queue_watch_reference(watch);
+    hf_monitor_queue(&watch->client->monitor, &watch->callback);
+}
+
 /* ------------------------------------------------------------ invariants -- */
 
 /* A queue of a watch that is not over. */
