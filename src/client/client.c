@@ -21,21 +21,6 @@ static bool is_for_engine(const struct hf_effect *effect)
            effect->kind == HF_EFFECT_CONNECT;
 }
 
-/* The engine has descriptors, which the program may have closed: look before it
- * is asked for something, because a call may have entered with a look at the
- * guard alone.  No effect is being carried out now, so the session can end
- * here. */
-static void check_descriptors(struct hf_client *client)
-{
-    const struct hf_effect *first = client->core.effects.first;
-
-    if (first == NULL || !is_for_engine(first))
-        return;
-    client->pumping = false;
-    (void)hf_monitor_has_descriptors(&client->monitor);
-    client->pumping = true;
-}
-
 /* What the engine reports, and what it is asked for, count as events of the
  * monitor, so that the loop is run once more and sends it.  A step that needs
  * no engine, as the grant of a ticket that is kept, does not.  An engine may
@@ -52,11 +37,9 @@ void hf_client_step(struct hf_client *client, struct hf_event *event)
     if (client->pumping)
         return;
     client->pumping = true;
-    check_descriptors(client);
     while ((effect = hf_core_next_effect(&client->core)) != NULL) {
         client->monitor.events += is_for_engine(effect);
         client->carry_out(client, effect); /* hf_effects_carry_out() */
-        check_descriptors(client);
     }
     client->pumping = false;
 }

@@ -68,9 +68,8 @@ static void set_wait_limits(struct hf_grant *grant,
     acquisition->payload = grant->payload;
     acquisition->only_try = opts->wait_ms == 0;
     acquisition->deadline_at_ms =
-        acquisition->only_try || opts->wait_ms == HF_FOREVER
-            ? HF_FOREVER
-            : hf_deadline_ms(hf_now_ms(), opts->wait_ms);
+        acquisition->only_try ? HF_FOREVER
+                              : hf_deadline_ms(hf_now_ms(), opts->wait_ms);
     acquisition->report_every_ms =
         opts->on_wait.fn != NULL ? opts->on_wait_every_ms : 0;
 }
@@ -142,7 +141,7 @@ static void free_grant(struct hf_deferred_free *object)
     for (size_t i = 0; i < grant->item_count; i++)
         hf_lock_dereference(grant->items[i].lock);
     free_texts(grant);
-    hf_monitor_unlock_and_release(&client->monitor);
+    pthread_mutex_unlock(&client->monitor.lock);
     while ((text = grant->texts) != NULL) {
         grant->texts = text->next;
         hf_free(text);
@@ -150,6 +149,7 @@ static void free_grant(struct hf_deferred_free *object)
     assert(grant->downgrade == NULL);
     hf_free(grant->payload_larger);
     hf_free(grant);
+    hf_monitor_release(&client->monitor);
 }
 
 /* -------------------------------------------------------- its operation -- */

@@ -92,8 +92,7 @@ static struct grant_call make_release(struct hf_grant *grant,
     return (struct grant_call){
         .call = {.api_name = api_name,
                  .monitor = &grant->client->monitor,
-                 .begin = begin_release,
-                 .may_need_no_descriptor = true},
+                 .begin = begin_release},
         .grant = grant,
     };
 }

@@ -120,11 +120,6 @@ uint64_t hf_now_ms(void)
     return boottime_ms + correction_ms(boottime_ms);
 }
 
-bool hf_clock_reaches(uint64_t at_ms)
-{
-    return at_ms != HF_FOREVER && at_ms <= hf_now_ms();
-}
-
 uint64_t hf_boottime_of_ms(uint64_t at_ms)
 {
     return hf_before_ms(at_ms, correction_ms(hf_boottime_ms()));

@@ -17,16 +17,11 @@
 #define HF_MONITOR_CLOCK_H
 
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 /* Milliseconds of the library's clock.  All instants of the core and of its
  * engines are of this clock, where they say CLOCK_BOOTTIME, too. */
 uint64_t hf_now_ms(void);
-
-/* Has the clock reached ${at_ms}?  HF_FOREVER is never reached, and for that
- * the clock is not read. */
-bool hf_clock_reaches(uint64_t at_ms);
 
 /* The instant of CLOCK_BOOTTIME in milliseconds at which the library's clock
  * shows ${at_ms}, if the correction stays as it is; while it grows, the instant

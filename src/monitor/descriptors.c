@@ -55,26 +55,14 @@ static void abandon(struct hf_monitor *m)
     m->descriptors = HF_DESCRIPTORS_GONE;
 }
 
-bool hf_monitor_has_guard(struct hf_monitor *m)
-{
-    if (m->descriptors != HF_DESCRIPTORS_OURS || m->guard_checked ||
-        hf_fork_is_child(&m->fork))
-        return m->descriptors == HF_DESCRIPTORS_OURS;
-    m->guard_checked = true;
-    if (hf_descriptor_guard_is_intact(&m->guard))
-        return true;
-    abandon(m);
-    return false;
-}
-
 bool hf_monitor_has_descriptors(struct hf_monitor *m)
 {
-    if (!hf_monitor_has_guard(m))
-        return false;
-    if (m->loop_checked || hf_fork_is_child(&m->fork))
+    if (m->descriptors != HF_DESCRIPTORS_OURS || hf_fork_is_child(&m->fork))
+        return m->descriptors == HF_DESCRIPTORS_OURS;
+    if (m->descriptors_checked)
         return true;
-    m->loop_checked = true;
-    if (hf_loop_is_intact(&m->loop))
+    m->descriptors_checked = true;
+    if (hf_descriptor_guard_is_intact(&m->guard) && hf_loop_is_intact(&m->loop))
         return true;
     abandon(m);
     return false;

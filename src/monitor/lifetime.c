@@ -38,25 +38,19 @@ static void destroy_monitor(struct hf_monitor *m)
 }
 
 /* Only the end of the last reference has consequences, and these come without
- * the lock. */
-void hf_monitor_unlock_and_release(struct hf_monitor *m)
+ * the lock.  In the child of a fork nothing is freed. */
+void hf_monitor_release(struct hf_monitor *m)
 {
     bool last;
 
+    if (hf_fork_is_child(&m->fork))
+        return;
+    pthread_mutex_lock(&m->lock);
     assert(m->references > 0);
     last = --m->references == 0;
     pthread_mutex_unlock(&m->lock);
     if (last)
         destroy_monitor(m);
-}
-
-/* In the child of a fork nothing is freed. */
-void hf_monitor_release(struct hf_monitor *m)
-{
-    if (hf_fork_is_child(&m->fork))
-        return;
-    pthread_mutex_lock(&m->lock);
-    hf_monitor_unlock_and_release(m);
 }
 
 void hf_monitor_try_close_loop(struct hf_monitor *m)

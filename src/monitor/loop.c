@@ -146,34 +146,34 @@ bool hf_loop_is_asked(const struct hf_loop *loop)
     return loop->unfinished || uv_backend_timeout(&loop->uv) == 0;
 }
 
-/* The timer is only ever set to an earlier time, and not cancelled, because
- * setting it is a system call. */
-bool hf_loop_must_be_armed(const struct hf_loop *loop, uint64_t *at_ms)
+/* When the next uv timer is due, which the descriptor does not show. */
+static uint64_t next_timer_ms(const struct hf_loop *loop)
 {
-    int timeout_ms;
+    int timeout_ms = uv_backend_timeout(&loop->uv);
 
-    if (!hf_loop_is_there(loop))
-        return false;
-    timeout_ms = uv_backend_timeout(&loop->uv);
-    /* Work that the last run left must wake threads that sleep already. */
-    if (loop->unfinished || timeout_ms == 0)
-        *at_ms = 0;
-    else if (timeout_ms > 0)
-        *at_ms =
-            hf_min_ms(*at_ms, hf_after_ms(hf_now_ms(), (uint64_t)timeout_ms));
-    return *at_ms < loop->armed_at_ms;
+    return timeout_ms < 0 ? HF_FOREVER
+                          : hf_after_ms(hf_now_ms(), (uint64_t)timeout_ms);
 }
 
+/* The timer is only ever set to an earlier time, and not cancelled, because
+ * setting it is a system call. */
 void hf_loop_arm(struct hf_loop *loop, uint64_t at_ms)
 {
-    uint64_t boottime_ms = hf_boottime_of_ms(at_ms);
     struct itimerspec when = {{0, 0}, {0, 0}};
     int rc;
 
+    if (!hf_loop_is_there(loop))
+        return;
+    /* Work that the last run left must wake threads that sleep already. */
+    if (hf_loop_is_asked(loop))
+        at_ms = 0;
+    at_ms = hf_boottime_of_ms(hf_min_ms(at_ms, next_timer_ms(loop)));
+    if (loop->armed_at_ms <= at_ms)
+        return;
     loop->armed_at_ms = at_ms;
-    when.it_value.tv_sec = (time_t)(boottime_ms / 1000);
+    when.it_value.tv_sec = (time_t)(at_ms / 1000);
     /* Zero would disarm it. */
-    when.it_value.tv_nsec = (long)(boottime_ms % 1000) * 1000000L + 1;
+    when.it_value.tv_nsec = (long)(at_ms % 1000) * 1000000L + 1;
     rc = timerfd_settime(loop->timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
     /* Unless the program closes descriptors just now. */
     assert(rc == 0 || !hf_loop_is_intact(loop));

@@ -34,7 +34,7 @@ struct hf_loop {
     uv_loop_t uv;
     int timer_fd; /* the timerfd, which .timer polls */
     uv_poll_t timer;
-    uint64_t armed_at_ms; /* when it fires, by hf_now_ms() when it was set;
+    uint64_t armed_at_ms; /* when it fires, by CLOCK_BOOTTIME itself;
                              HF_FOREVER: not armed */
 };
 
@@ -71,16 +71,12 @@ bool hf_loop_run(struct hf_loop *loop, const uint64_t *events);
  * loop must be there. */
 bool hf_loop_is_asked(const struct hf_loop *loop);
 
-/* Is the timer set too late for ${*at_ms} (hf_now_ms())?  It is lowered to when
- * a uv timer is due, because a thread that only waits for the descriptor does
- * not know of it, and to 0 if the loop has something left to do.  False if
- * there is no loop. */
-bool hf_loop_must_be_armed(const struct hf_loop *loop, uint64_t *at_ms);
-
-/* It must be: have the descriptor become readable at ${at_ms} of hf_now_ms() at
- * the latest, and later only by what the clock is corrected meanwhile.  It may
- * be early without need: a timer that sometimes fires in vain is cheaper than
- * one that is set twice for each acquire and release. */
+/* Have the descriptor become readable at ${at_ms} of hf_now_ms() at the latest,
+ * and later only by what the clock is corrected meanwhile.  It becomes
+ * readable earlier when a uv timer is due, because a thread that only waits for
+ * the descriptor does not know of it, and at once if the loop has something
+ * left to do.  It may be early without need: a timer that sometimes fires in
+ * vain is cheaper than one that is set twice for each acquire and release. */
 void hf_loop_arm(struct hf_loop *loop, uint64_t at_ms);
 
 /* Close the loop, if it is there.  All handles that others had on it are closed

@@ -84,7 +84,7 @@ bool hf_monitor_init(struct hf_monitor *m, const struct hf_monitor_ops *ops,
 
 /* ------------------------------------------------------ enter and leave -- */
 
-hf_status hf_monitor_enter_guarded(struct hf_monitor *m, const char *api_name)
+hf_status hf_monitor_enter(struct hf_monitor *m, const char *api_name)
 {
     if (hf_fork_is_child(&m->fork))
         return hf_fork_fail(api_name);
@@ -92,20 +92,10 @@ hf_status hf_monitor_enter_guarded(struct hf_monitor *m, const char *api_name)
     hf_monitor_lock(m);
     /* See .due_at_ms: without a loop the work that is due can wait, and often
      * this call makes it needless. */
-    if (hf_monitor_has_guard(m) && hf_loop_is_there(&m->loop) &&
-        hf_clock_reaches(m->ops->due_at_ms(m->owner)) &&
-        hf_monitor_has_descriptors(m))
+    if (hf_monitor_has_descriptors(m) && hf_loop_is_there(&m->loop) &&
+        m->ops->due_at_ms(m->owner) <= hf_now_ms())
         m->ops->run_due(m->owner);
     return HF_OK;
-}
-
-hf_status hf_monitor_enter(struct hf_monitor *m, const char *api_name)
-{
-    hf_status status = hf_monitor_enter_guarded(m, api_name);
-
-    if (status == HF_OK)
-        (void)hf_monitor_has_descriptors(m);
-    return status;
 }
 
 /* In the child of a fork it releases the lock and does nothing else. */

@@ -127,13 +127,11 @@ struct hf_monitor {
     uint64_t events_run; /* .events when the loop was last run */
     /* What the thread that has the lock has done since it took it: it has run
      * all that was ready (hf_monitor_run_ready()); it has looked whether
-     * .descriptors is still true, by the guard and by the loop.  Each look is a
-     * system call, so it looks once.  A program that closes descriptors
-     * meanwhile, on another thread, is noticed when the lock is next taken
-     * (safety.md). */
+     * .descriptors is still true.  To look costs two system calls, so it looks
+     * once.  A program that closes descriptors meanwhile, on another thread, is
+     * noticed when the lock is next taken (safety.md). */
     bool loop_was_run;
-    bool guard_checked;
-    bool loop_checked;
+    bool descriptors_checked;
     /* How many calls hf_monitor_leave_later() has ended since the loop was last
      * run, and when it ended the first of them (hf_now_ms()). */
     unsigned delayed;
@@ -201,8 +199,6 @@ void hf_monitor_dereference(struct hf_monitor *monitor);
 /* Drop a reference without the lock.  The last one destroys the monitor and its
  * owner. */
 void hf_monitor_release(struct hf_monitor *monitor);
-/* The same with the lock, which it releases, and without log lines. */
-void hf_monitor_unlock_and_release(struct hf_monitor *monitor);
 
 /* End the monitor, wait for that, and drop the reference of the owner's handle.
  * Without the lock, and where hf_monitor_may_block() allows it.  HF_EFORKED in
@@ -240,18 +236,6 @@ void hf_monitor_abandon(struct hf_monitor *monitor, bool opened);
  * freed, and hf_last_error() has it as the failure of the public call
  * ${api_name}, as hf_fork_fail(). */
 hf_status hf_monitor_enter(struct hf_monitor *monitor, const char *api_name);
-
-/* The same for a call that may use no descriptor: only the guard is looked at,
- * unless something is due.  The owner looks at the rest before it uses one
- * (hf_monitor_has_descriptors()). */
-hf_status hf_monitor_enter_guarded(struct hf_monitor *monitor,
-                                   const char *api_name);
-
-/* Are the descriptors still those of the monitor?  If the program has closed
- * them, everything is given up.  Ask before the loop is run and before a
- * descriptor is used after a sleep; they are looked at once while the lock is
- * held. */
-bool hf_monitor_has_descriptors(struct hf_monitor *monitor);
 
 /* Process what is ready, see to a poller if one is needed, release the lock,
  * and destroy what was deferred.  In a callback, and if the loop was run since

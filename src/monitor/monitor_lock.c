@@ -36,8 +36,7 @@ void hf_monitor_restore_cancel(void)
 void hf_monitor_locked(struct hf_monitor *m)
 {
     m->loop_was_run = false;
-    m->guard_checked = false;
-    m->loop_checked = false;
+    m->descriptors_checked = false;
 }
 
 void hf_monitor_lock(struct hf_monitor *m)

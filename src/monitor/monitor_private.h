@@ -16,10 +16,11 @@
  * happened before. */
 void hf_monitor_locked(struct hf_monitor *monitor);
 
-/* hf_monitor_has_descriptors(), as far as the guard shows: a program that
- * closes all descriptors, or all from a number on, has closed the guard, too,
- * unless that number is between those of the guard and of the loop. */
-bool hf_monitor_has_guard(struct hf_monitor *monitor);
+/* Are the descriptors still those of the monitor?  If the program has closed
+ * them, everything is given up.  Ask before the loop is run and before a
+ * descriptor is used after a sleep; they are looked at once while the lock is
+ * held. */
+bool hf_monitor_has_descriptors(struct hf_monitor *monitor);
 
 /* Release the lock, sleep until the loop's descriptor or ${fd} is readable, the
  * descriptors are closed, or it is time to look whether they are, and take the

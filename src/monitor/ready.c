@@ -62,14 +62,12 @@ static void run_due_and_arm(struct hf_monitor *m)
     if (hf_loop_is_over(&m->loop))
         return;
     due_at_ms = m->ops->due_at_ms(m->owner);
-    if (hf_clock_reaches(due_at_ms)) {
+    if (due_at_ms <= hf_now_ms()) {
         m->ops->run_due(m->owner);
         run_loop(m); /* send what .run_due asked for */
         due_at_ms = m->ops->due_at_ms(m->owner);
     }
-    if (hf_loop_must_be_armed(&m->loop, &due_at_ms) &&
-        hf_monitor_has_descriptors(m))
-        hf_loop_arm(&m->loop, due_at_ms);
+    hf_loop_arm(&m->loop, due_at_ms);
 }
 
 void hf_monitor_run_ready(struct hf_monitor *m)

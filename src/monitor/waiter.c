@@ -152,7 +152,6 @@ hf_status hf_monitor_wait(struct hf_monitor *m, struct hf_waiter *waiter,
 
     if (waiter->done)
         return waiter->status;
-    (void)hf_monitor_has_descriptors(m);
     add_waiter(m, waiter);
     for (hf_monitor_run_asked(m); !waiter->done; hf_monitor_run_ready(m)) {
         start_needed_poller(m);

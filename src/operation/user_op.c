@@ -166,10 +166,7 @@ hf_status hf_user_op_run(struct hf_user_call *call, struct hf_result *result)
     hf_status status;
 
     *result = (struct hf_result){.status = HF_OK};
-    status = call->may_need_no_descriptor
-                 ? hf_monitor_enter_guarded(call->monitor, call->api_name)
-                 : hf_monitor_enter(call->monitor, call->api_name);
-    if (status != HF_OK)
+    if ((status = hf_monitor_enter(call->monitor, call->api_name)) != HF_OK)
         return status;
     /* This is begin_call() in the file of the public function, for instance
      * grant_acquire.c. */

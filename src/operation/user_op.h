@@ -115,9 +115,6 @@ struct hf_user_call {
      * thread could not wait, so that the operation goes on.  The pointer may be
      * NULL. */
     void (*leave)(struct hf_user_call *call, struct hf_user_op *op, bool ended);
-    /* A call that waits may be answered without any descriptor, so it enters by
-     * hf_monitor_enter_guarded(). */
-    bool may_need_no_descriptor;
     /* Leaves the monitor after a call that does not wait.  NULL:
      * hf_monitor_leave() does. */
     void (*leave_monitor)(struct hf_user_call *call);

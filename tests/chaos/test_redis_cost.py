@@ -217,7 +217,7 @@ class Cost(Case):
     def test_an_uncontended_lock_makes_no_function(self):
         """Each is made again at each call, and takes the server longer than a
         command of the short path."""
-        short, rest = script().split("-- What the operations have in common", 1)
+        short, rest = script().split("-- What all operations share", 1)
         self.assertNotRegex(short, r"(?m)^[^-]*\bfunction\b")
         self.assertRegex(rest, r"(?m)^[^-]*\bfunction\b")
 

@@ -24,15 +24,10 @@
 #include <holdfast/holdfast.h>
 #include <holdfast/zookeeper.h>
 
-#include "client/client.h"
 #include "cmocka/runner.h"
-#include "monitor/clock.h"
 #include "reporting_child.h"
 
 #define WAIT_MS 30000
-
-/* Nothing is due so soon in a test that is not held up. */
-#define FAR_MS 1000
 
 /* Where a child says what went wrong, and the first number that it closes. */
 #define REPORT_FD 3
@@ -495,116 +490,6 @@ static void forks_in_a_callback(const char *url)
     expect("close", hf_client_close(client), HF_OK);
 }
 
-/* --------------------------------------------- a ticket that is kept -- */
-
-/* A mutex that keeps its ticket, in a client of its own. */
-struct kept {
-    struct hf_client *client;
-    struct hf_mutex *mutex;
-};
-
-/* Each child has another ${name}, because on a server a ticket lives until its
- * session ends. */
-static void keep(struct kept *kept, const char *url, const char *name)
-{
-    struct hf_mutex_opts opts = HF_MUTEX_OPTS_INIT;
-
-    opts.keep_ms = 2 * WAIT_MS;
-    if (hf_client_open(url, NULL, &kept->client) != HF_OK)
-        end_with("open", hf_last_error()->text);
-    expect("mutex", hf_mutex_open(kept->client, name, &opts, &kept->mutex),
-           HF_OK);
-    for (int i = 0; i < 2; i++) {
-        expect("lock", hf_mutex_lock(kept->mutex), HF_OK);
-        expect("unlock", hf_mutex_unlock(kept->mutex), HF_OK);
-    }
-}
-
-/* All descriptors from ${first} on are the program's now; no other thread of
- * the library runs before end_check(). */
-static void close_and_reuse(struct own *own, int first)
-{
-    await_sleep();
-    set_policy_of_others(SCHED_IDLE);
-    closefrom(first);
-    open_all(own);
-}
-
-static void end_check(const struct kept *kept, const struct own *own)
-{
-    check_own(own, "after the first call");
-    set_policy_of_others(SCHED_OTHER);
-    hf_mutex_free(kept->mutex);
-    expect("close", hf_client_close(kept->client), HF_OK);
-    check_own(own, "after the close");
-    (void)unlink(own->path);
-}
-
-/* Without a question to the engine: the ticket is free by now. */
-static void is_not_kept(const char *url)
-{
-    struct kept kept;
-    struct own own;
-
-    share_one_processor();
-    keep(&kept, url, "closed/kept");
-    close_and_reuse(&own, FIRST_CLOSED);
-    expect("lock again", hf_mutex_lock(kept.mutex), HF_ECLOSED);
-    end_check(&kept, &own);
-}
-
-static void is_lost_when_unlocked(const char *url)
-{
-    struct kept kept;
-    struct own own;
-
-    share_one_processor();
-    keep(&kept, url, "closed/unlocked");
-    expect("lock again", hf_mutex_lock(kept.mutex), HF_OK);
-    close_and_reuse(&own, FIRST_CLOSED);
-    expect("unlock again", hf_mutex_unlock(kept.mutex), HF_ELOST);
-    end_check(&kept, &own);
-}
-
-/* A call that finds something due looks at all descriptors. */
-static void await_nothing_due(struct hf_client *client)
-{
-    const struct timespec moment = {.tv_nsec = 1000000};
-    uint64_t due_at_ms;
-
-    for (int i = 0; i < WAIT_MS; i++) {
-        hf_monitor_lock(&client->monitor);
-        due_at_ms = client->monitor.ops->due_at_ms(client);
-        hf_monitor_unlock(&client->monitor);
-        if (due_at_ms > hf_now_ms() + FAR_MS)
-            return;
-        (void)nanosleep(&moment, NULL);
-    }
-    end_with("deadlines", "one is always near");
-}
-
-/* The guard is left open.  The descriptors behind it are looked at before the
- * engine is asked for another lock. */
-static void is_refused_behind_the_guard(const char *url)
-{
-    struct kept kept;
-    struct own own;
-    struct hf_lock *lock;
-    struct hf_grant *grant;
-    const int *ends;
-
-    share_one_processor();
-    keep(&kept, url, "closed/guard");
-    expect("another lock",
-           hf_lock_open(kept.client, "closed/other", NULL, &lock), HF_OK);
-    await_nothing_due(kept.client);
-    ends = kept.client->monitor.guard.ends;
-    close_and_reuse(&own, (ends[0] > ends[1] ? ends[0] : ends[1]) + 1);
-    expect("acquire", hf_lock_acquire(lock, NULL, &grant), HF_ECLOSED);
-    hf_lock_free(lock);
-    end_check(&kept, &own);
-}
-
 /* ------------------------------------------------- handles of ZooKeeper -- */
 
 static void check_handle_refused(struct hf_zookeeper *zookeeper)
@@ -688,17 +573,6 @@ TEST(the_programs_descriptors_are_left_alone)
     run_in_child(does_not_touch_others);
     run_in_child(does_not_touch_others_without_thread);
     run_in_child(does_not_wake_by_closed_ones);
-}
-
-TEST(a_ticket_that_is_kept_is_lost)
-{
-    run_in_child(is_not_kept);
-    run_in_child(is_lost_when_unlocked);
-}
-
-TEST(the_engine_is_not_asked_without_them)
-{
-    run_in_child(is_refused_behind_the_guard);
 }
 
 TEST(a_child_of_a_callback_may_wait)

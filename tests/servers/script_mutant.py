@@ -22,7 +22,8 @@ MUTATIONS = {
     # Somebody watches the queue, and is not notified of what comes into it, or of
     # a ticket whose kind or number has changed.
     "REDIS_ENQUEUE_NOTIFIES_NO_WATCHER": (
-        "if notify_watchers then -- else there are none", "if false then"),
+        "if notify_watchers then -- otherwise nobody watches",
+        "if false then"),
     "REDIS_SHORT_PATH_NOTIFIES_NO_WATCHER": (
         "call('ZCARD', prefix .. 'queue') == 0 and\n"
         "            call('ZCARD', prefix .. 'watchers') == 0 and",
@@ -38,7 +39,7 @@ MUTATIONS = {
         "call('ZADD', queue, number, id)"),
     # A renewal prolongs tickets, and not the keys that they are in.
     "REDIS_KEYS_NOT_PROLONGED": (
-        "        if #ARGV >= 5 then -- flags stay\n"
+        "        if #ARGV >= 5 then\n"
         "            prolong_keys(ttl)\n        end\n", ""),
     # The only ticket of its name has the clock as its token.
     "REDIS_SOLE_TOKEN_OF_CLOCK": ("if before and before < clock then",
