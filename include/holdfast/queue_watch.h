@@ -24,8 +24,9 @@
  *            Redis and PostgreSQL list the queue again every 5 seconds, or each
  *            ttl/2 if that is less.  The queue is listed at most every 20
  *            milliseconds.  In the long run lists take a tenth of the time at
- *            most, and up to a second more after a quiet time.  So the watch of
- *            a long, busy queue reports late.
+ *            most, and up to a second more after a quiet time; no pause is
+ *            longer than half a minute.  So the watch of a long, busy queue
+ *            reports late.
  * Gaps       A ticket that comes and goes between two lists is not seen.
  *            HF_QUEUE_GAP comes before the events of a list that was made more
  *            than 50 milliseconds after the client had noticed the change,

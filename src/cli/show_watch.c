@@ -214,7 +214,8 @@ static void on_event(void *arg, const struct hf_queue_event *event)
         watching->why = *event->why;
         return;
     }
-    if (event->kind == HF_QUEUE_LISTED) {
+    /* The first list has come, though all of it may not be printed yet. */
+    if (event->kind == HF_QUEUE_LISTED || event->ticket != NULL) {
         watching->listed = true;
         watching->list_by_ms = HF_FOREVER;
     }

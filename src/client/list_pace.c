@@ -44,7 +44,8 @@ void hf_list_pace_connected(struct hf_list_pace *pace, uint64_t now_ms)
 
 bool hf_list_pace_end(struct hf_list_pace *pace, uint64_t now_ms)
 {
-    uint64_t took_ms = now_ms - pace->began_at_ms;
+    uint64_t took_ms =
+        hf_min_ms(now_ms - pace->began_at_ms, HF_LIST_PACE_TOOK_MS);
     uint64_t saved_since_ms = hf_before_ms(now_ms, HF_LIST_PACE_SAVED_MS);
 
     pace->used_until_ms =

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * When a queue that is watched is listed: after a change, but so seldom that
- * nobody notices it.  In the long run lists take a tenth of the time at most.
+ * nobody notices it.  In the long run lists take a tenth of the time at most,
+ * unless one takes longer than HF_LIST_PACE_TOOK_MS.
  *
  * Each list uses up ten times as long as it took.  What was not used in the
  * last ten seconds is saved up, so that lists of a short queue may follow each
@@ -23,6 +24,11 @@
 
 /* A list uses up so many times as long as it took. */
 #define HF_LIST_PACE_SHARE 10
+
+/* No list counts for more.  One that takes longer has mostly waited for a
+ * server that did not answer, and the watch must not be silent for ten times
+ * that. */
+#define HF_LIST_PACE_TOOK_MS 3000
 
 /* How much is saved up, in milliseconds. */
 #define HF_LIST_PACE_SAVED_MS 10000

@@ -132,13 +132,24 @@ void hf_queue_watch_list_failed(struct hf_listed_queue *queue)
     want_list(queue);
 }
 
+/* Has the client given its connection up, or never had one?  Then the status of
+ * an operation is that of the connection, and says nothing of its queue. */
+static bool is_given_up(const struct hf_queue_watch *watch)
+{
+    const struct hf_session *session = &watch->client->core.session;
+
+    return session->gave_up || session->number == 0;
+}
+
 /* The wait or the list of ${queue} has failed.  A queue that was listed is one
  * that the engine has; if it cannot be listed any more, its tickets would seem
  * to stay for ever. */
 static void queue_failed(struct hf_listed_queue *queue, hf_status status,
                          const char *text)
 {
-    if (status == HF_EUNSUPPORTED && queue->listed_at_ms == 0)
+    if (is_given_up(queue->watch))
+        fail(queue->watch, status, text);
+    else if (status == HF_EUNSUPPORTED && queue->listed_at_ms == 0)
         leave_out(queue, text);
     else if (status == HF_ENOMEM)
         hf_queue_watch_list_failed(queue);
@@ -177,7 +188,8 @@ static void take_list(struct hf_listed_queue *queue, struct hf_tickets *tickets)
                                     : HF_LISTED_CHANGED);
 }
 
-/* The list of ${queue} has come, or has failed. */
+/* The list of ${queue} has come, or has failed; or it was taken back, because
+ * the queue is left out. */
 static void list_ended(void *arg, const struct hf_result *result)
 {
     struct hf_listed_queue *queue = arg;
@@ -185,15 +197,13 @@ static void list_ended(void *arg, const struct hf_result *result)
 
     hf_user_op_dereference(&queue->list->user_op);
     queue->list = NULL;
-    if (hf_queue_watch_is_over(watch)) {
+    if (hf_queue_watch_is_over(watch) || queue->state == HF_LISTED_UNUSED)
         hf_tickets_free(result->tickets);
-    } else {
-        if (result->status == HF_OK)
-            take_list(queue, result->tickets);
-        else
-            queue_failed(queue, result->status, result->text);
-        go_on(watch);
-    }
+    else if (result->status == HF_OK)
+        take_list(queue, result->tickets);
+    else
+        queue_failed(queue, result->status, result->text);
+    go_on(watch);
     hf_queue_watch_dereference(watch);
 }
 
@@ -399,6 +409,17 @@ void hf_queue_watch_handle_effect(const struct hf_effect *effect)
 
 /* ----------------------------------------------------------- of a client -- */
 
+/* A refresh would connect a client again that has given that up. */
+static void run_due(struct hf_queue_watch *watch)
+{
+    if (watch->client->core.session.gave_up)
+        fail(watch, HF_EUNREACHABLE,
+             "the client has given its connection up, as its policy for "
+             "reconnecting says (retry=)");
+    else
+        begin_refresh(watch);
+}
+
 void hf_queue_watches_run_due(struct hf_client *client)
 {
     struct hf_heap_node *first;
@@ -406,7 +427,7 @@ void hf_queue_watches_run_due(struct hf_client *client)
 
     while ((first = client->queue_watch_pauses.first) != NULL &&
            first->key <= now_ms)
-        begin_refresh(container_of(first, struct hf_queue_watch, pause));
+        run_due(container_of(first, struct hf_queue_watch, pause));
 }
 
 /* There is a connection.  After an outage everything is listed again. */
@@ -415,9 +436,10 @@ static void connected(struct hf_queue_watch *watch)
     hf_list_pace_connected(&watch->pace, hf_now_ms());
     if (watch->link == HF_WATCH_LINK_UP)
         return;
-    hf_queue_watch_move_link(watch, watch->link == HF_WATCH_LINK_DOWN
-                                        ? HF_WATCH_LINK_UP
-                                        : HF_WATCH_LINK_BACK);
+    if (watch->link == HF_WATCH_LINK_DOWN)
+        hf_queue_watch_move_link(watch, HF_WATCH_LINK_UP);
+    else if (watch->link == HF_WATCH_LINK_DOWN_REPORTED)
+        hf_queue_watch_move_link(watch, HF_WATCH_LINK_BACK);
     watch->missed = true;
     if (watch->state == HF_QUEUE_WATCH_LISTING) {
         hf_queue_watch_move(watch, HF_QUEUE_WATCH_STALE);

@@ -490,6 +490,17 @@ static void lose_session(struct hf_engine *engine)
     send_session_event(engine, HF_EVENT_SESSION_LOST);
 }
 
+static void give_up(struct hf_engine *engine)
+{
+    struct hf_event refused = {.kind = HF_EVENT_CONNECTION_ERROR};
+
+    refused.as.connection_error.text = "an old server";
+    refused.as.connection_error.status = HF_EUNSUPPORTED;
+    refused.as.connection_error.final = true;
+    engine->host.event(engine->host.host, &refused);
+    send_session_event(engine, HF_EVENT_GAVE_UP);
+}
+
 static void answer_waiting(struct hf_engine *engine)
 {
     struct hf_request *waiting[REQUESTS_MAX];
@@ -516,6 +527,9 @@ static void execute_command(struct hf_engine *engine, char command)
         break;
     case SCRIPTED_LOSE:
         lose_session(engine);
+        break;
+    case SCRIPTED_GIVE_UP:
+        give_up(engine);
         break;
     case SCRIPTED_MUTE:
         engine->silent = true;

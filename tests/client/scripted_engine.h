@@ -12,7 +12,9 @@ enum {
     SCRIPTED_CONNECT = 'c', /* connect; resume the session if there is one */
     SCRIPTED_SUSPEND = 's',
     SCRIPTED_LOSE = 'l',
-    SCRIPTED_MUTE = 'm',   /* answer no request from now on */
+    SCRIPTED_GIVE_UP = 'G', /* no connection any more: the server is refused
+                               with HF_EUNSUPPORTED */
+    SCRIPTED_MUTE = 'm',    /* answer no request from now on */
     SCRIPTED_ANSWER = 'a', /* answer requests again, those of meanwhile first */
     SCRIPTED_PROOFS_FAIL = 'd', /* refuse to prove the session */
     SCRIPTED_LAZY = 'z',        /* later sessions are lazy */

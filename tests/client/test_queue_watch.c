@@ -576,6 +576,22 @@ TEST(without_a_connection_it_ends)
     assert_int_equal(f.watch.why, HF_EUNREACHABLE);
 }
 
+/* What the server is refused for says nothing of the queue that was asked for,
+ * which must not be left out. */
+TEST(a_client_that_gives_up_ends_it)
+{
+    FIXTURE(f, WAY_THREAD);
+    send_command(&f, SCRIPTED_CONNECT);
+    send_command(&f, SCRIPTED_MUTE);
+    await_commands(&f);
+    watch_queues(&f.watch, HF_QUEUE_ALL);
+    send_command(&f, SCRIPTED_SUSPEND);
+    expect(&f.watch, "S");
+    send_command(&f, SCRIPTED_GIVE_UP);
+    expect(&f.watch, "SX");
+    assert_int_equal(f.watch.why, HF_EUNSUPPORTED);
+}
+
 TEST_WITH_CALLBACKS(it_may_be_freed_in_its_callback)
 {
     WATCHED_FIXTURE(f, way, HF_QUEUE_LOCK);

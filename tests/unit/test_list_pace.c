@@ -80,7 +80,7 @@ TEST(short_lists_have_a_pause_of_their_own)
 
 TEST(lists_take_a_tenth_of_the_time)
 {
-    static const uint64_t took_ms[] = {3, 50, 700, 20000};
+    static const uint64_t took_ms[] = {3, 50, 700, HF_LIST_PACE_TOOK_MS};
 
     for (size_t i = 0; i < sizeof took_ms / sizeof *took_ms; i++) {
         struct hf_list_pace pace = {0};
@@ -98,6 +98,18 @@ TEST(lists_take_a_tenth_of_the_time)
                                         HF_LIST_PACE_SHARE +
                                     2 * took_ms[i]);
     }
+}
+
+/* The server did not answer for an hour. */
+TEST(a_list_that_hangs_has_a_short_pause_behind_it)
+{
+    struct hf_list_pace pace = {0};
+    uint64_t end_ms = NOW_MS + UINT64_C(3600000);
+
+    hf_list_pace_changed(&pace, NOW_MS, false);
+    (void)list(&pace, NOW_MS, end_ms - NOW_MS);
+    assert_true(hf_list_pace_next_at_ms(&pace) <=
+                end_ms + HF_LIST_PACE_TOOK_MS * HF_LIST_PACE_SHARE);
 }
 
 TEST(one_slow_list_has_no_pause_behind_it)
