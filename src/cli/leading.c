@@ -202,7 +202,8 @@ int hf_leading_main(int argc, char **argv)
     if (!hf_command_line_read(&leading_command, argc, argv, &options,
                               &exit_code))
         return exit_code;
-    hf_command_line_warn_password(options.url);
+    if (!options.quiet)
+        hf_command_line_warn_password(options.url);
     if (hf_list_client_open(options.url, options.wait_ms,
                             options.quiet ? HF_LOG_ERROR : HF_LOG_WARNING,
                             &client) != HF_OK)

@@ -66,12 +66,15 @@ static uint64_t terminate_at_ms(const struct hf_supervisor *supervisor)
 }
 
 /* Begin to end the command's tree: with grace, but no later than the lease
- * allows; at once if the lock is lost already. */
+ * allows, less what --on-resign needs then; at once if the lock is lost
+ * already. */
 static void begin_termination(struct hf_supervisor *supervisor, uint64_t now_ms)
 {
     const struct hf_shared_page *page = supervisor->run->page;
+    uint64_t grace_ms =
+        hf_shared_page_grace_ms(page, supervisor->run->options->grace_ms);
     uint64_t kill_at_ms =
-        min_u64(hf_clock_add(now_ms, hf_supervisor_grace_ms(supervisor)),
+        min_u64(hf_clock_add(now_ms, grace_ms),
                 hf_before_ms(hf_shared_page_kill_at_ms(page),
                              hf_supervisor_resign_ms(supervisor)));
 

@@ -31,7 +31,7 @@ COMPONENTS = {
               r"share/fish/vendor_completions\.d/holdfast\.fish"),
     "doc": (r"share/doc/holdfast/(LICENSE|AUTHORS|(README|CHANGELOG|SECURITY)\.md)",
             r"share/doc/holdfast/docs/([\w-]+|recipes/[\w-]+)\.md",
-            r"share/doc/holdfast/docs/(plots|recipes)/[\w.-]+",
+            r"share/doc/holdfast/docs/(plots|recipes|monitoring)/[\w.-]+",
             r"share/doc/holdfast/examples/[a-z]+\.(c|cpp|lua|py|sh|sql)"),
     "python": (r"lib/python3[\w.]*/(dist|site)-packages/holdfast/\w+\.py",
                r"lib/python3[\w.]*/(dist|site)-packages/holdfast/py\.typed"),
