@@ -51,14 +51,30 @@ static const struct hf_ticket_id ready = {{0xfe}};
 static const struct hf_ticket_id first_participant = {{0, 1}};
 static const struct hf_ticket_id last_participant = {{0xff, 0xff, 0xff}};
 
+/* Copy the tickets that ${request} shows: participants and READY only if it is
+ * about them.  Returns how many there are. */
+static size_t show(const struct hf_engine *engine,
+                   const struct hf_request *request,
+                   struct hf_ticket shown[TICKETS_MAX])
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < engine->ticket_count; i++)
+        if (engine->tickets[i].kind < HF_TICKET_PARTICIPANT ||
+            request->ticket_kind >= HF_TICKET_PARTICIPANT)
+            shown[count++] = engine->tickets[i];
+    return count;
+}
+
 static void answer_found(struct hf_engine *engine, enum hf_event_kind kind,
                          struct hf_request *request, bool found)
 {
     struct hf_event event = {.kind = kind};
+    struct hf_ticket shown[TICKETS_MAX];
 
     event.as.answer.request = request;
-    event.as.answer.snapshot.tickets = engine->tickets;
-    event.as.answer.snapshot.count = engine->ticket_count;
+    event.as.answer.snapshot.tickets = shown;
+    event.as.answer.snapshot.count = show(engine, request, shown);
     event.as.answer.anchor_ms = engine->host.now_ms(engine->host.host);
     event.as.answer.found = found;
     event.as.answer.text = "";
