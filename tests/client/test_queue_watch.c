@@ -305,6 +305,7 @@ TEST(what_is_there_is_reported_first)
     FIXTURE(f, WAY_THREAD);
     send_command(&f, SCRIPTED_CONNECT);
     send_command(&f, SCRIPTED_BLOCK);
+    await_commands(&f);
     watch_queues(&f.watch, HF_QUEUE_LOCK);
     expect(&f.watch, "t.");
 }
