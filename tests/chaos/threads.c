@@ -28,7 +28,7 @@
 #define THREADS_MAX 2000
 #define STACK_BYTES ((size_t)128 * 1024)
 
-#define KEEP_MS (24 * 3600 * 1000)
+#define KEEP_MS (UINT64_C(24) * 3600 * 1000)
 #define KEEP_BRIEFLY_MS 50
 
 static struct hf_client *client;
