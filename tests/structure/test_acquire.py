@@ -28,10 +28,11 @@ from zookeeper import Standalone  # noqa: E402
 # better: write down what is less, so that it does not grow again.  On a quiet
 # machine the caller of an acquire on ZooKeeper polls itself, which is some five
 # functions more than where another thread was quicker.
+# A handoff varies by ten, with the thread that is quicker on either side.
 MOST = {
     ("file", "acquire"): (341, 75, 29),
     ("zookeeper", "acquire"): (480, 88, 40),
-    ("zookeeper", "handoff"): (456, 89, 36),
+    ("zookeeper", "handoff"): (464, 89, 36),
 }
 
 UNITS = ("functions", "files", "functions on the stack")
