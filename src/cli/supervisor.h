@@ -101,7 +101,7 @@ enum hf_command_state {
     HF_COMMAND_ENDED       /* it was reaped; .exit_code is set */
 };
 
-/* What is run: the command, or a hook of elect in its place. */
+/* A hook of elect runs in the place of the command, as a process of it. */
 enum hf_command_role { HF_ROLE_COMMAND, HF_ROLE_ON_LEAD, HF_ROLE_ON_RESIGN };
 
 struct hf_supervised_command {
@@ -265,14 +265,17 @@ void hf_supervisor_check_command(const struct hf_supervisor *supervisor);
 
 /* --------------------------------------------------------------- hooks -- */
 
-/* What is to be started now: --on-lead, or what it is for. */
+/* Returns what a new leader starts next: --on-lead if there is one that has not
+ * run yet, and otherwise the command. */
 enum hf_command_role
 hf_supervisor_next_role(const struct hf_supervisor *supervisor);
 
 /* Is --on-resign to be started before the grant is given back? */
 bool hf_supervisor_has_to_resign(const struct hf_supervisor *supervisor);
 
-/* How long the tree of the command has between SIGTERM and SIGKILL. */
+/* How long the tree of the command has between SIGTERM and SIGKILL if the lease
+ * is not renewed: the grace, but no more than --on-resign leaves of that time.
+ * Without a lease: the grace. */
 uint64_t hf_supervisor_grace_ms(const struct hf_supervisor *supervisor);
 
 /* Under a lease that is not renewed: how long before the tree must have got

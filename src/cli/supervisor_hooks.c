@@ -83,8 +83,7 @@ static uint64_t lease_until_ms(const struct hf_shared_page *page)
                                     : hf_before_ms(kill_at_ms, ahead_ms(page));
 }
 
-/* ------------------------------------------------------------- --on-resign --
- */
+/* ------------------------------------------------------------- on-resign -- */
 
 bool hf_supervisor_start_on_resign(struct hf_supervisor *supervisor,
                                    uint64_t now_ms)

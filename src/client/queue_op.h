@@ -39,7 +39,7 @@ struct hf_queue_op_args {
     /* Who evicts it, and why; NULL: nothing is said.  Copied. */
     const char *evicted_by;
     bool only_try; /* as in struct hf_operation, instead of .wait_ms */
-    /* Of a wait; as in struct hf_operation. */
+    /* Only if this is a wait: as in struct hf_operation. */
     enum hf_operation_wait waits_for;
     uint64_t generation;
     /* The flag to set or clear, or the kind of ticket to list; as in struct
