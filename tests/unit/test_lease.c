@@ -69,8 +69,8 @@ CORE_TEST_FROM(whoever_is_ahead_counts, look(f, 2))
     expect(f, "a GRANTED; a UNWATCH");
 }
 
-/* Whoever came first decides the kind: a mutex that is tried in the queue of
- * the leases is refused itself. */
+/* The ticket that came first decides the kind of the queue, so a mutex that is
+ * tried in the queue of the leases is refused itself. */
 CORE_TEST_FROM(another_kind_that_comes_later_ends_no_wait, look(f, 2))
 {
     listed(f, "a WATCH_QUEUE", "x/l2");
